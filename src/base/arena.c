@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Bump allocation in chunks that double from 16 KiB to 1 MiB. A request larger than a chunk gets a
+ * chunk of its own. calloc() hands out pages the kernel already zeroed, so zeroing costs nothing
+ * on the first touch.
+ */
+
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 16, CHUNK_MIN = 16 << 10, CHUNK_MAX = 1 << 20 };
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t size;
+    _Alignas(ALIGN) unsigned char data[];
+};
+
+void arena_init(struct arena *a, size_t limit)
+{
+    memset(a, 0, sizeof(*a));
+    a->limit = limit;
+}
+
+void arena_free(struct arena *a)
+{
+    struct arena_chunk *c = a->chunks;
+    while (c) {
+        struct arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    arena_init(a, a->limit);
+}
+
+static int grow(struct arena *a, size_t need)
+{
+    size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_MIN;
+    if (size > CHUNK_MAX)
+        size = CHUNK_MAX;
+    if (size < need)
+        size = need;
+    struct arena_chunk *c = calloc(1, sizeof(*c) + size);
+    if (!c)
+        return -1;
+    c->size = size;
+    c->next = a->chunks;
+    a->chunks = c;
+    a->at = c->data;
+    a->end = c->data + size;
+    return 0;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    if (n > SIZE_MAX - ALIGN)
+        return NULL;
+    n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (n > a->limit - a->used)
+        return NULL;
+    if ((size_t)(a->end - a->at) < n && grow(a, n) < 0)
+        return NULL;
+    void *p = a->at;
+    a->at += n;
+    a->used += n;
+    return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+    size_t n;
+    if (__builtin_mul_overflow(count, size, &n))
+        return NULL;
+    return arena_alloc(a, n);
+}
+
+void *arena_dup(struct arena *a, const void *p, size_t n)
+{
+    void *q = arena_alloc(a, n);
+    if (q && n)
+        memcpy(q, p, n);
+    return q;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    if (n == SIZE_MAX)
+        return NULL;
+    char *q = arena_alloc(a, n + 1);
+    if (q && n)
+        memcpy(q, s, n);
+    return q;
+}

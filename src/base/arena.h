@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_BASE_ARENA_H
+#define BK_BASE_ARENA_H
+
+#include <stddef.h>
+
+/*
+ * One arena a stage, freed whole. An arena has a byte budget: past it arena_alloc() answers NULL,
+ * which is how hostile input meets its end. Memory comes zeroed and aligned to 16 bytes.
+ */
+struct arena_chunk;
+
+struct arena {
+    struct arena_chunk *chunks;
+    unsigned char *at, *end;
+    size_t used;  /* bytes handed out and reserved so far */
+    size_t limit; /* budget in bytes */
+};
+
+void arena_init(struct arena *a, size_t limit);
+void arena_free(struct arena *a); /* also fine on a zeroed arena; leaves it empty and usable */
+
+/* NULL when the budget or the machine's memory is exhausted. n may be 0. */
+void *arena_alloc(struct arena *a, size_t n);
+void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-checked */
+void *arena_dup(struct arena *a, const void *p, size_t n);
+char *arena_strndup(struct arena *a, const char *s, size_t n); /* adds the NUL */
+
+#define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
+
+#endif

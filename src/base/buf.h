@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_BASE_BUF_H
+#define BK_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * A growing byte string for output. Failure is sticky: after one failed allocation every further
+ * call does nothing, and buf_ok() says so once at the end.
+ */
+struct buf {
+    char *s; /* always NUL-terminated once anything was written; NULL while empty */
+    size_t n, cap;
+    bool failed;
+};
+
+void buf_free(struct buf *b);
+bool buf_ok(const struct buf *b);
+void buf_add(struct buf *b, const char *s, size_t n);
+void buf_str(struct buf *b, const char *s);
+void buf_chr(struct buf *b, char c);
+void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
+void buf_json(struct buf *b, const char *s, size_t n);
+
+/* s as SBPL reads it back: "…" with \" \\ \n \t and \xHH for other control bytes. */
+void buf_sbpl(struct buf *b, const char *s, size_t n);
+
+/* s for a person's terminal: control bytes and broken UTF-8 shown as \xHH, never sent raw. */
+void buf_safe(struct buf *b, const char *s, size_t n);
+
+#define OWN_buf buf_free
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Errors: fixed-size, caller-owned, worded where they arise. Nothing here allocates. */
+
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct bk_err *err, enum bk_code code, int sys, const char *fmt, va_list ap)
+{
+    memset(err, 0, sizeof(*err));
+    err->code = code;
+    err->sys = sys;
+    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+}
+
+int err_set(struct bk_err *err, enum bk_code code, const char *fmt, ...)
+{
+    if (err) {
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, code, 0, fmt, ap);
+        va_end(ap);
+    }
+    return -1;
+}
+
+int err_sys(struct bk_err *err, const char *fmt, ...)
+{
+    int sys = errno;
+    if (err) {
+        va_list ap;
+        va_start(ap, fmt);
+        fill(err, BK_E_SYSTEM, sys, fmt, ap);
+        va_end(ap);
+        size_t n = strlen(err->msg);
+        snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(sys));
+    }
+    errno = sys;
+    return -1;
+}
+
+int err_nomem(struct bk_err *err)
+{
+    return err_set(err, BK_E_MEMORY, "out of memory");
+}
+
+void err_hint(struct bk_err *err, const char *fmt, ...)
+{
+    if (!err)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+    va_end(ap);
+}
+
+void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col)
+{
+    if (!err)
+        return;
+    snprintf(err->file, sizeof(err->file), "%s", file ? file : "");
+    err->line = line;
+    err->col = col;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_BASE_ERR_H
+#define BK_BASE_ERR_H
+
+#include <stdint.h>
+
+/*
+ * One failure signal: a negative return. What went wrong is written into a fixed-size record that
+ * the caller owns, so that the error path allocates nothing. Deny is a value, never an error.
+ */
+enum bk_code {
+    BK_OK = 0,
+    BK_E_INPUT,  /* what the person wrote is wrong: a profile, an argument, a settings file */
+    BK_E_LIMIT,  /* a budget (steps, depth, bytes, states) ran out */
+    BK_E_SYSTEM, /* a system call failed; sys holds errno */
+    BK_E_MEMORY, /* the machine, not a budget, is out of memory */
+    BK_E_BUG,    /* an invariant of ours does not hold */
+};
+
+struct bk_err {
+    enum bk_code code;
+    int sys;            /* errno for BK_E_SYSTEM, else 0 */
+    uint32_t line, col; /* 1-based; 0 when the error has no place in a text */
+    char file[128];     /* name of the text, empty when there is none */
+    char msg[320];      /* what was wrong */
+    char hint[192];     /* what to do about it, may be empty */
+};
+
+/* Each fills *err (which may be NULL) and returns -1, so that callers write `return err_set(…)`. */
+int err_set(struct bk_err *err, enum bk_code code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+int err_sys(struct bk_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_nomem(struct bk_err *err);
+
+/* Adds a hint or a place to an error already set. */
+void err_hint(struct bk_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_BASE_SOURCE_H
+#define BK_BASE_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/*
+ * Texts and places in them. Every text that is read gets a range of one 32-bit position space, so
+ * that a place is one number; file, line and column are worked out when somebody asks. Position 0
+ * means "nowhere".
+ */
+typedef uint32_t src_pos;
+
+struct source {
+    const char *name; /* as the person gave it, for messages */
+    const char *text; /* NUL-terminated, may contain NULs before its end */
+    size_t len;
+    src_pos base; /* position of text[0] */
+    uint32_t *lines; /* where each line starts, made when first asked for */
+    uint32_t nlines;
+    struct source *next;
+};
+
+struct source_map {
+    struct arena *arena;
+    struct source *first, *last;
+    src_pos next;
+};
+
+struct source_place {
+    const struct source *source; /* NULL for nowhere */
+    uint32_t line, col;          /* 1-based; col counts characters, a broken byte as one */
+    const char *line_text;       /* start of that line in the source */
+    size_t line_len;             /* without the newline */
+};
+
+enum { SOURCE_MAX = 16 << 20 }; /* bytes in one text */
+
+void source_map_init(struct source_map *map, struct arena *arena);
+
+/* Copies name and text into the map's arena. NULL (and *err) when a budget is exceeded. */
+struct source *source_add(struct source_map *map, const char *name, const char *text, size_t len,
+                          struct bk_err *err);
+
+/* Reads a regular file (or a pipe) of at most SOURCE_MAX bytes; "-" is standard input. */
+struct source *source_read(struct source_map *map, const char *path, struct bk_err *err);
+
+/* Not for two threads at once on the same map: it notes where lines start. */
+struct source_place source_find(struct source_map *map, src_pos pos);
+
+#endif

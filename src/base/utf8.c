@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Just enough UTF-8 to tell a character from garbage. */
+
+#include "base/utf8.h"
+
+#include <stdint.h>
+
+size_t utf8_width(const char *s, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    if (n == 0)
+        return 0;
+    if (u[0] < 0x80)
+        return 1;
+    size_t w = u[0] >= 0xf0 ? 4 : u[0] >= 0xe0 ? 3 : 2;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (u[0] < 0xc2 || u[0] > 0xf4 || n < w)
+        return 0;
+    uint32_t cp = u[0] & (0xffu >> (w + 1));
+    for (size_t i = 1; i < w; i++) {
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+        cp = cp << 6 | (u[i] & 0x3f);
+    }
+    bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
+    return cp < least[w] || cp > 0x10ffff || surrogate ? 0 : w;
+}
+
+bool utf8_is_c1(const char *s, size_t w)
+{
+    return w == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0;
+}
