@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * (import "name"). An absolute name is that file. Other names are looked up in the folders given
+ * with -I, then beside the importing file, then among the shipped profiles; a shipped profile
+ * imports shipped profiles only, so that no file lying around can change what it means.
+ */
+
+#include "sbpl/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sbpl/prim.h"
+#include "sbpl/read.h"
+
+enum { IMPORT_DEPTH = 32, IMPORT_PATH = 4096 };
+
+static const char shipped_prefix[] = "<buckle>/";
+
+static bool is_shipped(const struct source *s)
+{
+    return s && strncmp(s->name, shipped_prefix, sizeof(shipped_prefix) - 1) == 0;
+}
+
+static const struct sbpl_builtin *find_shipped(const char *name)
+{
+    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
+        if (strcmp(b->name, name) == 0)
+            return b;
+    return NULL;
+}
+
+static struct source *add_shipped(struct machine *m, const struct sbpl_builtin *b,
+                                  struct bk_err *err)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "%s%s", shipped_prefix, b->name);
+    return source_add(&m->unit->map, name, b->text, b->len, err);
+}
+
+/* dir/name into path when such a file exists. */
+static bool exists_in(const char *dir, size_t n, const char *name, char path[IMPORT_PATH])
+{
+    int len = n ? snprintf(path, IMPORT_PATH, "%.*s/%s", (int)n, dir, name)
+                : snprintf(path, IMPORT_PATH, "%s", name);
+    return len > 0 && len < IMPORT_PATH && access(path, F_OK) == 0;
+}
+
+static bool search_folders(struct machine *m, const struct source *from, const char *name,
+                           char path[IMPORT_PATH])
+{
+    const struct sbpl_options *opt = &m->unit->opt;
+    for (size_t i = 0; i < opt->nimport_dirs; i++)
+        if (exists_in(opt->import_dirs[i], strlen(opt->import_dirs[i]), name, path))
+            return true;
+    const char *slash = from ? strrchr(from->name, '/') : NULL;
+    return from && exists_in(from->name, slash ? (size_t)(slash - from->name) : 0, name, path);
+}
+
+/* The text that the name stands for; NULL with *err. */
+static struct source *locate(struct machine *m, const struct source *from, const char *name,
+                             struct bk_err *err)
+{
+    char path[IMPORT_PATH];
+    const char *base = strrchr(name, '/');
+    if (!is_shipped(from)) {
+        if (name[0] == '/' ? access(name, F_OK) == 0 : search_folders(m, from, name, path))
+            return source_read(&m->unit->map, name[0] == '/' ? name : path, err);
+        /* /System/Library/Sandbox/Profiles/system.sb on a system without such a folder */
+        if (name[0] == '/' && strncmp(name, "/System/Library/Sandbox/Profiles/", 33) != 0 &&
+            strncmp(name, "/usr/share/sandbox/", 19) != 0)
+            base = NULL;
+    }
+    const struct sbpl_builtin *b = find_shipped(name[0] == '/' && base ? base + 1 : name);
+    if (b)
+        return add_shipped(m, b, err);
+    err_set(err, BK_E_INPUT, "cannot find the profile %s", name);
+    err_hint(err, "name its folder with -I; shipped: system.sb, bsd.sb");
+    return NULL;
+}
+
+/* Whether this very text is being imported already. */
+static bool in_progress(const struct machine *m, const char *name, const struct source *top)
+{
+    for (const struct import *i = m->import; i; i = i->up)
+        if (strcmp(i->source->name, name) == 0)
+            return true;
+    return top && strcmp(top->name, name) == 0;
+}
+
+static struct val *enter(struct machine *m, const struct call *c, const struct source *src)
+{
+    struct import *i = arena_new(m->arena, struct import);
+    if (!i)
+        return machine_no_memory(m);
+    size_t errors = m->diags->errors;
+    struct val *forms = read_all_data(m->arena, &m->syms, m->diags, src, m->unit->opt.max_depth);
+    if (!forms)
+        m->fatal = true;
+    if (m->diags->errors > errors)
+        return NULL;
+    *i = (struct import){src, c->pos, m->import};
+    m->import = i;
+    struct frame end = {.kind = FRAME_END_IMPORT, .pos = m->top_pos};
+    struct frame body = {.kind = FRAME_TOP_FORMS, .pos = c->pos, .a = forms};
+    if (machine_push(m, end) < 0 || machine_push(m, body) < 0)
+        return NULL;
+    machine_return(m, &val_void);
+    return &machine_control;
+}
+
+struct val *import_apply(struct machine *m, const struct call *c)
+{
+    struct val *name = want(m, c, 0, V_STRING);
+    if (!name)
+        return NULL;
+    const struct source *from = m->import ? m->import->source : m->main;
+    size_t depth = 0;
+    for (const struct import *i = m->import; i; i = i->up)
+        depth++;
+    struct bk_err err;
+    struct source *src = depth < IMPORT_DEPTH ? locate(m, from, name->s, &err) : NULL;
+    if (depth >= IMPORT_DEPTH)
+        err_set(&err, BK_E_LIMIT, "profiles import each other more than %d deep", IMPORT_DEPTH);
+    if (!src) {
+        machine_error(m, call_arg_pos(c, 0), "import", "%s", err.msg);
+        if (err.hint[0])
+            machine_hint(m, "%s", err.hint);
+        return NULL;
+    }
+    if (in_progress(m, src->name, m->main))
+        return machine_error(m, c->pos, "import-cycle", "%s imports itself, through %s", src->name,
+                             from ? from->name : "?");
+    return enter(m, c, src);
+}

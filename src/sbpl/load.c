@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The stages in order: texts → data (read.c) → rules (machine.c) → graph (lower.c). A mistake in one
+ * top-level form does not keep the others from being looked at, so that a person sees all of them
+ * at once; only an exhausted budget ends the work early.
+ */
+
+#include "sbpl/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sbpl/read.h"
+
+struct sbpl_text {
+    struct source *source;
+    struct sbpl_text *next;
+};
+
+enum { DEFAULT_STEPS = 20000000, DEFAULT_DEPTH = 100000, DEFAULT_BYTES = 128 << 20 };
+
+void sbpl_unit_init(struct sbpl_unit *u, const struct sbpl_options *opt)
+{
+    memset(u, 0, sizeof(*u));
+    if (opt)
+        u->opt = *opt;
+    else
+        u->opt.os = VOCAB_OS_ANY;
+    u->opt.max_steps = u->opt.max_steps ? u->opt.max_steps : DEFAULT_STEPS;
+    u->opt.max_depth = u->opt.max_depth ? u->opt.max_depth : DEFAULT_DEPTH;
+    u->opt.max_bytes = u->opt.max_bytes ? u->opt.max_bytes : DEFAULT_BYTES;
+    arena_init(&u->arena, u->opt.max_bytes);
+    source_map_init(&u->map, &u->arena);
+    diags_init(&u->diags);
+    u->diags.map = &u->map;
+}
+
+void sbpl_unit_free(struct sbpl_unit *u)
+{
+    diags_free(&u->diags);
+    arena_free(&u->arena);
+    memset(u, 0, sizeof(*u));
+}
+
+static int append(struct sbpl_unit *u, struct source *s, struct bk_err *err)
+{
+    struct sbpl_text *t = s ? arena_new(&u->arena, struct sbpl_text) : NULL;
+    if (!s)
+        return -1;
+    if (!t)
+        return err_nomem(err);
+    t->source = s;
+    if (u->last)
+        u->last->next = t;
+    else
+        u->first = t;
+    u->last = t;
+    return 0;
+}
+
+int sbpl_add_file(struct sbpl_unit *u, const char *path, struct bk_err *err)
+{
+    return append(u, source_read(&u->map, path, err), err);
+}
+
+int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                  struct bk_err *err)
+{
+    return append(u, source_add(&u->map, name, text, n, err), err);
+}
+
+int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err)
+{
+    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
+        if (strcmp(b->name, name) == 0) {
+            char shown[128];
+            snprintf(shown, sizeof(shown), "<buckle>/%s", name);
+            return sbpl_add_text(u, shown, b->text, b->len, err);
+        }
+    return err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
+}
+
+static void run_text(struct machine *m, const struct source *src)
+{
+    size_t errors = m->diags->errors;
+    struct val *forms = read_all_data(m->arena, &m->syms, m->diags, src, m->unit->opt.max_depth);
+    m->unread = m->unread || m->diags->errors > errors;
+    if (!forms) {
+        m->fatal = true;
+        return;
+    }
+    m->main = src;
+    for (; forms->type == V_PAIR && !m->fatal; forms = forms->cdr)
+        machine_run_form(m, forms->car, forms->pos);
+}
+
+/* A profile may set %finalize to a procedure that runs after everything else. */
+static void run_finalize(struct machine *m)
+{
+    struct symbol *name = symbol_intern(&m->syms, "%finalize", 9);
+    if (name && name->global && name->global->type == V_CLOSURE)
+        machine_run_call(m, name->global);
+}
+
+static void check_version(struct machine *m)
+{
+    if (m->version)
+        return;
+    m->version = 1;
+    struct diag *g = diag_add(m->diags, DIAG_WARNING, "no-version",
+                              m->unit->first ? m->unit->first->source->base : 0,
+                              "the profile does not declare its version; reading it as version 1");
+    diag_hint(m->diags, g, "begin it with (version 1)");
+}
+
+/* The first error, for callers that show only one. */
+static int first_error(struct sbpl_unit *u, struct bk_err *err)
+{
+    diags_sort(&u->diags);
+    const struct diag *g = u->diags.first;
+    while (g && g->level != DIAG_ERROR)
+        g = g->next;
+    if (!g)
+        return err_set(err, BK_E_INPUT, "%zu errors", u->diags.errors);
+    struct source_place p = source_find(&u->map, g->pos);
+    bool budget = strstr(g->code, "-budget") != NULL;
+    err_set(err, budget ? BK_E_LIMIT : BK_E_INPUT, "%s", g->msg);
+    if (g->hint)
+        err_hint(err, "%s", g->hint);
+    if (p.source)
+        err_place(err, p.source->name, p.line, p.col);
+    return -1;
+}
+
+static int compile(struct machine *m, struct graph **out, struct bk_err *err)
+{
+    struct sbpl_unit *u = m->unit;
+    for (const struct sbpl_text *t = u->first; t && !m->fatal; t = t->next)
+        run_text(m, t->source);
+    if (!m->fatal)
+        run_finalize(m);
+    if (!m->fatal)
+        check_version(m);
+    if (u->diags.errors)
+        return first_error(u, err);
+    if (sbpl_lower(m, out, err) == 0)
+        return 0;
+    return u->diags.errors ? first_error(u, err) : -1;
+}
+
+int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err)
+{
+    struct machine m;
+    if (machine_init(&m, u) < 0)
+        return err_set(err, BK_E_LIMIT, "the memory budget is too small to start");
+    int r = compile(&m, out, err);
+    diags_sort(&u->diags);
+    machine_free(&m);
+    return r;
+}

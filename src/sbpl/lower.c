@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Evaluated rules → the graph's builder, with the place and the words of each rule. */
+
+#include "sbpl/machine.h"
+
+#include <string.h>
+
+#include "sbpl/read.h"
+
+enum { RULE_TEXT = 200 }; /* bytes of a rule's text that are kept for reports */
+
+/* The rule as written, on one line: comments dropped, runs of blanks folded, shortened at the end. */
+static void rule_text(const struct source *s, src_pos pos, char out[RULE_TEXT + 4])
+{
+    const char *p = s->text + (pos - s->base);
+    const char *end = p + read_extent(p, s->len - (pos - s->base));
+    size_t n = 0;
+    bool quoted = false, blank = false;
+    for (; p < end && n < RULE_TEXT; p++) {
+        if (!quoted && *p == ';') {
+            while (p < end && *p != '\n')
+                p++;
+            blank = true;
+            continue;
+        }
+        if (!quoted && (*p == ' ' || (*p >= '\t' && *p <= '\r'))) {
+            blank = true;
+            continue;
+        }
+        if (blank && n && *p != ')' && out[n - 1] != '(')
+            out[n++] = ' ';
+        blank = false;
+        if (*p == '\\' && quoted && p + 1 < end && n + 1 < RULE_TEXT)
+            out[n++] = *p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        out[n++] = *p;
+    }
+    if (p < end) {
+        while (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0x80)
+            n--; /* never cut a character in half */
+        memcpy(out + n, "…", 3);
+        n += 3;
+    }
+    out[n] = '\0';
+}
+
+static void set_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o,
+                       char text[RULE_TEXT + 4])
+{
+    src_pos pos = r->pos ? r->pos : r->top;
+    struct source_place p = source_find(&m->unit->map, pos);
+    if (!p.source)
+        return;
+    struct source_place top = source_find(&m->unit->map, r->top);
+    rule_text(p.source, pos, text);
+    o->file = p.source->name;
+    o->line = p.line;
+    o->col = p.col;
+    o->text = text;
+    /* a top-level form that merely contains the rule, such as (if …), needs no mention */
+    bool contains = top.source == p.source && r->top <= pos &&
+                    pos < r->top + read_extent(top.source->text + (r->top - top.source->base),
+                                               top.source->len - (r->top - top.source->base));
+    o->via_line = top.source == p.source && !contains ? top.line : 0;
+}
+
+static int lower_rule(struct machine *m, struct graph_build *b, const struct sbpl_rule *r,
+                      struct bk_err *err)
+{
+    char text[RULE_TEXT + 4];
+    struct graph_rule rule = {
+        .ops = r->ops, .nops = r->nops, .allow = r->allow, .flags = r->flags,
+        .mods = r->mods, .nmods = r->nmods, .when = r->when};
+    set_origin(m, r, &rule.origin, text);
+    if (graph_build_rule(b, &rule, err) == 0)
+        return 0;
+    src_pos pos = r->pos ? r->pos : r->top;
+    machine_error(m, pos, err->code == BK_E_LIMIT ? "graph-budget" : "bad-rule", "%s", err->msg);
+    return -1;
+}
+
+static int lower_policy(struct machine *m, struct graph_build *b, const struct sbpl_policy *p,
+                        struct bk_err *err)
+{
+    for (const struct sbpl_rule *r = p->first; r; r = r->next)
+        if (lower_rule(m, b, r, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Nested policies come first, in the order of their numbers, so that the builder's numbers are the
+ * ones that the rules carry already. */
+static int lower_nested(struct machine *m, struct graph_build *b, struct bk_err *err)
+{
+    for (int64_t want = 1; want <= m->npolicies; want++) {
+        const struct sbpl_policy *p = m->policies;
+        while (p->number != want)
+            p = p->next;
+        int64_t got;
+        if (graph_build_policy_begin(b, err) < 0 || lower_policy(m, b, p, err) < 0 ||
+            graph_build_policy_end(b, &got, err) < 0)
+            return -1;
+        if (got != want)
+            return err_set(err, BK_E_BUG, "message filter %d became %d", (int)want, (int)got);
+    }
+    return 0;
+}
+
+static bool has_param(const struct sbpl_options *opt, const char *key)
+{
+    for (size_t i = 0; i < opt->nparams; i++)
+        if (strcmp(opt->params[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
+{
+    const struct sbpl_options *opt = &m->unit->opt;
+    struct graph_options gopt = {
+        .version = m->version, .fold_case = opt->fold_case,
+        .no_implicit = has_param(opt, "NO_IMPLICIT_RULES")};
+    struct graph_build *b = graph_build_new(&gopt, err);
+    if (!b)
+        return -1;
+    if (lower_nested(m, b, err) < 0 || lower_policy(m, b, &m->profile, err) < 0 ||
+        (m->debug && graph_build_note(b, "debug", m->debug, err) < 0) ||
+        (m->trace && graph_build_note(b, "trace", m->trace, err) < 0)) {
+        graph_build_free(b);
+        return -1;
+    }
+    struct graph *g = graph_freeze(b, err);
+    if (!g)
+        return -1;
+    *out = g;
+    return 0;
+}

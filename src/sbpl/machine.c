@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The machine's loop. Budgets are met in exactly three places: a step is counted in run(), a frame
+ * in machine_push(), a byte in the arena. Each ends in an error that says which budget it was.
+ *
+ * A call is evaluated with one frame (FRAME_ARGS) that collects values from left to right; bodies
+ * are entered without a frame for their last expression, so tail calls do not grow the stack.
+ */
+
+#include "sbpl/machine.h"
+#include "sbpl/read.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct val machine_control = {.type = V_VOID};
+
+enum { STACK_START = 64 };
+
+int machine_init(struct machine *m, struct sbpl_unit *unit)
+{
+    memset(m, 0, sizeof(*m));
+    m->unit = unit;
+    m->arena = &unit->arena;
+    m->diags = &unit->diags;
+    m->max_steps = unit->opt.max_steps;
+    m->max_depth = unit->opt.max_depth;
+    m->policy = &m->profile;
+    if (symtab_init(&m->syms, m->arena) < 0)
+        return -1;
+    m->cons = prim_value(m, "cons");
+    m->append = prim_value(m, "append");
+    m->apply = prim_value(m, "apply");
+    m->cdr = prim_value(m, "cdr");
+    return m->cdr ? 0 : -1;
+}
+
+void machine_free(struct machine *m)
+{
+    free(m->stack);
+    m->stack = NULL;
+}
+
+void *machine_error(struct machine *m, src_pos pos, const char *code, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    src_pos place = pos ? pos : m->top_pos;
+    struct diag *g = diag_add(m->diags, DIAG_ERROR, code, place, "%s", text);
+    struct source_place p = source_find(&m->unit->map, place);
+    if (g && p.source) {
+        size_t left = p.line_len - (place - p.source->base - (size_t)(p.line_text - p.source->text));
+        size_t extent = read_extent(p.source->text + (place - p.source->base), left);
+        g->width = (uint32_t)(extent ? extent : 1);
+    }
+    return NULL;
+}
+
+void machine_hint(struct machine *m, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (m->diags->kept < DIAG_MAX)
+        diag_hint(m->diags, m->diags->last, "%s", text);
+}
+
+void *machine_no_memory(struct machine *m)
+{
+    m->fatal = true;
+    machine_error(m, m->pos, "memory-budget", "the profile needs more than its %zu MiB of memory",
+                  m->unit->arena.limit >> 20);
+    machine_hint(m, "is there a loop that builds data without end?");
+    return NULL;
+}
+
+void *machine_no_steps(struct machine *m)
+{
+    m->fatal = true;
+    machine_error(m, m->pos, "step-budget", "the profile runs for more than %llu steps",
+                  (unsigned long long)m->max_steps);
+    machine_hint(m, "is there a loop that never ends?");
+    return NULL;
+}
+
+void machine_charge(struct machine *m, size_t work)
+{
+    m->steps += work / 16;
+}
+
+int machine_push(struct machine *m, struct frame frame)
+{
+    if (m->depth == m->max_depth) {
+        m->fatal = true;
+        machine_error(m, frame.pos, "depth-budget", "calls are nested more than %zu deep",
+                      m->max_depth);
+        machine_hint(m, "does a procedure call itself without end?");
+        return -1;
+    }
+    if (m->depth == m->cap) {
+        size_t cap = m->cap ? m->cap * 2 : STACK_START;
+        struct frame *stack = realloc(m->stack, cap * sizeof(*stack));
+        if (!stack) {
+            machine_no_memory(m);
+            return -1;
+        }
+        m->stack = stack;
+        m->cap = cap;
+    }
+    m->stack[m->depth++] = frame;
+    return 0;
+}
+
+void machine_eval(struct machine *m, struct val *expr, src_pos pos, struct env *env)
+{
+    m->mode = MODE_EVAL;
+    m->expr = expr;
+    m->pos = pos ? pos : m->pos;
+    m->env = env;
+}
+
+void machine_apply(struct machine *m, struct val *fn, struct val *args, src_pos pos)
+{
+    m->mode = MODE_APPLY;
+    m->fn = fn;
+    m->args = args;
+    m->arg_exprs = NULL;
+    m->pos = pos;
+}
+
+void machine_return(struct machine *m, struct val *value)
+{
+    m->mode = MODE_RETURN;
+    m->value = value;
+}
+
+struct val *machine_cons(struct machine *m, struct val *car, struct val *cdr, src_pos pos)
+{
+    struct val *v = car && cdr ? val_cons(m->arena, car, cdr, pos) : NULL;
+    return v ? v : machine_no_memory(m);
+}
+
+struct val *machine_list(struct machine *m, src_pos pos, size_t n, struct val *const *items)
+{
+    struct val *list = &val_nil;
+    while (n-- && list)
+        list = machine_cons(m, items[n], list, pos);
+    return list;
+}
+
+int listing_add(struct machine *m, struct listing *l, struct val *v, src_pos pos)
+{
+    struct val *cell = machine_cons(m, v, &val_nil, pos);
+    if (!cell)
+        return -1;
+    if (l->tail)
+        l->tail->cdr = cell;
+    else
+        l->head = cell;
+    l->tail = cell;
+    return 0;
+}
+
+struct val *listing_end(struct listing *l, struct val *tail)
+{
+    if (!l->tail)
+        return tail;
+    l->tail->cdr = tail;
+    return l->head;
+}
+
+int name_compare(const char *name, size_t n, const char *known)
+{
+    int order = strncmp(name, known, n);
+    return order ? order : known[n] ? -1 : 0;
+}
+
+src_pos call_arg_pos(const struct call *c, int i)
+{
+    const struct val *cell = c->exprs;
+    while (cell && cell->type == V_PAIR && i-- > 0)
+        cell = cell->cdr;
+    return cell && cell->type == V_PAIR && cell->pos ? cell->pos : c->pos;
+}
+
+/* ---- environments ---- */
+
+static struct binding *find_binding(struct symbol *name, struct env *env)
+{
+    for (; env; env = env->up)
+        for (struct binding *b = env->bindings; b; b = b->next)
+            if (b->name == name)
+                return b;
+    return NULL;
+}
+
+struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *env)
+{
+    struct binding *b = find_binding(name, env);
+    if (b)
+        return b->value;
+    if (!name->global)
+        name->global = machine_builtin(m, name);
+    return name->global;
+}
+
+int machine_define(struct machine *m, struct symbol *name, struct val *value, struct env *env)
+{
+    if (!env) {
+        name->global = value;
+        return 0;
+    }
+    for (struct binding *b = env->bindings; b; b = b->next)
+        if (b->name == name) {
+            b->value = value;
+            return 0;
+        }
+    struct binding *b = arena_new(m->arena, struct binding);
+    if (!b) {
+        machine_no_memory(m);
+        return -1;
+    }
+    *b = (struct binding){name, value, env->bindings};
+    env->bindings = b;
+    return 0;
+}
+
+static int assign(struct machine *m, struct symbol *name, struct val *value, struct env *env,
+                  src_pos pos)
+{
+    struct binding *b = find_binding(name, env);
+    if (b) {
+        b->value = value;
+        return 0;
+    }
+    if (!machine_lookup(m, name, NULL)) {
+        machine_error(m, pos, "unbound", "%s is not defined, so set! cannot change it", name->v.s);
+        machine_hint(m, "write (define %s …) first", name->v.s);
+        return -1;
+    }
+    name->global = value;
+    return 0;
+}
+
+/* ---- evaluating ---- */
+
+/* Whether some text defines this name: then it is only missing because the definition could not be
+ * read, which has been reported already. */
+static bool defined_in_text(const struct machine *m, const struct symbol *name)
+{
+    static const char *const openings[] = {"(define ", "(define (", "(macro (", "(define-macro ("};
+    for (const struct source *s = m->unit->map.first; s; s = s->next)
+        for (const char *p = s->text; (p = strstr(p, name->v.s)); p++)
+            for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
+                size_t n = strlen(openings[i]);
+                if ((size_t)(p - s->text) >= n && memcmp(p - n, openings[i], n) == 0)
+                    return true;
+            }
+    return false;
+}
+
+/* A name without a meaning, and the one that was perhaps meant. */
+static void unbound(struct machine *m, struct symbol *name)
+{
+    if (m->unread && defined_in_text(m, name))
+        return;
+    machine_error(m, m->pos, "unbound", "%s is not defined", name->v.s);
+    const char *near = vocab_suggest(name->v.s, name->v.n,
+                                     1u << WORD_OP | 1u << WORD_FILTER | 1u << WORD_MODIFIER |
+                                         1u << WORD_CONSTANT);
+    if (near)
+        machine_hint(m, "did you mean %s?", near);
+    else
+        machine_hint(m, "it is no operation, filter or procedure; `buckle vocab` lists the names");
+}
+
+static int eval_symbol(struct machine *m)
+{
+    struct symbol *name = (struct symbol *)m->expr;
+    struct val *v = machine_lookup(m, name, m->env);
+    if (!v) {
+        if (!m->fatal)
+            unbound(m, name);
+        return -1;
+    }
+    machine_return(m, v);
+    return 0;
+}
+
+static int eval_pair(struct machine *m)
+{
+    struct val *form = m->expr, *head = form->car;
+    struct symbol *name = val_symbol(head);
+    struct val *fn = name ? machine_lookup(m, name, m->env) : head;
+    if (fn && fn->type == V_SYNTAX)
+        return fn->syntax->fn(m, form);
+    if (fn && fn->type == V_MACRO) {
+        struct val *args = machine_cons(m, form, &val_nil, m->pos);
+        struct frame f = {.kind = FRAME_MACRO, .pos = m->pos, .env = m->env};
+        if (!args || machine_push(m, f) < 0)
+            return -1;
+        machine_apply(m, fn, args, m->pos);
+        return 0;
+    }
+    if (val_length(form) < 0) {
+        machine_error(m, m->pos, "bad-form", "a call must be a proper list");
+        return -1;
+    }
+    struct frame f = {.kind = FRAME_ARGS, .pos = m->pos, .env = m->env,
+                      .a = form->cdr, .b = &val_nil, .c = form};
+    if (machine_push(m, f) < 0)
+        return -1;
+    machine_eval(m, head, form->pos, m->env);
+    return 0;
+}
+
+static int step_eval(struct machine *m)
+{
+    if (m->expr->type == V_SYMBOL)
+        return eval_symbol(m);
+    if (m->expr->type == V_PAIR)
+        return eval_pair(m);
+    machine_return(m, m->expr);
+    return 0;
+}
+
+int machine_sequence(struct machine *m, struct val *cells, struct env *env)
+{
+    if (cells->type != V_PAIR) {
+        machine_return(m, &val_void);
+        return 0;
+    }
+    if (cells->cdr->type == V_PAIR) {
+        struct frame f = {.kind = FRAME_SEQUENCE, .pos = m->pos, .env = env, .a = cells->cdr};
+        if (machine_push(m, f) < 0)
+            return -1;
+    }
+    machine_eval(m, cells->car, cells->pos, env);
+    return 0;
+}
+
+/* ---- applying ---- */
+
+static struct val *reverse_in_place(struct val *list)
+{
+    struct val *out = &val_nil;
+    while (list->type == V_PAIR) {
+        struct val *next = list->cdr;
+        list->cdr = out;
+        out = list;
+        list = next;
+    }
+    return out;
+}
+
+static int wrong_count(struct machine *m, const char *name, int64_t got, int min, int max)
+{
+    const char *s = min == 1 ? "" : "s";
+    if (max < 0)
+        machine_error(m, m->pos, "argument-count", "%s takes at least %d argument%s, not %d", name,
+                      min, s, (int)got);
+    else if (min == max)
+        machine_error(m, m->pos, "argument-count", "%s takes %d argument%s, not %d", name, min, s,
+                      (int)got);
+    else
+        machine_error(m, m->pos, "argument-count", "%s takes %d to %d arguments, not %d", name, min,
+                      max, (int)got);
+    return -1;
+}
+
+static int apply_closure(struct machine *m)
+{
+    struct env *env = arena_new(m->arena, struct env);
+    if (!env)
+        return machine_no_memory(m), -1;
+    env->up = m->fn->env;
+    struct val *params = m->fn->lambda->car, *args = m->args;
+    for (; params->type == V_PAIR; params = params->cdr, args = args->cdr) {
+        if (args->type != V_PAIR) {
+            int64_t want = val_length(m->fn->lambda->car);
+            machine_error(m, m->pos, "argument-count", "this procedure takes %s%d argument%s, not %d",
+                          want < 0 ? "at least " : "", want < 0 ? 1 : (int)want,
+                          want == 1 ? "" : "s", (int)val_length(m->args));
+            return -1;
+        }
+        if (machine_define(m, (struct symbol *)params->car, args->car, env) < 0)
+            return -1;
+    }
+    if (params->type == V_SYMBOL) {
+        if (machine_define(m, (struct symbol *)params, args, env) < 0)
+            return -1;
+    } else if (args->type != V_NIL) {
+        return wrong_count(m, "this procedure", val_length(m->args),
+                           (int)val_length(m->fn->lambda->car), (int)val_length(m->fn->lambda->car));
+    }
+    return machine_sequence(m, m->fn->lambda->cdr, env);
+}
+
+static int apply_prim(struct machine *m, const struct call *c)
+{
+    const struct prim *p = m->fn->prim;
+    int64_t n = val_length(m->args);
+    if (n < p->min || (p->max >= 0 && n > p->max))
+        return wrong_count(m, p->name, n, p->min, p->max);
+    struct val *v = p->fn(m, c);
+    if (!v)
+        return -1;
+    if (v != &machine_control)
+        machine_return(m, v);
+    return 0;
+}
+
+static int not_callable(struct machine *m)
+{
+    struct buf shown = {0};
+    val_print(m->fn, 60, &shown);
+    machine_error(m, m->pos, "not-a-procedure", "%s is %s and cannot be called",
+                  shown.s ? shown.s : "", val_type_words(m->fn));
+    if (m->fn->type == V_OP)
+        machine_hint(m, "operations stand inside a rule: (allow %s …)", vocab_ops[m->fn->id].name);
+    else if (m->fn->type == V_MODNAME)
+        machine_hint(m, "write (with %s)", vocab_modifiers[m->fn->id].name);
+    buf_free(&shown);
+    return -1;
+}
+
+static int step_apply(struct machine *m)
+{
+    struct call c = {m->args, m->pos, m->arg_exprs};
+    struct val *v;
+    switch (m->fn->type) {
+    case V_CLOSURE:
+    case V_MACRO:
+        return apply_closure(m);
+    case V_PRIM:
+        return apply_prim(m, &c);
+    case V_MAKER:
+        v = filter_make(m, m->fn, &c);
+        if (!v)
+            return -1;
+        machine_return(m, v);
+        return 0;
+    default:
+        return not_callable(m);
+    }
+}
+
+/* ---- returning ---- */
+
+/* The place a report names for a rule is where (allow …) was written, even when a program wrapped
+ * allow in a procedure of its own, and not the inside of that wrapper. */
+static void note_rule(struct machine *m, const struct frame *f)
+{
+    const struct symbol *head = val_symbol(f->c->car);
+    bool named = head && (strcmp(head->v.s, "allow") == 0 || strcmp(head->v.s, "deny") == 0);
+    bool rule = m->fn->type == V_PRIM &&
+                (strcmp(m->fn->prim->name, "allow") == 0 || strcmp(m->fn->prim->name, "deny") == 0);
+    if (named || rule)
+        m->rule_pos = f->pos;
+}
+
+static int resume_args(struct machine *m, struct frame *f)
+{
+    f->b = machine_cons(m, m->value, f->b, 0);
+    if (!f->b)
+        return -1;
+    if (f->a->type == V_PAIR) {
+        struct val *cell = f->a;
+        f->a = cell->cdr;
+        if (machine_push(m, *f) < 0)
+            return -1;
+        machine_eval(m, cell->car, cell->pos, f->env);
+        return 0;
+    }
+    struct val *all = reverse_in_place(f->b);
+    machine_apply(m, all->car, all->cdr, f->pos);
+    m->arg_exprs = f->c->cdr;
+    note_rule(m, f);
+    return 0;
+}
+
+/* a: procedure, b: results so far (newest first, or NIL forever for for-each), c: lists left. */
+static int resume_map(struct machine *m, struct frame *f)
+{
+    if (m->value && f->b->type != V_VOID) {
+        f->b = machine_cons(m, m->value, f->b, 0);
+        if (!f->b)
+            return -1;
+    }
+    struct val *args = &val_nil, *rest = &val_nil;
+    for (struct val *l = f->c; l->type == V_PAIR; l = l->cdr) {
+        if (l->car->type != V_PAIR) {
+            machine_return(m, f->b->type == V_VOID ? &val_void : reverse_in_place(f->b));
+            return 0;
+        }
+        args = machine_cons(m, l->car->car, args, 0);
+        rest = machine_cons(m, l->car->cdr, rest, 0);
+        if (!args || !rest)
+            return -1;
+    }
+    f->c = reverse_in_place(rest);
+    if (machine_push(m, *f) < 0)
+        return -1;
+    machine_apply(m, f->a, reverse_in_place(args), f->pos);
+    return 0;
+}
+
+static int resume_top_forms(struct machine *m, struct frame *f)
+{
+    if (f->a->type != V_PAIR) {
+        machine_return(m, &val_void);
+        return 0;
+    }
+    struct val *cell = f->a;
+    f->a = cell->cdr;
+    if (machine_push(m, *f) < 0)
+        return -1;
+    m->top_pos = cell->pos;
+    machine_eval(m, cell->car, cell->pos, NULL);
+    return 0;
+}
+
+static int resume_define(struct machine *m, struct frame *f)
+{
+    int r = f->kind == FRAME_SET ? assign(m, (struct symbol *)f->a, m->value, f->env, f->pos)
+                                 : machine_define(m, (struct symbol *)f->a, m->value, f->env);
+    machine_return(m, &val_void);
+    return r;
+}
+
+static int step_return(struct machine *m)
+{
+    struct frame f = m->stack[--m->depth];
+    switch (f.kind) {
+    case FRAME_ARGS:
+        return resume_args(m, &f);
+    case FRAME_SEQUENCE:
+        m->pos = f.pos;
+        return machine_sequence(m, f.a, f.env);
+    case FRAME_IF:
+        if (val_truth(m->value)) {
+            machine_eval(m, f.a->car, f.a->pos, f.env);
+            return 0;
+        }
+        return machine_sequence(m, f.a->cdr, f.env);
+    case FRAME_DEFINE:
+    case FRAME_SET:
+        return resume_define(m, &f);
+    case FRAME_MACRO:
+        machine_eval(m, m->value, f.pos, f.env);
+        return 0;
+    case FRAME_MAP:
+        return resume_map(m, &f);
+    case FRAME_TOP_FORMS:
+        return resume_top_forms(m, &f);
+    case FRAME_END_IMPORT:
+        m->import = m->import->up;
+        m->top_pos = f.pos;
+        machine_return(m, &val_void);
+        return 0;
+    default:
+        return syntax_resume(m, &f);
+    }
+}
+
+/* ---- running ---- */
+
+static int run(struct machine *m)
+{
+    static int (*const steps[])(struct machine *) = {
+        [MODE_EVAL] = step_eval, [MODE_APPLY] = step_apply, [MODE_RETURN] = step_return};
+    while (m->mode != MODE_RETURN || m->depth > 0) {
+        if (++m->steps > m->max_steps) {
+            machine_no_steps(m);
+            return -1;
+        }
+        if (steps[m->mode](m) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Profiles wrap rules by assigning to allow and deny and putting them back at the end of a form,
+ * which an error in between prevents. */
+struct rule_words {
+    struct symbol *names[2];
+    struct val *values[2];
+};
+
+static struct rule_words save_rule_words(struct machine *m)
+{
+    struct rule_words w = {.names = {symbol_intern(&m->syms, "allow", 5),
+                                     symbol_intern(&m->syms, "deny", 4)}};
+    for (int i = 0; i < 2; i++)
+        w.values[i] = w.names[i] ? w.names[i]->global : NULL;
+    return w;
+}
+
+/* An error leaves frames and scopes behind; the next form starts clean. */
+static int finish(struct machine *m, int result, const struct rule_words *words)
+{
+    m->depth = 0;
+    m->scope = NULL;
+    m->import = NULL;
+    m->policy = &m->profile;
+    for (int i = 0; i < 2 && result < 0; i++)
+        if (words->names[i])
+            words->names[i]->global = words->values[i];
+    return result;
+}
+
+int machine_run_form(struct machine *m, struct val *form, src_pos pos)
+{
+    struct rule_words words = save_rule_words(m);
+    m->top_pos = m->rule_pos = pos;
+    machine_eval(m, form, pos, NULL);
+    return finish(m, run(m), &words);
+}
+
+int machine_run_call(struct machine *m, struct val *fn)
+{
+    struct rule_words words = save_rule_words(m);
+    m->top_pos = m->rule_pos = 0;
+    machine_apply(m, fn, &val_nil, 0);
+    return finish(m, run(m), &words);
+}

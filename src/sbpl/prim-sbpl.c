@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Procedures that only SBPL has. */
+
+#include "sbpl/prim.h"
+
+#include <string.h>
+
+struct val *prim_allow(struct machine *m, const struct call *c)
+{
+    return rule_apply(m, true, c);
+}
+
+struct val *prim_deny(struct machine *m, const struct call *c)
+{
+    return rule_apply(m, false, c);
+}
+
+struct val *prim_with(struct machine *m, const struct call *c)
+{
+    return modifier_make(m, c);
+}
+
+struct val *prim_require_any(struct machine *m, const struct call *c)
+{
+    return filter_combine(m, GRAPH_ANY, c);
+}
+
+struct val *prim_require_all(struct machine *m, const struct call *c)
+{
+    return filter_combine(m, GRAPH_ALL, c);
+}
+
+struct val *prim_require_not(struct machine *m, const struct call *c)
+{
+    return filter_combine(m, GRAPH_NOT, c);
+}
+
+struct val *prim_import(struct machine *m, const struct call *c)
+{
+    return import_apply(m, c);
+}
+
+struct val *prim_version(struct machine *m, const struct call *c)
+{
+    struct val *v = want(m, c, 0, V_INT);
+    if (!v)
+        return NULL;
+    if (v->num < 1 || v->num > VOCAB_PROFILE_VERSIONS)
+        return machine_error(m, call_arg_pos(c, 0), "bad-version",
+                             "there is no version %lld of the language; write (version 1)",
+                             (long long)v->num);
+    if (m->version && m->version != v->num) {
+        struct source_place p = source_find(&m->unit->map, m->version_pos);
+        return machine_error(m, c->pos, "bad-version", "the version was already set to %d in %s:%u",
+                             m->version, p.source ? p.source->name : "?", p.line);
+    }
+    if (!m->version)
+        m->version_pos = c->pos;
+    m->version = (int)v->num;
+    return &val_void;
+}
+
+static const char *find_param(const struct machine *m, const char *key)
+{
+    for (size_t i = m->unit->opt.nparams; i-- > 0;)
+        if (strcmp(m->unit->opt.params[i].key, key) == 0)
+            return m->unit->opt.params[i].value;
+    return NULL;
+}
+
+struct val *prim_param(struct machine *m, const struct call *c)
+{
+    struct val *k = want(m, c, 0, V_STRING);
+    if (!k)
+        return NULL;
+    const char *value = find_param(m, k->s);
+    if (!value) {
+        m->missing_param = k->s;
+        return &val_false;
+    }
+    return made(m, val_string_take(m->arena, value, strlen(value)));
+}
+
+struct val *prim_trace(struct machine *m, const struct call *c)
+{
+    struct val *v = want(m, c, 0, V_STRING);
+    if (!v)
+        return NULL;
+    if (m->trace)
+        return machine_error(m, c->pos, "bad-trace", "only one trace file may be named");
+    m->trace = v->s;
+    return &val_void;
+}
+
+/* (defined? 'name), and "name" too */
+struct val *prim_is_defined(struct machine *m, const struct call *c)
+{
+    struct val *v = arg(c, 0);
+    if (v->type != V_SYMBOL && v->type != V_STRING)
+        return val_bool(true); /* an operation or filter that evaluated to itself exists */
+    struct symbol *name = symbol_intern(&m->syms, v->s, v->n);
+    return name ? val_bool(machine_lookup(m, name, NULL) != NULL) : machine_no_memory(m);
+}
+
+struct val *prim_entitlement(struct machine *m, const struct call *c)
+{
+    struct val *k = want(m, c, 0, V_STRING);
+    if (!k)
+        return NULL;
+    if (!m->entitlements && !(m->entitlements = entitlements_load(m, c->pos)))
+        return NULL;
+    for (struct val *l = m->entitlements; l->type == V_PAIR; l = l->cdr)
+        if (l->car->car->n == k->n && memcmp(l->car->car->s, k->s, k->n) == 0)
+            return l->car->cdr;
+    return &val_false;
+}
+
+/* (require-entitlement "key") asks the process for a true value; with a second argument, for a
+ * value that this filter accepts. */
+struct val *prim_require_entitlement(struct machine *m, const struct call *c)
+{
+    struct val maker = {.type = V_MAKER, .id = FILTER_REQUIRE_ENTITLEMENT, .form = FORM_PLAIN};
+    if (c->args->cdr->type == V_NIL)
+        return filter_make(m, &maker, c);
+    struct val key = {.type = V_PAIR, .car = arg(c, 0), .cdr = &val_nil};
+    struct call first = {.args = &key, .pos = c->pos, .exprs = c->exprs};
+    struct val *value = want(m, c, 1, V_FILTER);
+    maker.id = FILTER_ENTITLEMENT_LOAD;
+    struct val *load = value ? filter_make(m, &maker, &first) : NULL;
+    struct val *both[] = {load, value};
+    return load ? filter_wrap(m, GRAPH_ALL, both, 2) : NULL;
+}
+
+struct val *prim_regex_quote(struct machine *m, const struct call *c)
+{
+    struct val *s = want(m, c, 0, V_STRING);
+    char *text = s ? arena_array(m->arena, s->n + 1, 2) : NULL, *to = text;
+    if (!text)
+        return s ? machine_no_memory(m) : NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->s[i] && strchr(".^$*+?()[]{}|\\", s->s[i]))
+            *to++ = '\\';
+        *to++ = s->s[i];
+    }
+    return made(m, val_string_take(m->arena, text, (size_t)(to - text)));
+}
+
+/* (path-ancestors "/a/b/c"): the folders above it, "/", "/a" and "/a/b". */
+struct val *prim_path_ancestors(struct machine *m, const struct call *c)
+{
+    struct val *found[256];
+    size_t n = 0;
+    int i = 0;
+    for (struct val *l = c->args; l->type == V_PAIR; l = l->cdr, i++) {
+        struct val *p = want(m, c, i, V_STRING);
+        if (!p)
+            return NULL;
+        if (p->n == 0 || p->s[0] != '/')
+            return wrong_type(m, c, i, "an absolute path");
+        size_t len = p->n;
+        while (len > 1 && p->s[len - 1] == '/')
+            len--;
+        for (size_t k = 0; k < len && len > 1; k++) {
+            if (p->s[k] != '/')
+                continue;
+            if (n == sizeof(found) / sizeof(found[0]))
+                return machine_error(m, c->pos, "argument-count", "more than 256 ancestors");
+            if (!(found[n++] = filter_literal_path(m, p->s, k ? k : 1)))
+                return NULL;
+        }
+    }
+    return filter_wrap(m, GRAPH_ANY, found, n);
+}
+
+/* (_IO "h" 47): the number of an ioctl or fsctl command. */
+struct val *prim_io(struct machine *m, const struct call *c)
+{
+    struct val *group = want(m, c, 0, V_STRING), *n = group ? want(m, c, 1, V_INT) : NULL;
+    if (!n)
+        return NULL;
+    if (group->n != 1 || n->num < 0 || n->num > 255)
+        return machine_error(m, c->pos, "out-of-range", "_IO takes one letter and a number below 256");
+    return made(m, val_int(m->arena, (unsigned char)group->s[0] * 256 + n->num));
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SBPL_SBPL_H
+#define BK_SBPL_SBPL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/err.h"
+#include "base/source.h"
+#include "graph/graph.h"
+
+/*
+ * SBPL text → policy graph. A unit is one program being loaded: its texts, its findings and its
+ * memory. Load one or more texts into it (they are read as one program, in order), then compile.
+ * A unit may be thrown away once the graph exists; keep it as long as its findings are printed.
+ */
+
+struct sbpl_param {
+    const char *key, *value;
+};
+
+struct sbpl_options {
+    const struct sbpl_param *params; /* -D k=v */
+    size_t nparams;
+    const char *const *import_dirs; /* -I; searched before the importing file's own folder */
+    size_t nimport_dirs;
+    const char *entitlements; /* path of a plist or JSON file, or NULL */
+    enum vocab_os os;         /* VOCAB_OS_ANY: every known name */
+    bool fold_case;
+    /* budgets; 0 means the default in parentheses */
+    uint64_t max_steps;  /* evaluation steps (20,000,000) */
+    uint32_t max_depth;  /* pending calls and nested lists (100,000) */
+    size_t max_bytes;    /* memory for data and rules (128 MiB) */
+};
+
+struct sbpl_unit {
+    struct arena arena; /* texts and data */
+    struct source_map map;
+    struct diags diags;
+    struct sbpl_options opt;
+    struct sbpl_text *first, *last; /* what was loaded, in order */
+};
+
+/* opt is copied shallowly: what it points to must outlive the unit. */
+void sbpl_unit_init(struct sbpl_unit *u, const struct sbpl_options *opt);
+void sbpl_unit_free(struct sbpl_unit *u);
+#define OWN_sbpl_unit sbpl_unit_free
+
+/* Adds a text. Failure means that it could not be had at all; mistakes in it are found later. */
+int sbpl_add_file(struct sbpl_unit *u, const char *path, struct bk_err *err); /* "-": stdin */
+int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                  struct bk_err *err);
+/* A shipped profile by name: "system.sb", "bsd.sb"… */
+int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
+
+/* Reads, evaluates and lowers. All mistakes that can be found in one go are in u->diags; on
+ * failure *err repeats the first, with its place. On success *out is the graph. */
+int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
+
+/* Shipped profiles, compiled into the program. */
+struct sbpl_builtin {
+    const char *name, *text;
+    size_t len;
+};
+extern const struct sbpl_builtin sbpl_builtins[]; /* ends with a NULL name */
+
+#endif
