@@ -3,8 +3,11 @@
 
 /*
  * Bump allocation in chunks that double from 16 KiB to 1 MiB. A request larger than a chunk gets a
- * chunk of its own. calloc() hands out pages the kernel already zeroed, so zeroing costs nothing
- * on the first touch.
+ * chunk of its own.
+ *
+ * A page's first touch is what costs, so nothing is zeroed before it is handed out: calloc() would
+ * clear all of a small chunk. A large one it takes from the kernel, which zeroes pages as they are
+ * touched; then nothing is left to do.
  */
 
 #include "base/arena.h"
@@ -13,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 16, CHUNK_MIN = 16 << 10, CHUNK_MAX = 1 << 20 };
+enum { ALIGN = 16, CHUNK_MIN = 16 << 10, CHUNK_LARGE = 128 << 10, CHUNK_MAX = 1 << 20 };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -45,9 +48,11 @@ static int grow(struct arena *a, size_t need)
         size = CHUNK_MAX;
     if (size < need)
         size = need;
-    struct arena_chunk *c = calloc(1, sizeof(*c) + size);
+    bool large = size >= CHUNK_LARGE;
+    struct arena_chunk *c = large ? calloc(1, sizeof(*c) + size) : malloc(sizeof(*c) + size);
     if (!c)
         return -1;
+    a->zeroed = large;
     c->size = size;
     c->next = a->chunks;
     a->chunks = c;
@@ -63,12 +68,12 @@ void *arena_alloc(struct arena *a, size_t n)
     n = (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (n > a->limit - a->used)
         return NULL;
-    if ((size_t)(a->end - a->at) < n && grow(a, n) < 0)
+    if ((!a->chunks || (size_t)(a->end - a->at) < n) && grow(a, n) < 0)
         return NULL;
     void *p = a->at;
     a->at += n;
     a->used += n;
-    return p;
+    return a->zeroed ? p : memset(p, 0, n);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)

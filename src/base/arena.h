@@ -3,6 +3,7 @@
 #ifndef BK_BASE_ARENA_H
 #define BK_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -14,6 +15,7 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *chunks;
     unsigned char *at, *end;
+    bool zeroed;  /* what lies between them */
     size_t used;  /* bytes handed out and reserved so far */
     size_t limit; /* budget in bytes */
 };

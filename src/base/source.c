@@ -14,6 +14,8 @@
 #include "base/own.h"
 #include "base/utf8.h"
 
+enum { COUNTED = 4096 };
+
 void source_map_init(struct source_map *map, struct arena *arena)
 {
     memset(map, 0, sizeof(*map));
@@ -167,6 +169,15 @@ static uint32_t line_of(const struct source *s, size_t at)
     return lo;
 }
 
+/* Characters before `at` in the line that starts at `start`. In a line longer than any person
+ * writes bytes are counted from COUNTED on: what a place costs must not grow with its line, for a
+ * loop can ask for many. */
+static uint32_t column_of(const struct source *s, size_t start, size_t at)
+{
+    size_t n = at - start, counted = n < COUNTED ? n : COUNTED;
+    return count_chars(s->text + start, counted) + (uint32_t)(n - counted);
+}
+
 struct source_place source_find(struct source_map *map, src_pos pos)
 {
     struct source_place p = {0};
@@ -180,11 +191,16 @@ struct source_place source_find(struct source_map *map, src_pos pos)
     bool indexed = s->lines || index_lines(map->arena, s);
     uint32_t line = indexed ? line_of(s, at) : count_lines(s->text, at);
     size_t start = indexed ? s->lines[line] : line_start(s->text, at);
-    const char *end = memchr(s->text + start, '\n', s->len - start);
     p.source = s;
     p.line = line + 1;
     p.line_text = s->text + start;
-    p.line_len = end ? (size_t)(end - p.line_text) : s->len - start;
-    p.col = count_chars(p.line_text, at - start) + 1;
+    p.line_len = s->len - start;
+    if (indexed && line + 1 < s->nlines) {
+        p.line_len = s->lines[line + 1] - 1 - start;
+    } else if (!indexed) {
+        const char *end = memchr(p.line_text, '\n', p.line_len);
+        p.line_len = end ? (size_t)(end - p.line_text) : p.line_len;
+    }
+    p.col = column_of(s, start, at) + 1;
     return p;
 }

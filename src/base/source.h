@@ -20,7 +20,7 @@ struct source {
     const char *name; /* as the person gave it, for messages */
     const char *text; /* NUL-terminated, may contain NULs before its end */
     size_t len;
-    src_pos base; /* position of text[0] */
+    src_pos base;    /* position of text[0] */
     uint32_t *lines; /* where each line starts, made when first asked for */
     uint32_t nlines;
     struct source *next;
@@ -34,7 +34,8 @@ struct source_map {
 
 struct source_place {
     const struct source *source; /* NULL for nowhere */
-    uint32_t line, col;          /* 1-based; col counts characters, a broken byte as one */
+    uint32_t line, col;          /* 1-based; col counts characters, a broken byte as one, and far
+                                    into a very long line every byte */
     const char *line_text;       /* start of that line in the source */
     size_t line_len;             /* without the newline */
 };
