@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "graph/net.h"
+#include "sbpl/prim.h"
 #include "sbpl/read.h"
 
 /* Names that Apple's own library defines, as expressions without free variables. */
@@ -43,8 +44,13 @@ static bool same(const char *known, const struct symbol *name)
 
 static struct val *library_value(struct machine *m, const char *text)
 {
-    struct reader r = {.arena = m->arena, .syms = &m->syms, .diags = m->diags, .s = text,
-                       .n = strlen(text), .max_depth = 100, .unplaced = true};
+    struct reader r = {.arena = m->arena,
+                       .syms = &m->syms,
+                       .diags = m->diags,
+                       .s = text,
+                       .n = strlen(text),
+                       .max_depth = 100,
+                       .unplaced = true};
     struct val *datum, *closure;
     src_pos pos;
     if (read_datum(&r, &datum, &pos) != READ_DATUM || datum->type != V_PAIR)
@@ -61,7 +67,7 @@ static struct val *library_find(struct machine *m, const struct symbol *name)
 {
     for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
         if (same(library[i].name, name))
-            return library_value(m, library[i].text);
+            return made(m, library_value(m, library[i].text));
     return NULL;
 }
 
@@ -70,6 +76,8 @@ static struct val *library_find(struct machine *m, const struct symbol *name)
 static bool stands_for_itself(const struct symbol *name)
 {
     uint16_t proto;
+    if (name->v.n > 16)
+        return false;
     if (net_proto_find(name->v.s, name->v.n, &proto))
         return true;
     if (same("port", name) || same("pid", name) || same("unix", name))
@@ -81,8 +89,10 @@ static bool stands_for_itself(const struct symbol *name)
 
 static struct val *word_value(struct machine *m, const struct vocab_word *w)
 {
-    static const uint8_t types[] = {[WORD_OP] = V_OP, [WORD_FILTER] = V_MAKER,
-                                    [WORD_MODIFIER] = V_MODNAME, [WORD_CONSTANT] = V_INT};
+    static const uint8_t types[] = {[WORD_OP] = V_OP,
+                                    [WORD_FILTER] = V_MAKER,
+                                    [WORD_MODIFIER] = V_MODNAME,
+                                    [WORD_CONSTANT] = V_INT};
     struct val *v = arena_new(m->arena, struct val);
     if (!v)
         return machine_no_memory(m);
@@ -113,7 +123,7 @@ struct val *machine_builtin(struct machine *m, struct symbol *name)
         return v;
     const struct prim *p = prim_find(s, n);
     if (p)
-        return prim_value(m, p->name);
+        return made(m, prim_value(m, p->name));
     if (same("*entitlements*", name))
         return entitlements_load(m, m->pos);
     if (stands_for_itself(name))

@@ -3,8 +3,9 @@
 
 /*
  * Entitlements from a JSON file or a property list, as an association list for (entitlement "key").
- * JSON is read by jansson, which is linked in. Property lists (XML and binary) are read by libplist,
- * which is loaded when a profile is compiled with such a file, so that nobody else pays for it.
+ * JSON is read by jansson, which is linked in. Property lists (XML and binary) are read by
+ * libplist, which is loaded when a profile is compiled with such a file, so that nobody else pays
+ * for it.
  */
 
 #include "sbpl/machine.h"
@@ -13,6 +14,8 @@
 #include <jansson.h>
 #include <plist/plist.h>
 #include <string.h>
+
+#include "sbpl/prim.h"
 
 enum { ENTITLEMENT_DEPTH = 32 }; /* nesting of values; real files have two levels */
 
@@ -47,12 +50,13 @@ static struct val *from_json(struct machine *m, json_t *j, int depth, src_pos po
         return too_deep(m, pos);
     switch (json_typeof(j)) {
     case JSON_OBJECT:
-        json_object_foreach(j, key, item)
-            if (add_pair(m, &out, key, from_json(m, item, depth + 1, pos)) < 0)
-                return NULL;
+        json_object_foreach(j, key,
+                            item) if (add_pair(m, &out, key, from_json(m, item, depth + 1, pos)) <
+                                      0) return NULL;
         return listing_end(&out, &val_nil);
     case JSON_ARRAY:
-        json_array_foreach(j, i, item) {
+        json_array_foreach(j, i, item)
+        {
             struct val *v = from_json(m, item, depth + 1, pos);
             if (!v || listing_add(m, &out, v, 0) < 0)
                 return NULL;
@@ -61,9 +65,9 @@ static struct val *from_json(struct machine *m, json_t *j, int depth, src_pos po
     case JSON_STRING:
         return text_value(m, json_string_value(j));
     case JSON_INTEGER:
-        return val_int(m->arena, json_integer_value(j));
+        return made(m, val_int(m->arena, json_integer_value(j)));
     case JSON_REAL:
-        return val_real(m->arena, json_real_value(j));
+        return made(m, val_real(m->arena, json_real_value(j)));
     case JSON_TRUE:
         return &val_true;
     default:
@@ -185,10 +189,10 @@ static struct val *from_plist(struct machine *m, struct plist_lib *lib, plist_t 
         return val_bool(truth);
     case PLIST_UINT:
         lib->uint_val(p, &whole);
-        return val_int(m->arena, (int64_t)whole);
+        return made(m, val_int(m->arena, (int64_t)whole));
     case PLIST_REAL:
         lib->real_val(p, &real);
-        return val_real(m->arena, real);
+        return made(m, val_real(m->arena, real));
     default:
         return &val_false;
     }
@@ -211,7 +215,8 @@ static struct val *load_plist(struct machine *m, const struct source *src, src_p
     if (p && lib.type(p) == PLIST_DICT)
         v = from_plist(m, &lib, p, 0, pos);
     else
-        machine_error(m, src->base, "entitlements", "this is not a property list with a dictionary");
+        machine_error(m, src->base, "entitlements",
+                      "this is not a property list with a dictionary");
     if (p)
         lib.free(p);
     dlclose(lib.handle);

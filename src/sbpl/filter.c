@@ -75,12 +75,10 @@ static struct val **filter_args(struct machine *m, const struct call *c, size_t 
     struct val **kids = arena_array(m->arena, *n, sizeof(*kids));
     if (!kids)
         return machine_no_memory(m);
-    struct val *l = c->args;
-    for (size_t i = 0; i < *n; i++, l = l->cdr) {
-        if (l->car->type != V_FILTER)
-            return wrong_type(m, c, (int)i, "a filter");
-        kids[i] = l->car;
-    }
+    struct call at = *c;
+    for (size_t i = 0; i < *n; i++, at = call_rest(&at))
+        if (!(kids[i] = want(m, &at, 0, V_FILTER)))
+            return NULL;
     return kids;
 }
 
@@ -100,8 +98,8 @@ struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const s
 
 /* ---- values ---- */
 
-/* A path pattern that ends in '/' matches no path, which never does. Apple's compiler refuses such a
- * subpath; real profiles contain them, and mean the folder. */
+/* A path pattern that ends in '/' matches no path, which never does. Apple's compiler refuses such
+ * a subpath; real profiles contain them, and mean the folder. */
 static void trim_slash(struct machine *m, const struct call *c, int i, struct graph_test *t)
 {
     uint32_t n = t->len;
@@ -166,9 +164,9 @@ static bool string_test(struct machine *m, const struct call *c, int i, enum voc
             return machine_no_memory(m), false;
         t->len = (uint32_t)strlen(t->str);
     }
-    static const uint8_t how[] = {[FORM_PLAIN] = GRAPH_LITERAL,   [FORM_LITERAL] = GRAPH_LITERAL,
-                                  [FORM_PREFIX] = GRAPH_PREFIX,   [FORM_SUBPATH] = GRAPH_SUBPATH,
-                                  [FORM_REGEX] = GRAPH_REGEX,     [FORM_GLOB] = GRAPH_REGEX};
+    static const uint8_t how[] = {[FORM_PLAIN] = GRAPH_LITERAL, [FORM_LITERAL] = GRAPH_LITERAL,
+                                  [FORM_PREFIX] = GRAPH_PREFIX, [FORM_SUBPATH] = GRAPH_SUBPATH,
+                                  [FORM_REGEX] = GRAPH_REGEX,   [FORM_GLOB] = GRAPH_REGEX};
     t->how = how[form];
     if (t->how == GRAPH_REGEX)
         return check_regex(m, c, i, v, t->str, t->len);
@@ -249,6 +247,12 @@ static bool network_word(const struct val *v, const char *word)
     return v->type == V_SYMBOL && strcmp(v->s, word) == 0;
 }
 
+static bool proto_number(int64_t n, uint16_t *proto)
+{
+    const char *name = n >= 0 && n <= UINT16_MAX ? net_proto_name((uint16_t)n) : "";
+    return net_proto_find(name, strlen(name), proto) && *proto == n;
+}
+
 static bool ports_arg(struct machine *m, const struct call *c, int i, struct net_endpoint *net)
 {
     struct val *v = arg(c, i);
@@ -269,14 +273,14 @@ static bool ports_arg(struct machine *m, const struct call *c, int i, struct net
     return false;
 }
 
-/* (remote unix-socket [path-filter …]) is the old spelling of a path filter on a network operation. */
+/* (remote unix-socket [path-filter …]) is the old spelling of a path filter on a network operation.
+ */
 static struct val *unix_filter(struct machine *m, const struct graph_test *t, const struct call *c)
 {
     struct val *socket = test_value(m, t);
     if (!socket || c->args->cdr->type == V_NIL)
         return socket;
-    struct call rest = {.args = c->args->cdr, .pos = c->pos,
-                        .exprs = c->exprs && c->exprs->type == V_PAIR ? c->exprs->cdr : NULL};
+    struct call rest = call_rest(c);
     struct val *path = filter_combine(m, GRAPH_ANY, &rest);
     struct val *both[] = {socket, path};
     return path ? filter_wrap(m, GRAPH_ALL, both, 2) : NULL;
@@ -292,9 +296,10 @@ static bool endpoint_arg(struct machine *m, const struct call *c, int i, struct 
     if (net_endpoint_parse(v->s, v->n, net, &extension, &err) == 0)
         return true;
     machine_error(m, call_arg_pos(c, i), "bad-address", "%s", err.msg);
-    machine_hint(m, "%s", err.hint[0] ? err.hint
-                                      : "write \"host:port\", for example \"*:443\", "
-                                        "\"localhost:8080\" or \"10.0.0.0/8:*\"");
+    machine_hint(m, "%s",
+                 err.hint[0] ? err.hint
+                             : "write \"host:port\", for example \"*:443\", "
+                               "\"localhost:8080\" or \"10.0.0.0/8:*\"");
     return false;
 }
 
@@ -305,18 +310,18 @@ static struct val *network_filter(struct machine *m, const struct val *maker, co
     t.net.port_hi = 65535;
     int64_t n = val_length(c->args);
     if (n < 1)
-        return machine_error(m, c->pos, "argument-count", "%s needs a protocol, as in (%s ip \"*:*\")",
+        return machine_error(m, c->pos, "argument-count",
+                             "%s needs a protocol, as in (%s ip \"*:*\")",
                              vocab_filters[maker->id].name, vocab_filters[maker->id].name);
     struct val *what = arg(c, 0);
     if (network_word(what, "port"))
         return n == 2 && ports_arg(m, c, 1, &t.net) ? test_value(m, &t)
-               : n == 2 ? NULL
+               : n == 2                             ? NULL
                         : machine_error(m, c->pos, "argument-count", "port takes one argument");
-    bool known = what->type == V_SYMBOL ? net_proto_find(what->s, what->n, &t.net.proto)
-                                        : what->type == V_INT;
-    if (what->type == V_INT)
-        t.net.proto = (uint16_t)what->num;
-    if (!known || !net_proto_name(t.net.proto)) {
+    bool known = what->type == V_SYMBOL
+                     ? net_proto_find(what->s, what->n, &t.net.proto)
+                     : what->type == V_INT && proto_number(what->num, &t.net.proto);
+    if (!known) {
         wrong_type(m, c, 0, "a protocol");
         machine_hint(m, "ip, ip4, ip6, tcp, tcp4, tcp6, udp, udp4, udp6, unix-socket or port");
         return NULL;
@@ -329,7 +334,8 @@ static struct val *network_filter(struct machine *m, const struct val *maker, co
         return test_value(m, &t);
     for (int i = 1; l->type == V_PAIR; l = l->cdr, i++) {
         if (made_so_far == sizeof(list) / sizeof(list[0]))
-            return machine_error(m, c->pos, "argument-count", "more than 64 addresses in one filter");
+            return machine_error(m, c->pos, "argument-count",
+                                 "more than 64 addresses in one filter");
         if (!endpoint_arg(m, c, i, &t.net) || !(list[made_so_far++] = test_value(m, &t)))
             return NULL;
     }
@@ -365,9 +371,10 @@ struct val *filter_make(struct machine *m, struct val *maker, const struct call 
     struct val **kids = arena_array(m->arena, (size_t)n, sizeof(*kids));
     if (!kids)
         return machine_no_memory(m);
-    for (int64_t i = 0; i < n; i++) {
+    struct call at = *c;
+    for (int64_t i = 0; i < n; i++, at = call_rest(&at)) {
         struct graph_test t = {.filter = maker->id};
-        if (!value_test(m, maker, c, (int)i, &t) || !(kids[i] = test_value(m, &t)))
+        if (!value_test(m, maker, &at, 0, &t) || !(kids[i] = test_value(m, &t)))
             return NULL;
     }
     return n == 1 ? kids[0] : filter_wrap(m, GRAPH_ANY, kids, (size_t)n);
@@ -378,7 +385,7 @@ struct val *filter_literal_path(struct machine *m, const char *s, size_t n)
     const char *copy = arena_strndup(m->arena, s, n);
     if (!copy)
         return machine_no_memory(m);
-    struct graph_test t = {.filter = FILTER_PATH, .how = GRAPH_LITERAL, .str = copy,
-                           .len = (uint32_t)n};
+    struct graph_test t = {
+        .filter = FILTER_PATH, .how = GRAPH_LITERAL, .str = copy, .len = (uint32_t)n};
     return test_value(m, &t);
 }

@@ -11,12 +11,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
 
-enum { IMPORT_DEPTH = 32, IMPORT_PATH = 4096 };
+enum { IMPORT_DEPTH = 32, IMPORT_MAX = 1000, IMPORT_PATH = 4096 };
 
 static const char shipped_prefix[] = "<buckle>/";
 
@@ -41,12 +41,19 @@ static struct source *add_shipped(struct machine *m, const struct sbpl_builtin *
     return source_add(&m->unit->map, name, b->text, b->len, err);
 }
 
+/* Devices and pipes would keep the compiler waiting; profiles are files. */
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* dir/name into path when such a file exists. */
 static bool exists_in(const char *dir, size_t n, const char *name, char path[IMPORT_PATH])
 {
     int len = n ? snprintf(path, IMPORT_PATH, "%.*s/%s", (int)n, dir, name)
                 : snprintf(path, IMPORT_PATH, "%s", name);
-    return len > 0 && len < IMPORT_PATH && access(path, F_OK) == 0;
+    return len > 0 && len < IMPORT_PATH && is_file(path);
 }
 
 static bool search_folders(struct machine *m, const struct source *from, const char *name,
@@ -66,8 +73,8 @@ static struct source *locate(struct machine *m, const struct source *from, const
 {
     char path[IMPORT_PATH];
     const char *base = strrchr(name, '/');
-    if (!is_shipped(from)) {
-        if (name[0] == '/' ? access(name, F_OK) == 0 : search_folders(m, from, name, path))
+    if (!is_shipped(from) && !m->unit->opt.shipped_only) {
+        if (name[0] == '/' ? is_file(name) : search_folders(m, from, name, path))
             return source_read(&m->unit->map, name[0] == '/' ? name : path, err);
         /* /System/Library/Sandbox/Profiles/system.sb on a system without such a folder */
         if (name[0] == '/' && strncmp(name, "/System/Library/Sandbox/Profiles/", 33) != 0 &&
@@ -122,9 +129,13 @@ struct val *import_apply(struct machine *m, const struct call *c)
     for (const struct import *i = m->import; i; i = i->up)
         depth++;
     struct bk_err err;
-    struct source *src = depth < IMPORT_DEPTH ? locate(m, from, name->s, &err) : NULL;
+    struct source *src = NULL;
     if (depth >= IMPORT_DEPTH)
         err_set(&err, BK_E_LIMIT, "profiles import each other more than %d deep", IMPORT_DEPTH);
+    else if (++m->nimports > IMPORT_MAX)
+        err_set(&err, BK_E_LIMIT, "more than %d imports in one program", IMPORT_MAX);
+    else
+        src = locate(m, from, name->s, &err);
     if (!src) {
         machine_error(m, call_arg_pos(c, 0), "import", "%s", err.msg);
         if (err.hint[0])

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The stages in order: texts → data (read.c) → rules (machine.c) → graph (lower.c). A mistake in one
- * top-level form does not keep the others from being looked at, so that a person sees all of them
- * at once; only an exhausted budget ends the work early.
+ * The stages in order: texts → data (read.c) → rules (machine.c) → graph (lower.c). A mistake in
+ * one top-level form does not keep the others from being looked at, so that a person sees all of
+ * them at once; only an exhausted budget ends the work early.
  */
 
 #include "sbpl/machine.h"
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "sbpl/read.h"
 
 struct sbpl_text {
@@ -92,7 +93,8 @@ static void run_text(struct machine *m, const struct source *src)
         return;
     }
     m->main = src;
-    for (; forms->type == V_PAIR && !m->fatal; forms = forms->cdr)
+    /* nobody reads more, and a text made to be wrong everywhere should not cost more */
+    for (; forms->type == V_PAIR && !m->fatal && m->diags->errors < DIAG_MAX; forms = forms->cdr)
         machine_run_form(m, forms->car, forms->pos);
 }
 
@@ -134,6 +136,40 @@ static int first_error(struct sbpl_unit *u, struct bk_err *err)
     return -1;
 }
 
+/* Position of the place that an error names; where the program starts when it names none. */
+static src_pos named_place(const struct sbpl_unit *u, const struct bk_err *err)
+{
+    for (const struct source *s = u->map.first; s && err->line; s = s->next) {
+        const char *at = s->text, *end = s->text + s->len;
+        if (strncmp(s->name, err->file, sizeof(err->file) - 1) != 0)
+            continue;
+        for (uint32_t line = 1; at && line < err->line; line++) {
+            at = memchr(at, '\n', (size_t)(end - at));
+            at = at ? at + 1 : NULL;
+        }
+        for (uint32_t col = 1; at && col < err->col && at < end; col++) {
+            size_t width = utf8_width(at, (size_t)(end - at));
+            at += width ? width : 1;
+        }
+        if (at)
+            return s->base + (src_pos)(at - s->text);
+    }
+    return u->first ? u->first->source->base : 0;
+}
+
+/* What the graph refuses is a finding like any other. */
+static int refused(struct sbpl_unit *u, struct bk_err *err)
+{
+    if (err->code != BK_E_LIMIT && err->code != BK_E_INPUT)
+        return -1;
+    struct diag *g =
+        diag_add(&u->diags, DIAG_ERROR, err->code == BK_E_LIMIT ? "graph-budget" : "bad-rule",
+                 named_place(u, err), "%s", err->msg);
+    if (err->hint[0])
+        diag_hint(&u->diags, g, "%s", err->hint);
+    return first_error(u, err);
+}
+
 static int compile(struct machine *m, struct graph **out, struct bk_err *err)
 {
     struct sbpl_unit *u = m->unit;
@@ -147,7 +183,7 @@ static int compile(struct machine *m, struct graph **out, struct bk_err *err)
         return first_error(u, err);
     if (sbpl_lower(m, out, err) == 0)
         return 0;
-    return u->diags.errors ? first_error(u, err) : -1;
+    return u->diags.errors ? first_error(u, err) : refused(u, err);
 }
 
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err)

@@ -9,16 +9,20 @@
 
 #include "sbpl/read.h"
 
-enum { RULE_TEXT = 200 }; /* bytes of a rule's text that are kept for reports */
+enum {
+    RULE_TEXT = 200,  /* bytes of a rule's text that are kept for reports */
+    RULE_LOOK = 4096, /* bytes that are looked at for them */
+};
 
-/* The rule as written, on one line: comments dropped, runs of blanks folded, shortened at the end. */
+/* The rule as written, on one line: comments dropped, runs of blanks folded, shortened at the end.
+ */
 static void rule_text(const struct source *s, src_pos pos, char out[RULE_TEXT + 4])
 {
     const char *p = s->text + (pos - s->base);
-    const char *end = p + read_extent(p, s->len - (pos - s->base));
-    size_t n = 0;
+    size_t left = s->len - (pos - s->base), n = 0;
+    const char *end = p + read_extent(p, left < RULE_LOOK ? left : RULE_LOOK);
     bool quoted = false, blank = false;
-    for (; p < end && n < RULE_TEXT; p++) {
+    for (; p < end && n + 1 < RULE_TEXT; p++) {
         if (!quoted && *p == ';') {
             while (p < end && *p != '\n')
                 p++;
@@ -40,11 +44,29 @@ static void rule_text(const struct source *s, src_pos pos, char out[RULE_TEXT + 
     }
     if (p < end) {
         while (n > 0 && ((unsigned char)out[n - 1] & 0xc0) == 0x80)
-            n--; /* never cut a character in half */
+            n--; /* never cut a character in half: its tail, then its head */
+        n -= n > 0 && (unsigned char)out[n - 1] >= 0xc0;
         memcpy(out + n, "…", 3);
         n += 3;
     }
     out[n] = '\0';
+}
+
+/* Whether the place, in s, lies in the top-level form of the rule. Many rules share one form, so
+ * how far it reaches is remembered. */
+static bool in_top_form(struct machine *m, const struct source *s, const struct sbpl_rule *r,
+                        src_pos pos)
+{
+    if (r->top == pos)
+        return true;
+    if (r->top < s->base || r->top > pos)
+        return false;
+    if (m->extent_of != r->top) {
+        size_t at = r->top - s->base;
+        m->extent_of = r->top;
+        m->extent = (src_pos)read_extent(s->text + at, s->len - at);
+    }
+    return pos < r->top + m->extent;
 }
 
 static void set_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o,
@@ -54,26 +76,29 @@ static void set_origin(struct machine *m, const struct sbpl_rule *r, struct grap
     struct source_place p = source_find(&m->unit->map, pos);
     if (!p.source)
         return;
-    struct source_place top = source_find(&m->unit->map, r->top);
     rule_text(p.source, pos, text);
     o->file = p.source->name;
     o->line = p.line;
     o->col = p.col;
     o->text = text;
     /* a top-level form that merely contains the rule, such as (if …), needs no mention */
-    bool contains = top.source == p.source && r->top <= pos &&
-                    pos < r->top + read_extent(top.source->text + (r->top - top.source->base),
-                                               top.source->len - (r->top - top.source->base));
-    o->via_line = top.source == p.source && !contains ? top.line : 0;
+    if (in_top_form(m, p.source, r, pos))
+        return;
+    struct source_place top = source_find(&m->unit->map, r->top);
+    o->via_line = top.source == p.source ? top.line : 0;
 }
 
 static int lower_rule(struct machine *m, struct graph_build *b, const struct sbpl_rule *r,
                       struct bk_err *err)
 {
     char text[RULE_TEXT + 4];
-    struct graph_rule rule = {
-        .ops = r->ops, .nops = r->nops, .allow = r->allow, .flags = r->flags,
-        .mods = r->mods, .nmods = r->nmods, .when = r->when};
+    struct graph_rule rule = {.ops = r->ops,
+                              .nops = r->nops,
+                              .allow = r->allow,
+                              .flags = r->flags,
+                              .mods = r->mods,
+                              .nmods = r->nmods,
+                              .when = r->when};
     set_origin(m, r, &rule.origin, text);
     if (graph_build_rule(b, &rule, err) == 0)
         return 0;
@@ -95,11 +120,15 @@ static int lower_policy(struct machine *m, struct graph_build *b, const struct s
  * ones that the rules carry already. */
 static int lower_nested(struct machine *m, struct graph_build *b, struct bk_err *err)
 {
-    for (int64_t want = 1; want <= m->npolicies; want++) {
-        const struct sbpl_policy *p = m->policies;
-        while (p->number != want)
-            p = p->next;
-        int64_t got;
+    struct sbpl_policy *oldest = NULL;
+    for (struct sbpl_policy *p = m->policies, *next; p; p = next) {
+        next = p->next;
+        p->next = oldest;
+        oldest = p;
+    }
+    m->policies = NULL;
+    for (const struct sbpl_policy *p = oldest; p; p = p->next) {
+        int64_t want = p->number, got;
         if (graph_build_policy_begin(b, err) < 0 || lower_policy(m, b, p, err) < 0 ||
             graph_build_policy_end(b, &got, err) < 0)
             return -1;
@@ -120,9 +149,9 @@ static bool has_param(const struct sbpl_options *opt, const char *key)
 int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
 {
     const struct sbpl_options *opt = &m->unit->opt;
-    struct graph_options gopt = {
-        .version = m->version, .fold_case = opt->fold_case,
-        .no_implicit = has_param(opt, "NO_IMPLICIT_RULES")};
+    struct graph_options gopt = {.version = m->version,
+                                 .fold_case = opt->fold_case,
+                                 .no_implicit = has_param(opt, "NO_IMPLICIT_RULES")};
     struct graph_build *b = graph_build_new(&gopt, err);
     if (!b)
         return -1;

@@ -54,9 +54,12 @@ void *machine_error(struct machine *m, src_pos pos, const char *code, const char
     va_end(ap);
     src_pos place = pos ? pos : m->top_pos;
     struct diag *g = diag_add(m->diags, DIAG_ERROR, code, place, "%s", text);
+    if (!g)
+        return NULL; /* only counted: places in long lines are not free */
     struct source_place p = source_find(&m->unit->map, place);
-    if (g && p.source) {
-        size_t left = p.line_len - (place - p.source->base - (size_t)(p.line_text - p.source->text));
+    if (p.source) {
+        size_t left =
+            p.line_len - (place - p.source->base - (size_t)(p.line_text - p.source->text));
         size_t extent = read_extent(p.source->text + (place - p.source->base), left);
         g->width = (uint32_t)(extent ? extent : 1);
     }
@@ -180,8 +183,9 @@ struct val *listing_end(struct listing *l, struct val *tail)
 
 int name_compare(const char *name, size_t n, const char *known)
 {
-    int order = strncmp(name, known, n);
-    return order ? order : known[n] ? -1 : 0;
+    size_t k = strlen(known);
+    int order = memcmp(name, known, n < k ? n : k);
+    return order ? order : (n > k) - (n < k);
 }
 
 src_pos call_arg_pos(const struct call *c, int i)
@@ -192,104 +196,16 @@ src_pos call_arg_pos(const struct call *c, int i)
     return cell && cell->type == V_PAIR && cell->pos ? cell->pos : c->pos;
 }
 
-/* ---- environments ---- */
-
-static struct binding *find_binding(struct symbol *name, struct env *env)
-{
-    for (; env; env = env->up)
-        for (struct binding *b = env->bindings; b; b = b->next)
-            if (b->name == name)
-                return b;
-    return NULL;
-}
-
-struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *env)
-{
-    struct binding *b = find_binding(name, env);
-    if (b)
-        return b->value;
-    if (!name->global)
-        name->global = machine_builtin(m, name);
-    return name->global;
-}
-
-int machine_define(struct machine *m, struct symbol *name, struct val *value, struct env *env)
-{
-    if (!env) {
-        name->global = value;
-        return 0;
-    }
-    for (struct binding *b = env->bindings; b; b = b->next)
-        if (b->name == name) {
-            b->value = value;
-            return 0;
-        }
-    struct binding *b = arena_new(m->arena, struct binding);
-    if (!b) {
-        machine_no_memory(m);
-        return -1;
-    }
-    *b = (struct binding){name, value, env->bindings};
-    env->bindings = b;
-    return 0;
-}
-
-static int assign(struct machine *m, struct symbol *name, struct val *value, struct env *env,
-                  src_pos pos)
-{
-    struct binding *b = find_binding(name, env);
-    if (b) {
-        b->value = value;
-        return 0;
-    }
-    if (!machine_lookup(m, name, NULL)) {
-        machine_error(m, pos, "unbound", "%s is not defined, so set! cannot change it", name->v.s);
-        machine_hint(m, "write (define %s …) first", name->v.s);
-        return -1;
-    }
-    name->global = value;
-    return 0;
-}
-
 /* ---- evaluating ---- */
-
-/* Whether some text defines this name: then it is only missing because the definition could not be
- * read, which has been reported already. */
-static bool defined_in_text(const struct machine *m, const struct symbol *name)
-{
-    static const char *const openings[] = {"(define ", "(define (", "(macro (", "(define-macro ("};
-    for (const struct source *s = m->unit->map.first; s; s = s->next)
-        for (const char *p = s->text; (p = strstr(p, name->v.s)); p++)
-            for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
-                size_t n = strlen(openings[i]);
-                if ((size_t)(p - s->text) >= n && memcmp(p - n, openings[i], n) == 0)
-                    return true;
-            }
-    return false;
-}
-
-/* A name without a meaning, and the one that was perhaps meant. */
-static void unbound(struct machine *m, struct symbol *name)
-{
-    if (m->unread && defined_in_text(m, name))
-        return;
-    machine_error(m, m->pos, "unbound", "%s is not defined", name->v.s);
-    const char *near = vocab_suggest(name->v.s, name->v.n,
-                                     1u << WORD_OP | 1u << WORD_FILTER | 1u << WORD_MODIFIER |
-                                         1u << WORD_CONSTANT);
-    if (near)
-        machine_hint(m, "did you mean %s?", near);
-    else
-        machine_hint(m, "it is no operation, filter or procedure; `buckle vocab` lists the names");
-}
 
 static int eval_symbol(struct machine *m)
 {
     struct symbol *name = (struct symbol *)m->expr;
+    size_t errors = m->diags->errors;
     struct val *v = machine_lookup(m, name, m->env);
     if (!v) {
-        if (!m->fatal)
-            unbound(m, name);
+        if (m->diags->errors == errors)
+            machine_unbound(m, name);
         return -1;
     }
     machine_return(m, v);
@@ -311,12 +227,14 @@ static int eval_pair(struct machine *m)
         machine_apply(m, fn, args, m->pos);
         return 0;
     }
-    if (val_length(form) < 0) {
+    int64_t n = val_length(form);
+    if (n < 0) {
         machine_error(m, m->pos, "bad-form", "a call must be a proper list");
         return -1;
     }
-    struct frame f = {.kind = FRAME_ARGS, .pos = m->pos, .env = m->env,
-                      .a = form->cdr, .b = &val_nil, .c = form};
+    machine_charge(m, (size_t)n);
+    struct frame f = {
+        .kind = FRAME_ARGS, .pos = m->pos, .env = m->env, .a = form->cdr, .b = &val_nil, .c = form};
     if (machine_push(m, f) < 0)
         return -1;
     machine_eval(m, head, form->pos, m->env);
@@ -377,6 +295,15 @@ static int wrong_count(struct machine *m, const char *name, int64_t got, int min
     return -1;
 }
 
+/* Parameters before the dot in (a b . rest). */
+static int64_t count_names(const struct val *params)
+{
+    int64_t n = 0;
+    for (; params->type == V_PAIR && n < PARAMETERS_MAX; params = params->cdr)
+        n++;
+    return n;
+}
+
 static int apply_closure(struct machine *m)
 {
     struct env *env = arena_new(m->arena, struct env);
@@ -387,10 +314,8 @@ static int apply_closure(struct machine *m)
     for (; params->type == V_PAIR; params = params->cdr, args = args->cdr) {
         if (args->type != V_PAIR) {
             int64_t want = val_length(m->fn->lambda->car);
-            machine_error(m, m->pos, "argument-count", "this procedure takes %s%d argument%s, not %d",
-                          want < 0 ? "at least " : "", want < 0 ? 1 : (int)want,
-                          want == 1 ? "" : "s", (int)val_length(m->args));
-            return -1;
+            return wrong_count(m, "this procedure", val_length(m->args),
+                               (int)(want < 0 ? count_names(m->fn->lambda->car) : want), (int)want);
         }
         if (machine_define(m, (struct symbol *)params->car, args->car, env) < 0)
             return -1;
@@ -400,7 +325,8 @@ static int apply_closure(struct machine *m)
             return -1;
     } else if (args->type != V_NIL) {
         return wrong_count(m, "this procedure", val_length(m->args),
-                           (int)val_length(m->fn->lambda->car), (int)val_length(m->fn->lambda->car));
+                           (int)val_length(m->fn->lambda->car),
+                           (int)val_length(m->fn->lambda->car));
     }
     return machine_sequence(m, m->fn->lambda->cdr, env);
 }
@@ -409,6 +335,7 @@ static int apply_prim(struct machine *m, const struct call *c)
 {
     const struct prim *p = m->fn->prim;
     int64_t n = val_length(m->args);
+    machine_charge(m, (size_t)n);
     if (n < p->min || (p->max >= 0 && n > p->max))
         return wrong_count(m, p->name, n, p->min, p->max);
     struct val *v = p->fn(m, c);
@@ -531,8 +458,9 @@ static int resume_top_forms(struct machine *m, struct frame *f)
 
 static int resume_define(struct machine *m, struct frame *f)
 {
-    int r = f->kind == FRAME_SET ? assign(m, (struct symbol *)f->a, m->value, f->env, f->pos)
-                                 : machine_define(m, (struct symbol *)f->a, m->value, f->env);
+    int r = f->kind == FRAME_SET
+                ? machine_assign(m, (struct symbol *)f->a, m->value, f->env, f->pos)
+                : machine_define(m, (struct symbol *)f->a, m->value, f->env);
     machine_return(m, &val_void);
     return r;
 }
@@ -598,16 +526,19 @@ struct rule_words {
 
 static struct rule_words save_rule_words(struct machine *m)
 {
-    struct rule_words w = {.names = {symbol_intern(&m->syms, "allow", 5),
-                                     symbol_intern(&m->syms, "deny", 4)}};
+    struct rule_words w = {
+        .names = {symbol_intern(&m->syms, "allow", 5), symbol_intern(&m->syms, "deny", 4)}};
     for (int i = 0; i < 2; i++)
         w.values[i] = w.names[i] ? w.names[i]->global : NULL;
     return w;
 }
 
-/* An error leaves frames and scopes behind; the next form starts clean. */
+/* An error leaves frames and scopes behind; the next form starts clean. Nothing may fail in
+ * silence: a rule that was not made would go unnoticed. */
 static int finish(struct machine *m, int result, const struct rule_words *words)
 {
+    if (result < 0 && !m->diags->errors)
+        machine_error(m, m->pos, "bug", "this failed for an unknown reason");
     m->depth = 0;
     m->scope = NULL;
     m->import = NULL;

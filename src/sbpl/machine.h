@@ -27,6 +27,8 @@ struct env { /* NULL is the global environment, whose values live in the symbols
     struct binding *bindings;
 };
 
+enum { PARAMETERS_MAX = 10000 }; /* of one procedure */
+
 enum machine_mode { MODE_EVAL, MODE_APPLY, MODE_RETURN };
 
 enum frame_kind {
@@ -131,10 +133,12 @@ struct machine {
     src_pos top_pos;  /* the top-level form being evaluated */
     struct scope *scope;
     struct import *import;
-    const struct source *main; /* the text whose top-level forms are being evaluated */
+    const struct source *main;           /* the text whose top-level forms are being evaluated */
     struct sbpl_policy profile, *policy; /* policy: where rules go now */
     struct sbpl_policy *policies;        /* nested ones, newest first */
     int64_t npolicies;
+    size_t nimports;
+    src_pos extent_of, extent; /* lower.c: the top-level form looked at last, and its length */
 
     int version; /* 0 until declared */
     src_pos version_pos;
@@ -142,7 +146,8 @@ struct machine {
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
     size_t loop_names; /* counter for names made by the machine */
-    struct val *cons, *append, *apply, *cdr; /* what special forms call, whatever a profile defines */
+    struct val *cons, *append, *apply,
+        *cdr; /* what special forms call, whatever a profile defines */
 };
 
 extern struct val machine_control; /* returned by prims that changed the machine's mode */
@@ -175,6 +180,11 @@ void machine_return(struct machine *m, struct val *value);
 int machine_sequence(struct machine *m, struct val *cells, struct env *env);
 
 int machine_define(struct machine *m, struct symbol *name, struct val *value, struct env *env);
+/* Changes a binding that exists. -1 after an error was reported. */
+int machine_assign(struct machine *m, struct symbol *name, struct val *value, struct env *env,
+                   src_pos pos);
+/* Reports a name that stands for nothing, and the one that was perhaps meant. */
+void machine_unbound(struct machine *m, struct symbol *name);
 /* NULL when unbound. */
 struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *env);
 /* What a name means when no program defined it: vocabulary, built-ins, library. */
@@ -182,6 +192,14 @@ struct val *machine_builtin(struct machine *m, struct symbol *name);
 
 /* Place of the i-th argument of a call, or of the call itself. */
 src_pos call_arg_pos(const struct call *c, int i);
+
+/* The call without its first argument: how procedures that take any number of them look at one
+ * after the other without counting from the start each time. */
+static inline struct call call_rest(const struct call *c)
+{
+    bool placed = c->exprs && c->exprs->type == V_PAIR;
+    return (struct call){c->args->cdr, c->pos, placed ? c->exprs->cdr : NULL};
+}
 
 struct val *machine_cons(struct machine *m, struct val *car, struct val *cdr, src_pos pos);
 struct val *machine_list(struct machine *m, src_pos pos, size_t n, struct val *const *items);
@@ -194,7 +212,7 @@ int listing_add(struct machine *m, struct listing *l, struct val *v, src_pos pos
 struct val *listing_end(struct listing *l, struct val *tail);
 
 int name_compare(const char *name, size_t n, const char *known); /* as strcmp() would order them */
-struct val *syntax_find(const char *name, size_t n);  /* NULL when it is none */
+struct val *syntax_find(const char *name, size_t n);             /* NULL when it is none */
 const struct prim *prim_find(const char *name, size_t n);
 struct val *prim_value(struct machine *m, const char *name); /* of a procedure that exists */
 

@@ -90,14 +90,13 @@ struct val *prim_length(struct machine *m, const struct call *c)
 struct val *prim_append(struct machine *m, const struct call *c)
 {
     struct listing out = {0};
-    struct val *l = c->args;
-    for (int i = 0; l->type == V_PAIR && l->cdr->type == V_PAIR; l = l->cdr, i++) {
-        if (!want_list(m, c, i))
-            return NULL;
-        if (copy_onto(m, &out, l->car) < 0)
+    struct call at = *c;
+    for (; at.args->type == V_PAIR && at.args->cdr->type == V_PAIR; at = call_rest(&at)) {
+        struct val *list = want_list(m, &at, 0);
+        if (!list || copy_onto(m, &out, list) < 0)
             return NULL;
     }
-    return listing_end(&out, l->type == V_PAIR ? l->car : &val_nil);
+    return listing_end(&out, at.args->type == V_PAIR ? at.args->car : &val_nil);
 }
 
 struct val *prim_reverse(struct machine *m, const struct call *c)
@@ -211,18 +210,23 @@ struct val *prim_assoc(struct machine *m, const struct call *c)
 PREDICATE(not, !val_truth(v))
 PREDICATE(is_null, v->type == V_NIL)
 PREDICATE(is_pair, v->type == V_PAIR)
-PREDICATE(is_list, val_length(v) >= 0)
 PREDICATE(is_boolean, v->type == V_BOOL)
 PREDICATE(is_symbol, v->type == V_SYMBOL)
 PREDICATE(is_string, v->type == V_STRING)
 PREDICATE(is_char, v->type == V_CHAR)
 PREDICATE(is_number, v->type == V_INT || v->type == V_REAL)
-PREDICATE(is_integer, v->type == V_INT || (v->type == V_REAL && v->real == __builtin_floor(v->real)))
 PREDICATE(is_procedure, v->type == V_CLOSURE || v->type == V_PRIM || v->type == V_MAKER)
 PREDICATE(is_eof, v->type == V_EOF)
 PREDICATE(is_filter, v->type == V_FILTER)
 PREDICATE(is_modifier, v->type == V_MODIFIER)
 PREDICATE(is_operation, v->type == V_OP)
+
+struct val *prim_is_list(struct machine *m, const struct call *c)
+{
+    int64_t n = val_length(arg(c, 0));
+    machine_charge(m, n > 0 ? (size_t)n : 0);
+    return val_bool(n >= 0);
+}
 
 /* ---- procedures that call procedures ---- */
 
@@ -230,25 +234,27 @@ PREDICATE(is_operation, v->type == V_OP)
 struct val *prim_apply(struct machine *m, const struct call *c)
 {
     struct listing out = {0};
-    struct val *l = c->args->cdr;
-    int last = 1;
-    for (; l->cdr->type == V_PAIR; l = l->cdr, last++)
-        if (listing_add(m, &out, l->car, 0) < 0)
+    struct call at = call_rest(c);
+    for (; at.args->cdr->type == V_PAIR; at = call_rest(&at))
+        if (listing_add(m, &out, at.args->car, 0) < 0)
             return NULL;
-    if (!want_list(m, c, last))
+    struct val *last = want_list(m, &at, 0);
+    if (!last)
         return NULL;
-    machine_apply(m, arg(c, 0), listing_end(&out, l->car), c->pos);
+    machine_apply(m, arg(c, 0), listing_end(&out, last), c->pos);
     return &machine_control;
 }
 
 static struct val *start_map(struct machine *m, const struct call *c, bool keep)
 {
-    int i = 1;
-    for (struct val *l = c->args->cdr; l->type == V_PAIR; l = l->cdr, i++)
-        if (!want_list(m, c, i))
+    for (struct call at = call_rest(c); at.args->type == V_PAIR; at = call_rest(&at))
+        if (!want_list(m, &at, 0))
             return NULL;
-    struct frame f = {.kind = FRAME_MAP, .pos = c->pos, .a = arg(c, 0),
-                      .b = keep ? &val_nil : &val_void, .c = c->args->cdr};
+    struct frame f = {.kind = FRAME_MAP,
+                      .pos = c->pos,
+                      .a = arg(c, 0),
+                      .b = keep ? &val_nil : &val_void,
+                      .c = c->args->cdr};
     if (machine_push(m, f) < 0)
         return NULL;
     machine_return(m, NULL); /* no result yet: the frame starts with the first elements */
@@ -273,7 +279,8 @@ struct val *prim_partition(struct machine *m, const struct call *c)
     struct listing yes = {0}, no = {0};
     if (!list)
         return NULL;
-    if (test->type != V_PRIM || test->prim->min != 1 || test->prim->max != 1)
+    if (test->type != V_PRIM || test->prim->min != 1 || test->prim->max != 1 ||
+        test->prim->name[strlen(test->prim->name) - 1] != '?')
         return wrong_type(m, c, 0, "a built-in predicate");
     for (; list->type == V_PAIR; list = list->cdr) {
         struct val one = {.type = V_PAIR, .car = list->car, .cdr = &val_nil};

@@ -5,7 +5,6 @@
 
 #include "sbpl/prim.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "sbpl/read.h"
@@ -37,14 +36,11 @@ static struct val *combine(struct machine *m, enum arith op, const struct val *a
     return made(m, val_real(m->arena, op == ADD ? x + y : op == SUBTRACT ? x - y : x * y));
 }
 
-static struct val *fold(struct machine *m, const struct call *c, enum arith op, struct val *start,
-                        int from)
+static struct val *fold(struct machine *m, struct call at, enum arith op, struct val *start)
 {
-    struct val *sum = start, *l = c->args;
-    for (int i = 0; l->type == V_PAIR && sum; l = l->cdr, i++) {
-        if (i < from)
-            continue;
-        struct val *v = want_number(m, c, i);
+    struct val *sum = start;
+    for (; at.args->type == V_PAIR && sum; at = call_rest(&at)) {
+        struct val *v = want_number(m, &at, 0);
         sum = v ? combine(m, op, sum, v) : NULL;
     }
     return sum;
@@ -52,12 +48,12 @@ static struct val *fold(struct machine *m, const struct call *c, enum arith op, 
 
 struct val *prim_add(struct machine *m, const struct call *c)
 {
-    return fold(m, c, ADD, &(struct val){.type = V_INT, .num = 0}, 0);
+    return fold(m, *c, ADD, made(m, val_int(m->arena, 0)));
 }
 
 struct val *prim_multiply(struct machine *m, const struct call *c)
 {
-    return fold(m, c, MULTIPLY, &(struct val){.type = V_INT, .num = 1}, 0);
+    return fold(m, *c, MULTIPLY, made(m, val_int(m->arena, 1)));
 }
 
 struct val *prim_subtract(struct machine *m, const struct call *c)
@@ -67,14 +63,14 @@ struct val *prim_subtract(struct machine *m, const struct call *c)
         return NULL;
     if (c->args->cdr->type == V_NIL)
         return combine(m, SUBTRACT, &(struct val){.type = V_INT, .num = 0}, first);
-    return fold(m, c, SUBTRACT, first, 1);
+    return fold(m, call_rest(c), SUBTRACT, first);
 }
 
-static struct val *divide(struct machine *m, const struct call *c, int i, const struct val *a,
+static struct val *divide(struct machine *m, const struct call *c, const struct val *a,
                           const struct val *b)
 {
     if (as_real(b) == 0)
-        return machine_error(m, call_arg_pos(c, i), "division-by-zero", "division by zero");
+        return machine_error(m, call_arg_pos(c, 0), "division-by-zero", "division by zero");
     bool whole = a->type == V_INT && b->type == V_INT && b->num != -1 && a->num % b->num == 0;
     return made(m, whole ? val_int(m->arena, a->num / b->num)
                          : val_real(m->arena, as_real(a) / as_real(b)));
@@ -82,12 +78,12 @@ static struct val *divide(struct machine *m, const struct call *c, int i, const 
 
 struct val *prim_divide(struct machine *m, const struct call *c)
 {
-    struct val *q = want_number(m, c, 0), *l = c->args->cdr;
-    if (q && l->type == V_NIL)
-        return divide(m, c, 0, &(struct val){.type = V_INT, .num = 1}, q);
-    for (int i = 1; q && l->type == V_PAIR; l = l->cdr, i++) {
-        struct val *v = want_number(m, c, i);
-        q = v ? divide(m, c, i, q, v) : NULL;
+    struct val *q = want_number(m, c, 0);
+    if (q && c->args->cdr->type == V_NIL)
+        return divide(m, c, &(struct val){.type = V_INT, .num = 1}, q);
+    for (struct call at = call_rest(c); q && at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *v = want_number(m, &at, 0);
+        q = v ? divide(m, &at, q, v) : NULL;
     }
     return q;
 }
@@ -140,13 +136,14 @@ static int order(const struct val *a, const struct val *b)
     return (x > y) - (x < y);
 }
 
-/* Whether each neighbouring pair is ordered as one of the wanted signs says (bits 1 <, 2 =, 4 >). */
+/* Whether each neighbouring pair is ordered as one of the wanted signs says (bits 1 <, 2 =, 4 >).
+ */
 static struct val *compare(struct machine *m, const struct call *c, int wanted)
 {
-    struct val *prev = want_number(m, c, 0), *l = c->args->cdr;
+    struct val *prev = want_number(m, c, 0);
     bool holds = true;
-    for (int i = 1; prev && l->type == V_PAIR; l = l->cdr, i++) {
-        struct val *v = want_number(m, c, i);
+    for (struct call at = call_rest(c); prev && at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *v = want_number(m, &at, 0);
         if (!v)
             return NULL;
         holds = holds && (wanted & (1 << (order(prev, v) + 1)));
@@ -170,9 +167,9 @@ COMPARISON(at_least, GREATER | EQUAL)
 
 static struct val *extreme(struct machine *m, const struct call *c, int sign)
 {
-    struct val *best = want_number(m, c, 0), *l = c->args->cdr;
-    for (int i = 1; best && l->type == V_PAIR; l = l->cdr, i++) {
-        struct val *v = want_number(m, c, i);
+    struct val *best = want_number(m, c, 0);
+    for (struct call at = call_rest(c); best && at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *v = want_number(m, &at, 0);
         if (!v)
             return NULL;
         best = order(v, best) * sign > 0 ? v : best;
@@ -217,6 +214,27 @@ struct val *prim_abs(struct machine *m, const struct call *c)
     return combine(m, SUBTRACT, &(struct val){.type = V_INT}, v);
 }
 
+/* Toward zero. Numbers too large for an integer have no fraction to lose. Written out because libm
+ * would be one more library to load at every start. */
+static double cut(double d)
+{
+    return fits_int(d) ? (double)(int64_t)d : d;
+}
+
+static double down(double d)
+{
+    double t = cut(d);
+    return t > d ? t - 1 : t;
+}
+
+/* To the nearest, halves to the even neighbour. */
+static double nearest(double d)
+{
+    double low = down(d), rest = d - low;
+    bool odd = fits_int(low) && ((int64_t)low & 1);
+    return rest > 0.5 || (rest == 0.5 && odd) ? low + 1 : low;
+}
+
 static struct val *rounded(struct machine *m, const struct call *c, double (*how)(double))
 {
     struct val *v = want_number(m, c, 0);
@@ -228,17 +246,24 @@ static struct val *rounded(struct machine *m, const struct call *c, double (*how
 
 struct val *prim_floor(struct machine *m, const struct call *c)
 {
-    return rounded(m, c, floor);
+    return rounded(m, c, down);
 }
 
 struct val *prim_round(struct machine *m, const struct call *c)
 {
-    return rounded(m, c, rint);
+    return rounded(m, c, nearest);
 }
 
 struct val *prim_truncate(struct machine *m, const struct call *c)
 {
-    return rounded(m, c, trunc);
+    return rounded(m, c, cut);
+}
+
+struct val *prim_is_integer(struct machine *m, const struct call *c)
+{
+    (void)m;
+    const struct val *v = arg(c, 0);
+    return val_bool(v->type == V_INT || (v->type == V_REAL && cut(v->real) == v->real));
 }
 
 struct val *prim_to_real(struct machine *m, const struct call *c)

@@ -100,6 +100,7 @@ struct val *prim_is_defined(struct machine *m, const struct call *c)
     struct val *v = arg(c, 0);
     if (v->type != V_SYMBOL && v->type != V_STRING)
         return val_bool(true); /* an operation or filter that evaluated to itself exists */
+    machine_charge(m, v->n);
     struct symbol *name = symbol_intern(&m->syms, v->s, v->n);
     return name ? val_bool(machine_lookup(m, name, NULL) != NULL) : machine_no_memory(m);
 }
@@ -152,13 +153,12 @@ struct val *prim_path_ancestors(struct machine *m, const struct call *c)
 {
     struct val *found[256];
     size_t n = 0;
-    int i = 0;
-    for (struct val *l = c->args; l->type == V_PAIR; l = l->cdr, i++) {
-        struct val *p = want(m, c, i, V_STRING);
+    for (struct call at = *c; at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *p = want(m, &at, 0, V_STRING);
         if (!p)
             return NULL;
         if (p->n == 0 || p->s[0] != '/')
-            return wrong_type(m, c, i, "an absolute path");
+            return wrong_type(m, &at, 0, "an absolute path");
         size_t len = p->n;
         while (len > 1 && p->s[len - 1] == '/')
             len--;
@@ -181,6 +181,7 @@ struct val *prim_io(struct machine *m, const struct call *c)
     if (!n)
         return NULL;
     if (group->n != 1 || n->num < 0 || n->num > 255)
-        return machine_error(m, c->pos, "out-of-range", "_IO takes one letter and a number below 256");
+        return machine_error(m, c->pos, "out-of-range",
+                             "_IO takes one letter and a number below 256");
     return made(m, val_int(m->arena, (unsigned char)group->s[0] * 256 + n->num));
 }

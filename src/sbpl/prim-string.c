@@ -7,18 +7,17 @@
 #include "sbpl/prim.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "sbpl/read.h"
 
 static struct val *all_strings(struct machine *m, const struct call *c, size_t *total)
 {
-    int i = 0;
     *total = 0;
-    for (struct val *l = c->args; l->type == V_PAIR; l = l->cdr, i++) {
-        if (!want(m, c, i, V_STRING))
+    for (struct call at = *c; at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *s = want(m, &at, 0, V_STRING);
+        if (!s)
             return NULL;
-        if (__builtin_add_overflow(*total, l->car->n, total))
+        if (__builtin_add_overflow(*total, s->n, total))
             return machine_no_memory(m);
     }
     return c->args;
@@ -152,7 +151,10 @@ STRING_COMPARISON(string_at_least, order >= 0)
 struct val *prim_string_ci_equal(struct machine *m, const struct call *c)
 {
     struct val *a = want(m, c, 0, V_STRING), *b = a ? want(m, c, 1, V_STRING) : NULL;
-    return b ? val_bool(a->n == b->n && strncasecmp(a->s, b->s, a->n) == 0) : NULL;
+    bool same = b && a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = lower(a->s[i]) == lower(b->s[i]);
+    return b ? val_bool(same) : NULL;
 }
 
 /* ---- characters ---- */
@@ -160,9 +162,9 @@ struct val *prim_string_ci_equal(struct machine *m, const struct call *c)
 static struct val *compare_chars(struct machine *m, const struct call *c, int sign)
 {
     bool holds = true;
-    struct val *prev = want(m, c, 0, V_CHAR), *l = c->args->cdr;
-    for (int i = 1; prev && l->type == V_PAIR; l = l->cdr, i++) {
-        struct val *v = want(m, c, i, V_CHAR);
+    struct val *prev = want(m, c, 0, V_CHAR);
+    for (struct call at = call_rest(c); prev && at.args->type == V_PAIR; at = call_rest(&at)) {
+        struct val *v = want(m, &at, 0, V_CHAR);
         if (!v)
             return NULL;
         int order = (prev->num > v->num) - (prev->num < v->num);
@@ -307,18 +309,26 @@ struct val *prim_read(struct machine *m, const struct call *c)
         return NULL;
     struct diags trial;
     diags_init(&trial);
-    struct reader r = {.arena = m->arena, .syms = &m->syms, .diags = &trial, .s = v->port->s,
-                       .n = v->port->n, .at = v->port->at, .max_depth = m->unit->opt.max_depth,
+    struct reader r = {.arena = m->arena,
+                       .syms = &m->syms,
+                       .diags = &trial,
+                       .s = v->port->s,
+                       .n = v->port->n,
+                       .at = v->port->at,
+                       .max_depth = m->unit->opt.max_depth,
                        .unplaced = true};
     src_pos pos;
     enum read_result got = read_datum(&r, &out, &pos);
     v->port->at = r.at;
     if (got == READ_ERROR)
-        machine_error(m, v->port->base, "bad-datum", "this string cannot be read: %s",
-                      trial.first ? trial.first->msg : "no memory");
+        machine_error(
+            m, v->port->base, r.exhausted && trial.first ? trial.first->code : "bad-datum",
+            "this string cannot be read: %s", trial.first ? trial.first->msg : "no memory");
     diags_free(&trial);
     return got == READ_END ? &val_eof : got == READ_DATUM ? out : NULL;
 }
+
+enum { MESSAGE_MAX = 500 }; /* bytes of a profile's own message */
 
 /* A profile has no terminal to write to; what it displays becomes a note. */
 struct val *prim_display(struct machine *m, const struct call *c)
@@ -326,7 +336,7 @@ struct val *prim_display(struct machine *m, const struct call *c)
     struct buf text = {0};
     struct val *v = arg(c, 0);
     if (v->type == V_STRING)
-        buf_safe(&text, v->s, v->n);
+        buf_safe(&text, v->s, v->n < MESSAGE_MAX ? v->n : MESSAGE_MAX);
     else
         val_print(v, 200, &text);
     diag_add(m->diags, DIAG_NOTE, "display", c->pos, "%s", text.s ? text.s : "");
@@ -337,15 +347,16 @@ struct val *prim_display(struct machine *m, const struct call *c)
 struct val *prim_error(struct machine *m, const struct call *c)
 {
     struct buf text = {0};
-    for (struct val *l = c->args; l->type == V_PAIR; l = l->cdr) {
+    for (struct val *l = c->args; l->type == V_PAIR && text.n < MESSAGE_MAX; l = l->cdr) {
         if (text.n)
             buf_chr(&text, ' ');
         if (l->car->type == V_STRING)
-            buf_safe(&text, l->car->s, l->car->n);
+            buf_safe(&text, l->car->s, l->car->n < MESSAGE_MAX ? l->car->n : MESSAGE_MAX);
         else
             val_print(l->car, 100, &text);
     }
-    machine_error(m, c->pos, "profile-error", "%s", text.n ? text.s : "the profile reports an error");
+    machine_error(m, c->pos, "profile-error", "%s",
+                  text.n ? text.s : "the profile reports an error");
     buf_free(&text);
     return NULL;
 }

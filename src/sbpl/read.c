@@ -8,7 +8,8 @@
  *
  * One kind of damage is mended on the way. Public copies of WebKit's profiles went through a C
  * preprocessor on a system that defines `unix` as 1, so that syscall-unix reads "syscall-1" and
- * syscall-unix-in-use reads "syscall-1 -in-use". Both are put back together, and the person is told.
+ * syscall-unix-in-use reads "syscall-1 -in-use". Both are put back together, and the person is
+ * told.
  */
 
 #include "sbpl/read.h"
@@ -23,6 +24,7 @@ enum open_kind { OPEN_LIST, OPEN_QUOTE, OPEN_DISCARD };
 
 struct read_open {
     enum open_kind kind;
+    uint32_t depth;
     size_t start;
     src_pos pos;
     struct val *head, *tail; /* OPEN_LIST */
@@ -179,10 +181,10 @@ static enum read_result read_string(struct reader *r, size_t start, size_t quote
     bool remarked = false;
     for (size_t i = quote + 1; i < end;) {
         char c = r->s[i++];
-        if (c == '\\' && raw && r->s[i] == '"')
-            c = r->s[i++];
-        else if (c == '\\' && !raw)
-            c = unescape(r, &i, end, &remarked);
+        if (c == '\\' && raw && r->s[i] != '"')
+            text[n++] = c;
+        if (c == '\\')
+            c = raw ? r->s[i++] : unescape(r, &i, end, &remarked);
         text[n++] = c;
     }
     r->at = end + 1;
@@ -210,7 +212,7 @@ static enum read_result read_character(struct reader *r, size_t start, struct va
     for (size_t k = 0; k < sizeof(named) / sizeof(named[0]) && !known; k++)
         if (strlen(named[k].name) == len && memcmp(named[k].name, r->s + i, len) == 0)
             c = named[k].c, known = true;
-    if (!known && c == 'x' && len > 1 && len <= 7) {
+    if (!known && c == 'x' && len > 1 && len <= 7 && hex_digit(r->s[i + 1]) >= 0) {
         char *stop, digits[8] = {0};
         memcpy(digits, r->s + i + 1, len - 1);
         c = strtol(digits, &stop, 16);
@@ -218,7 +220,8 @@ static enum read_result read_character(struct reader *r, size_t start, struct va
     }
     r->at = end;
     if (!known)
-        return fail(r, start, "bad-character", "no such character", "known: #\\a, #\\space, "
+        return fail(r, start, "bad-character", "no such character",
+                    "known: #\\a, #\\space, "
                     "#\\newline, #\\tab, #\\x41");
     *out = val_char(r->arena, c);
     return *out ? READ_DATUM : no_room(r, start);
@@ -230,15 +233,16 @@ struct val *read_number(struct arena *arena, const char *s, size_t n, int radix)
     bool digit = false;
     for (size_t i = 0; i < n && !digit; i++)
         digit = radix == 16 ? hex_digit(s[i]) >= 0 : s[i] >= '0' && s[i] <= '9';
-    if (n == 0 || n >= sizeof(text) || !digit || memchr(s, '\0', n))
+    if (n == 0 || n >= sizeof(text) || !digit || is_space(s[0]) || memchr(s, '\0', n))
         return NULL;
     memcpy(text, s, n);
     text[n] = '\0';
     errno = 0;
     long long whole = strtoll(text, &stop, radix);
-    if (*stop == '\0')
-        return errno ? NULL : val_int(arena, whole);
-    /* strtod would also take "inf", "nan" and hexadecimal */
+    if (*stop == '\0' && !errno)
+        return val_int(arena, whole);
+    /* what does not fit goes on as a real number; strtod would also take "inf", "nan" and
+     * hexadecimal */
     if (radix != 10 || text[strspn(text, "+-0123456789.eE")] != '\0')
         return NULL;
     double d = strtod(text, &stop);
@@ -329,8 +333,8 @@ static enum read_result read_hash(struct reader *r, struct val **out)
     *out = letter ? read_number(r->arena, s + 1, n - 1, radix[letter - letters]) : NULL;
     if (*out)
         return READ_DATUM;
-    return fail(r, start, "bad-syntax", c == '(' ? "vectors are not part of SBPL"
-                                                 : "nothing known starts like this",
+    return fail(r, start, "bad-syntax",
+                c == '(' ? "vectors are not part of SBPL" : "nothing known starts like this",
                 "after # come t, f, \"…\", \\c, x1f, o17, b101, ;datum or |comment|");
 }
 
@@ -376,10 +380,10 @@ static enum read_result deliver(struct reader *r, struct read_open **top, struct
 }
 
 static enum read_result open_construct(struct reader *r, struct read_open **top,
-                                       enum open_kind kind, size_t width, const char *quote,
-                                       uint32_t *depth)
+                                       enum open_kind kind, size_t width, const char *quote)
 {
-    if (++*depth > r->max_depth) {
+    uint32_t depth = *top ? (*top)->depth + 1 : 1;
+    if (depth > r->max_depth) {
         r->exhausted = true;
         return fail(r, r->at, "depth-budget", "nested too deeply",
                     "a profile that needs this much nesting is not one that a person wrote");
@@ -388,6 +392,7 @@ static enum read_result open_construct(struct reader *r, struct read_open **top,
     if (!o)
         return no_room(r, r->at);
     o->kind = kind;
+    o->depth = depth;
     o->start = r->at;
     o->pos = here(r, r->at);
     o->up = *top;
@@ -406,14 +411,19 @@ static enum read_result close_list(struct reader *r, struct read_open **top, str
 {
     struct read_open *o = *top;
     if (!o)
-        return r->at++, fail(r, r->at - 1, "stray-parenthesis",
-                             "this parenthesis closes nothing", NULL);
-    if (o->kind != OPEN_LIST)
-        return r->at++, fail(r, r->at - 1, "bad-quote", "a datum must come before this", NULL);
-    if (o->dotted && !o->closed)
-        return r->at++, fail(r, r->at - 1, "bad-dot", "a datum must follow the dot", NULL);
+        return r->at++,
+               fail(r, r->at - 1, "stray-parenthesis", "this parenthesis closes nothing", NULL);
+    if (o->kind != OPEN_LIST) {
+        size_t at = r->at;
+        while (*top && (*top)->kind != OPEN_LIST)
+            *top = (*top)->up;
+        r->at += *top == NULL; /* else it closes the list that the quote stands in */
+        return fail(r, at, "bad-quote", "a datum must come before this", NULL);
+    }
     r->at++;
     *top = o->up;
+    if (o->dotted && !o->closed)
+        return fail(r, r->at - 1, "bad-dot", "a datum must follow the dot", NULL);
     return deliver(r, top, o->head ? o->head : &val_nil, o->pos, out, out_pos);
 }
 
@@ -441,8 +451,8 @@ static enum read_result unclosed(struct reader *r, const struct read_open *top)
 }
 
 /* One token. READ_END means: taken, the datum is not complete yet. */
-static enum read_result step(struct reader *r, struct read_open **top, uint32_t *depth,
-                             struct val **out, src_pos *pos)
+static enum read_result step(struct reader *r, struct read_open **top, struct val **out,
+                             src_pos *pos)
 {
     size_t start = r->at;
     char c = r->s[start], d = start + 1 < r->n ? r->s[start + 1] : '\0';
@@ -450,23 +460,23 @@ static enum read_result step(struct reader *r, struct read_open **top, uint32_t 
     enum read_result got;
     switch (c) {
     case '(':
-        return open_construct(r, top, OPEN_LIST, 1, NULL, depth);
+        return open_construct(r, top, OPEN_LIST, 1, NULL);
     case ')':
         return close_list(r, top, out, pos);
     case '\'':
-        return open_construct(r, top, OPEN_QUOTE, 1, "quote", depth);
+        return open_construct(r, top, OPEN_QUOTE, 1, "quote");
     case '`':
-        return open_construct(r, top, OPEN_QUOTE, 1, "quasiquote", depth);
+        return open_construct(r, top, OPEN_QUOTE, 1, "quasiquote");
     case ',':
         if (d == '@')
-            return open_construct(r, top, OPEN_QUOTE, 2, "unquote-splicing", depth);
-        return open_construct(r, top, OPEN_QUOTE, 1, "unquote", depth);
+            return open_construct(r, top, OPEN_QUOTE, 2, "unquote-splicing");
+        return open_construct(r, top, OPEN_QUOTE, 1, "unquote");
     case '"':
         got = read_string(r, start, start, false, &v);
         break;
     case '#':
         if (d == ';')
-            return open_construct(r, top, OPEN_DISCARD, 2, NULL, depth);
+            return open_construct(r, top, OPEN_DISCARD, 2, NULL);
         got = read_hash(r, &v);
         break;
     default:
@@ -480,20 +490,24 @@ static enum read_result step(struct reader *r, struct read_open **top, uint32_t 
 enum read_result read_datum(struct reader *r, struct val **out, src_pos *pos)
 {
     struct read_open *top = NULL;
-    uint32_t depth = 0;
+    bool broken = false; /* a mistake was told; the rest is read to find its end and further ones */
     if (r->exhausted)
         return READ_END;
     for (;;) {
         enum read_result got = skip_blank(r);
         if (got == READ_ERROR)
             return got;
+        bool over =
+            got == READ_END || (r->recover && r->s[r->at] == '(' && at_line_start(r, r->at));
+        if (top && over)
+            return broken ? READ_ERROR : unclosed(r, top);
         if (got == READ_END)
-            return top ? unclosed(r, top) : READ_END;
-        if (top && r->recover && r->s[r->at] == '(' && at_line_start(r, r->at))
-            return unclosed(r, top);
-        got = step(r, &top, &depth, out, pos);
-        if (got != READ_END)
             return got;
+        got = step(r, &top, out, pos);
+        if (got == READ_ERROR && top && r->recover && !r->exhausted)
+            broken = true;
+        else if (got != READ_END)
+            return broken ? READ_ERROR : got;
     }
 }
 
@@ -545,11 +559,16 @@ struct val *read_all_data(struct arena *arena, struct symtab *syms, struct diags
 {
     struct diags trial;
     diags_init(&trial);
-    struct reader first = {.arena = arena, .syms = syms, .diags = &trial, .s = src->text,
-                           .n = src->len, .base = src->base, .max_depth = max_depth};
+    struct reader first = {.arena = arena,
+                           .syms = syms,
+                           .diags = &trial,
+                           .s = src->text,
+                           .n = src->len,
+                           .base = src->base,
+                           .max_depth = max_depth};
     struct val *list = &val_nil;
-    if (refuse_nul(&(struct reader){.diags = diags, .s = src->text, .n = src->len,
-                                    .base = src->base})) {
+    if (refuse_nul(
+            &(struct reader){.diags = diags, .s = src->text, .n = src->len, .base = src->base})) {
         diags_free(&trial);
         return &val_nil;
     }

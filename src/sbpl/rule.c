@@ -60,7 +60,7 @@ struct val *modifier_make(struct machine *m, const struct call *c)
 
 struct parts {
     struct val **ops, **filters, **mods;
-    int *filter_args; /* which argument each filter was, -1 when a scope added it */
+    int *filter_args; /* which argument each filter was */
     size_t nops, nfilters, nmods, cap;
     bool no_op; /* an operation that newer systems ignore was named */
 };
@@ -168,20 +168,16 @@ static int rule_condition(struct machine *m, const struct parts *p, const struct
 
 /* ---- checking ---- */
 
-static bool uses(const struct condition *k, size_t filter)
-{
-    return k->uses[filter / 64] >> (filter % 64) & 1;
-}
-
 /* "path, target, uid": what an operation takes, for the hint. */
 static void list_filters(enum vocab_op op, struct buf *out)
 {
     size_t shown = 0;
     for (size_t f = 0; f < FILTER_COUNT && shown < 8; f++) {
         uint8_t cat = vocab_filters[f].category;
-        bool common = cat == CAT_EXTENSION || cat == CAT_PROCESS || cat == CAT_SYSTEM ||
-                      cat == CAT_SANDBOX;
-        if (common || vocab_filters[f].extension || !vocab_op_takes_filter(op, (enum vocab_filter)f))
+        bool common =
+            cat == CAT_EXTENSION || cat == CAT_PROCESS || cat == CAT_SYSTEM || cat == CAT_SANDBOX;
+        if (common || vocab_filters[f].extension ||
+            !vocab_op_takes_filter(op, (enum vocab_filter)f))
             continue;
         buf_fmt(out, "%s%s", shown++ ? ", " : "", vocab_filters[f].name);
     }
@@ -202,19 +198,37 @@ static int wrong_filter(struct machine *m, src_pos pos, enum vocab_op op, enum v
     return -1;
 }
 
+/* `at` is the argument to name in the error, -1 when a scope around the rule added the filter. */
+static int check_filter(struct machine *m, const struct parts *p, const struct call *c, int at,
+                        enum vocab_filter filter)
+{
+    for (size_t o = 0; o < p->nops; o++)
+        if (!vocab_op_takes_filter(p->ops[o]->id, filter))
+            return wrong_filter(m, at < 0 ? c->pos : call_arg_pos(c, at), p->ops[o]->id, filter);
+    return 0;
+}
+
+static int check_condition(struct machine *m, const struct parts *p, const struct call *c, int at,
+                           const struct val *filter)
+{
+    const struct condition *k = (const struct condition *)filter->expr;
+    for (size_t w = 0; w < sizeof(k->uses) / sizeof(*k->uses); w++)
+        for (uint64_t left = k->uses[w]; left; left &= left - 1) {
+            size_t f = w * 64 + (size_t)__builtin_ctzll(left);
+            if (check_filter(m, p, c, at, (enum vocab_filter)f) < 0)
+                return -1;
+        }
+    return 0;
+}
+
 static int check_filters(struct machine *m, const struct parts *p, const struct call *c)
 {
-    for (size_t i = 0; i < p->nfilters; i++) {
-        const struct condition *k = (const struct condition *)p->filters[i]->expr;
-        for (size_t f = 0; f < FILTER_COUNT; f++) {
-            if (!uses(k, f))
-                continue;
-            for (size_t o = 0; o < p->nops; o++)
-                if (!vocab_op_takes_filter(p->ops[o]->id, (enum vocab_filter)f))
-                    return wrong_filter(m, call_arg_pos(c, p->filter_args[i]), p->ops[o]->id,
-                                        (enum vocab_filter)f);
-        }
-    }
+    for (size_t i = 0; i < p->nfilters; i++)
+        if (check_condition(m, p, c, p->filter_args[i], p->filters[i]) < 0)
+            return -1;
+    for (const struct scope *s = m->scope; s; s = s->up)
+        if (s->extra->type == V_FILTER && check_condition(m, p, c, -1, s->extra) < 0)
+            return -1;
     return 0;
 }
 

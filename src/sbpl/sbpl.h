@@ -28,13 +28,14 @@ struct sbpl_options {
     size_t nparams;
     const char *const *import_dirs; /* -I; searched before the importing file's own folder */
     size_t nimport_dirs;
+    bool shipped_only;        /* (import …) finds shipped profiles and opens no file */
     const char *entitlements; /* path of a plist or JSON file, or NULL */
     enum vocab_os os;         /* VOCAB_OS_ANY: every known name */
     bool fold_case;
     /* budgets; 0 means the default in parentheses */
-    uint64_t max_steps;  /* evaluation steps (20,000,000) */
-    uint32_t max_depth;  /* pending calls and nested lists (100,000) */
-    size_t max_bytes;    /* memory for data and rules (128 MiB) */
+    uint64_t max_steps; /* evaluation steps (20,000,000) */
+    uint32_t max_depth; /* pending calls and nested lists (100,000) */
+    size_t max_bytes;   /* memory for data and rules (128 MiB) */
 };
 
 struct sbpl_unit {

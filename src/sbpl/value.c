@@ -196,9 +196,14 @@ int val_equal(struct arena *scratch, const struct val *a, const struct val *b, u
             a = a->car;
             b = b->car;
         }
-        bool same = a->type == V_STRING && b->type == V_STRING
-                        ? a->n == b->n && memcmp(a->s, b->s, a->n) == 0
-                        : val_eqv(a, b);
+        bool same = false;
+        if (a->type != V_STRING || b->type != V_STRING)
+            same = val_eqv(a, b);
+        else if (a->n == b->n) {
+            uint64_t work = a->n / 16; /* as machine_charge() counts bytes */
+            *budget -= *budget < work ? *budget : work;
+            same = memcmp(a->s, b->s, a->n) == 0;
+        }
         if (!same)
             return 0;
         if (!stack)
@@ -224,8 +229,10 @@ static void print_char(int64_t c, struct buf *out)
         buf_fmt(out, "#\\x%" PRIx64, c);
 }
 
-static void print_atom(const struct val *v, struct buf *out)
+static void print_atom(const struct val *v, size_t limit, struct buf *out)
 {
+    size_t n = v->type == V_STRING || v->type == V_SYMBOL ? v->n : 0;
+    n = n < limit ? n : limit;
     switch (v->type) {
     case V_NIL:
         buf_str(out, "()");
@@ -243,10 +250,10 @@ static void print_atom(const struct val *v, struct buf *out)
         print_char(v->num, out);
         break;
     case V_STRING:
-        buf_sbpl(out, v->s, v->n);
+        buf_sbpl(out, v->s, n);
         break;
     case V_SYMBOL:
-        buf_safe(out, v->s, v->n);
+        buf_safe(out, v->s, n);
         break;
     case V_OP:
         buf_str(out, vocab_ops[v->id].name);
@@ -257,6 +264,8 @@ static void print_atom(const struct val *v, struct buf *out)
     default:
         buf_fmt(out, "#<%s>", val_type_words(v));
     }
+    if ((v->type == V_STRING || v->type == V_SYMBOL) && n < v->n)
+        buf_str(out, "…");
 }
 
 void val_print(const struct val *v, size_t limit, struct buf *out)
@@ -275,7 +284,7 @@ void val_print(const struct val *v, size_t limit, struct buf *out)
             v = v->car;
             continue;
         }
-        print_atom(v, out);
+        print_atom(v, end - out->n, out);
         while (depth && rest[depth - 1]->type == V_NIL) {
             buf_chr(out, ')');
             depth--;
@@ -293,16 +302,26 @@ void val_print(const struct val *v, size_t limit, struct buf *out)
 const char *val_type_words(const struct val *v)
 {
     static const char *const words[] = {
-        [V_NIL] = "an empty list",       [V_BOOL] = "a boolean",
-        [V_VOID] = "no value",           [V_EOF] = "end of file",
-        [V_INT] = "a number",            [V_REAL] = "a number",
-        [V_CHAR] = "a character",        [V_STRING] = "a string",
-        [V_SYMBOL] = "a symbol",         [V_PAIR] = "a list",
-        [V_CLOSURE] = "a procedure",     [V_MACRO] = "a macro",
-        [V_PRIM] = "a procedure",        [V_SYNTAX] = "a special form",
-        [V_OP] = "an operation",         [V_MAKER] = "the name of a filter",
-        [V_MODNAME] = "the name of a modifier", [V_FILTER] = "a filter",
-        [V_MODIFIER] = "a modifier",     [V_PORT] = "a port",
+        [V_NIL] = "an empty list",
+        [V_BOOL] = "a boolean",
+        [V_VOID] = "no value",
+        [V_EOF] = "end of file",
+        [V_INT] = "a number",
+        [V_REAL] = "a number",
+        [V_CHAR] = "a character",
+        [V_STRING] = "a string",
+        [V_SYMBOL] = "a symbol",
+        [V_PAIR] = "a list",
+        [V_CLOSURE] = "a procedure",
+        [V_MACRO] = "a macro",
+        [V_PRIM] = "a procedure",
+        [V_SYNTAX] = "a special form",
+        [V_OP] = "an operation",
+        [V_MAKER] = "the name of a filter",
+        [V_MODNAME] = "the name of a modifier",
+        [V_FILTER] = "a filter",
+        [V_MODIFIER] = "a modifier",
+        [V_PORT] = "a port",
     };
     return words[v->type];
 }

@@ -53,10 +53,10 @@ struct port {
 };
 
 struct val {
-    uint8_t type;  /* enum val_type */
-    uint8_t form;  /* V_MAKER: enum vocab_form */
-    uint16_t id;   /* V_OP, V_MAKER, V_MODNAME: vocabulary id */
-    src_pos pos;   /* V_PAIR: where the car was written, 0 when computed */
+    uint8_t type; /* enum val_type */
+    uint8_t form; /* V_MAKER: enum vocab_form */
+    uint16_t id;  /* V_OP, V_MAKER, V_MODNAME: vocabulary id */
+    src_pos pos;  /* V_PAIR: where the car was written, 0 when computed */
     union {
         struct {
             struct val *car, *cdr;
