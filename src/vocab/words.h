@@ -21,8 +21,8 @@ enum { APPLE, MESSAGE, OURS };
 #define COMMON (C(EXTENSION) | C(PROCESS) | C(SYSTEM) | C(SANDBOX))
 #define FILES (COMMON | C(PATH) | C(FILE_MODE) | C(VNODE_TYPE) | C(DEVICE) | C(FS))
 #define NETWORKS (COMMON | C(SOCKET) | C(NETWORK) | C(PATH) | C(FILE_MODE) | C(VNODE_TYPE) | C(FS))
-/* 13.0 lists only process and system here. WebKit's profiles put whole groups of rules, message rules
- * among them, under state flags and extensions, and load on macOS. */
+/* 13.0 lists only process and system here. WebKit's profiles put whole groups of rules, message
+ * rules among them, under state flags and extensions, and load on macOS. */
 #define MESSAGES (C(EXTENSION) | C(PROCESS) | C(SYSTEM) | C(SANDBOX))
 
 /* Modifier sets. */

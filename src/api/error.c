@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Errors as callers of the library see them: the first finding in parts, all of them as a text.
+ * Memory may be what ran out, so there is one error that needs none.
+ */
+
+#include "api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct buckle_error out_of_memory = {
+    .err = {.code = BK_E_MEMORY, .msg = "out of memory"},
+};
+
+static void report_findings(const struct diags *d, struct buf *out)
+{
+    for (const struct diag *g = d->first; g; g = g->next)
+        diag_text(d, g, out);
+}
+
+static void report_error(const struct bk_err *err, struct buf *out)
+{
+    if (err->file[0]) {
+        buf_safe(out, err->file, strlen(err->file));
+        buf_fmt(out, ":%u:%u: ", err->line, err->col);
+    }
+    buf_str(out, "error: ");
+    buf_safe(out, err->msg, strlen(err->msg));
+    buf_chr(out, '\n');
+    if (err->hint[0]) {
+        buf_str(out, "       hint: ");
+        buf_safe(out, err->hint, strlen(err->hint));
+        buf_chr(out, '\n');
+    }
+}
+
+void api_error(struct buckle_error **out, const struct bk_err *err, const struct sbpl_unit *unit)
+{
+    if (!out)
+        return;
+    struct buckle_error *e = calloc(1, sizeof(*e));
+    *out = e ? e : &out_of_memory;
+    if (!e)
+        return;
+    e->err = *err;
+    if (unit && unit->diags.first)
+        report_findings(&unit->diags, &e->report);
+    else
+        report_error(err, &e->report);
+}
+
+const char *buckle_error_report(const struct buckle_error *error)
+{
+    return error->report.s && buf_ok(&error->report) ? error->report.s : error->err.msg;
+}
+
+const char *buckle_error_message(const struct buckle_error *error)
+{
+    return error->err.msg;
+}
+
+const char *buckle_error_hint(const struct buckle_error *error)
+{
+    return error->err.hint;
+}
+
+const char *buckle_error_file(const struct buckle_error *error)
+{
+    return error->err.file;
+}
+
+unsigned buckle_error_line(const struct buckle_error *error)
+{
+    return error->err.line;
+}
+
+unsigned buckle_error_column(const struct buckle_error *error)
+{
+    return error->err.col;
+}
+
+void buckle_error_free(struct buckle_error *error)
+{
+    if (!error || error == &out_of_memory)
+        return;
+    buf_free(&error->report);
+    free(error);
+}

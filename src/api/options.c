@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* What a caller sets before loading. Strings and lists live in one arena; a list that grows leaves
+ * its old copy behind, which is small and goes with the rest. */
+
+#include "api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTIONS_BYTES = 16 << 20 };
+
+struct buckle_options *buckle_options_new(void)
+{
+    struct buckle_options *o = calloc(1, sizeof(*o));
+    if (o)
+        arena_init(&o->arena, OPTIONS_BYTES);
+    return o;
+}
+
+void buckle_options_free(struct buckle_options *options)
+{
+    if (!options)
+        return;
+    arena_free(&options->arena);
+    free(options);
+}
+
+/* A copy of the list with room for one more, made whenever the count is a power of two. */
+static void *grown(struct arena *a, void *list, size_t n, size_t size)
+{
+    if (n & (n - 1))
+        return list;
+    void *more = arena_array(a, n ? n * 2 : 1, size);
+    if (more && n)
+        memcpy(more, list, n * size);
+    return more;
+}
+
+static char *copy(struct buckle_options *o, const char *s)
+{
+    return arena_strndup(&o->arena, s, strlen(s));
+}
+
+int buckle_options_param(struct buckle_options *options, const char *key, const char *value)
+{
+    struct buckle_options *o = options;
+    struct sbpl_param p = {.key = copy(o, key), .value = copy(o, value)};
+    struct sbpl_param *list = grown(&o->arena, o->params, o->nparams, sizeof(*list));
+    if (!p.key || !p.value || !list)
+        return -1;
+    o->params = list;
+    o->params[o->nparams++] = p;
+    return 0;
+}
+
+int buckle_options_import_dir(struct buckle_options *options, const char *dir)
+{
+    struct buckle_options *o = options;
+    const char *d = copy(o, dir);
+    const char **list = grown(&o->arena, o->dirs, o->ndirs, sizeof(*list));
+    if (!d || !list)
+        return -1;
+    o->dirs = list;
+    o->dirs[o->ndirs++] = d;
+    return 0;
+}
+
+int buckle_options_entitlements(struct buckle_options *options, const char *path)
+{
+    const char *p = copy(options, path);
+    if (!p)
+        return -1;
+    options->entitlements = p;
+    return 0;
+}
+
+void buckle_options_fold_case(struct buckle_options *options, int on)
+{
+    options->fold_case = on != 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_API_QUESTION_H
+#define BK_API_QUESTION_H
+
+#include "base/err.h"
+#include "graph/graph.h"
+
+/* `OPERATION [ARGUMENT] [KEY=VALUE…]`, from a caller, a command line or a row, as the graph wants
+ * it. */
+struct question {
+    struct graph_query query;
+    struct graph_fact *facts;
+};
+
+/* arguments must outlive the question. Free with question_free() whatever happened. */
+int question_parse(struct question *q, const char *operation, const char *const *arguments,
+                   size_t n, struct bk_err *err);
+void question_free(struct question *q);
+#define OWN_question question_free
+
+/* An operation by name, with a suggestion when it is misspelled. */
+int question_operation(const char *name, enum vocab_op *op, struct bk_err *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Taking rules in. The builder copies everything at once: strings into the graph's arena,
+ * conditions as flat item lists whose tests are already interned. Precedence needs all rules (a
+ * parent's list may still grow), so nodes are made only when the graph is frozen.
+ *
+ * Arrays that grow live outside the arena, so that growing leaves no dead copies behind; they count
+ * towards the same budget.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "graph/graph-int.h"
+
+enum { DEFAULT_MAX_BYTES = 256 << 20, FIRST_CAP = 256 };
+
+int build_exhausted(struct graph_build *b, struct bk_err *err)
+{
+    err_set(err, BK_E_LIMIT, "the policy needs more than %zu MiB of memory",
+            b->g->opt.max_bytes >> 20);
+    err_hint(err, "it has too many rules, or conditions that multiply");
+    return -1;
+}
+
+int build_room(struct graph_build *b, void *array, uint32_t *cap, uint32_t count, size_t size,
+               struct bk_err *err)
+{
+    if (count < *cap)
+        return 0;
+    uint32_t want = *cap ? *cap * 2 : FIRST_CAP;
+    size_t more = (size_t)(want - *cap) * size;
+    if (want > ITEM_VALUE || more > b->g->opt.max_bytes - b->bytes)
+        return build_exhausted(b, err);
+    void **p = array;
+    void *q = realloc(*p, (size_t)want * size);
+    if (!q)
+        return err_nomem(err);
+    b->bytes += more;
+    *cap = want;
+    *p = q;
+    return 0;
+}
+
+/* Rules that exist without being written stand before all that are. */
+static int add_implicit(struct graph_build *b, struct bk_err *err)
+{
+    uint8_t version = (uint8_t)(1 << (b->g->opt.version - 1));
+    for (const struct vocab_implicit *i = vocab_implicit_rules; i->op != OP_NONE; i++) {
+        if (!(i->versions & version))
+            continue;
+        struct graph_expr when = {.kind = GRAPH_TEST,
+                                  .test = {.filter = i->filter, .how = GRAPH_INT, .num = i->value}};
+        OWN(buf) struct buf text = {0};
+        buf_fmt(&text, "(allow %s ", vocab_ops[i->op].name);
+        graph_test_print(&when.test, &text);
+        buf_chr(&text, ')');
+        struct graph_rule rule = {
+            .ops = &i->op, .nops = 1, .allow = true, .when = &when, .origin = {.text = text.s}};
+        if (graph_build_rule(b, &rule, err) < 0)
+            return -1;
+        b->g->rules[b->g->nrules - 1].implicit = true;
+    }
+    return 0;
+}
+
+struct graph_build *graph_build_new(const struct graph_options *opt, struct bk_err *err)
+{
+    if (opt->version < 1 || opt->version > VOCAB_PROFILE_VERSIONS) {
+        err_set(err, BK_E_INPUT, "profile version %d is not known", opt->version);
+        err_hint(err, "write (version 1), (version 2) or (version 3)");
+        return NULL;
+    }
+    struct graph_build *b = calloc(1, sizeof(*b));
+    struct graph *g = b ? calloc(1, sizeof(*g)) : NULL;
+    if (!g) {
+        free(b);
+        err_nomem(err);
+        return NULL;
+    }
+    g->opt = *opt;
+    if (g->opt.max_bytes == 0)
+        g->opt.max_bytes = DEFAULT_MAX_BYTES;
+    arena_init(&g->arena, g->opt.max_bytes);
+    b->g = g;
+    b->seed = (uintptr_t)b ^ (uintptr_t)g << 32;
+    if (!opt->no_implicit && add_implicit(b, err) < 0) {
+        graph_build_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+void graph_build_free(struct graph_build *b)
+{
+    if (!b)
+        return;
+    intern_free(b);
+    graph_free(b->g);
+    free(b);
+}
+
+/* ---- conditions ---- */
+
+static int add_item(struct graph_build *b, enum graph_expr_kind kind, uint32_t value,
+                    struct bk_err *err)
+{
+    struct graph *g = b->g;
+    if (build_room(b, &g->items, &b->cap_items, g->nitems, sizeof(*g->items), err) < 0)
+        return -1;
+    g->items[g->nitems++] = (uint32_t)kind << ITEM_KIND_SHIFT | value;
+    return 0;
+}
+
+struct frame {
+    const struct graph_expr *expr;
+    uint32_t next; /* operand to visit next */
+};
+
+struct frames {
+    struct frame *at;
+    uint32_t n, cap;
+};
+
+static int push(struct graph_build *b, struct frames *f, const struct graph_expr *expr,
+                struct bk_err *err)
+{
+    uint32_t wanted = expr->kind == GRAPH_TEST ? 0 : expr->nkids;
+    if (expr->kind > GRAPH_NOT || (expr->kind == GRAPH_NOT && wanted != 1) || wanted > ITEM_VALUE)
+        return err_set(err, BK_E_BUG, "malformed condition");
+    if (build_room(b, &f->at, &f->cap, f->n, sizeof(*f->at), err) < 0)
+        return -1;
+    f->at[f->n++] = (struct frame){.expr = expr};
+    return 0;
+}
+
+/* Operands first, each operator after its last operand. */
+static int flatten_frames(struct graph_build *b, struct frames *f, struct bk_err *err)
+{
+    while (f->n) {
+        struct frame *top = &f->at[f->n - 1];
+        const struct graph_expr *e = top->expr;
+        if (e->kind != GRAPH_TEST && top->next < e->nkids) {
+            if (push(b, f, e->kids[top->next++], err) < 0)
+                return -1;
+            continue;
+        }
+        uint32_t value = e->nkids;
+        if (e->kind == GRAPH_TEST && intern_test(b, &e->test, &value, err) < 0)
+            return -1;
+        if (add_item(b, e->kind, value, err) < 0)
+            return -1;
+        f->n--;
+    }
+    return 0;
+}
+
+static int flatten(struct graph_build *b, const struct graph_expr *when, struct bk_err *err)
+{
+    struct frames f = {0};
+    int r = push(b, &f, when, err);
+    if (r == 0)
+        r = flatten_frames(b, &f, err);
+    b->bytes -= (size_t)f.cap * sizeof(*f.at);
+    free(f.at);
+    return r;
+}
+
+/* ---- rules ---- */
+
+static int copy_string(struct graph_build *b, const char *s, const char **out, struct bk_err *err)
+{
+    *out = NULL;
+    if (!s)
+        return 0;
+    *out = arena_strndup(&b->g->arena, s, strlen(s));
+    return *out ? 0 : build_exhausted(b, err);
+}
+
+static int copy_origin(struct graph_build *b, const struct graph_origin *from,
+                       struct graph_origin *to, struct bk_err *err)
+{
+    *to = *from;
+    if (from->file && b->last_file && strcmp(from->file, b->last_file) == 0)
+        to->file = b->last_file;
+    else if (copy_string(b, from->file, &to->file, err) < 0)
+        return -1;
+    if (to->file)
+        b->last_file = to->file;
+    return copy_string(b, from->text, &to->text, err);
+}
+
+static int copy_mods(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err)
+{
+    struct graph *g = b->g;
+    for (size_t i = 0; i < rule->nmods; i++) {
+        struct graph_mod m = rule->mods[i];
+        if (m.id >= MOD_COUNT)
+            return err_set(err, BK_E_BUG, "modifier %u does not exist", m.id);
+        if (m.id == MOD_MESSAGE_FILTER && (m.num < 1 || m.num > g->npolicies))
+            return err_set(err, BK_E_BUG, "nested policy %lld does not exist", (long long)m.num);
+        if (copy_string(b, rule->mods[i].str, &m.str, err) < 0 ||
+            build_room(b, &g->mods, &b->cap_mods, g->nmods, sizeof(*g->mods), err) < 0)
+            return -1;
+        g->mods[g->nmods++] = m;
+    }
+    return 0;
+}
+
+static int copy_ops(struct graph_build *b, const struct graph_rule *rule,
+                    struct graph_rule_info *info, struct bk_err *err)
+{
+    if (rule->nops == 0)
+        return err_set(err, BK_E_BUG, "a rule without an operation");
+    size_t most = rule->nops < OP_COUNT ? rule->nops : OP_COUNT;
+    uint16_t *ops = arena_array(&b->g->arena, most, sizeof(*ops));
+    if (!ops)
+        return build_exhausted(b, err);
+    uint64_t seen[(OP_COUNT + 63) / 64] = {0};
+    for (size_t i = 0; i < rule->nops; i++) {
+        uint16_t op = rule->ops[i];
+        if (op >= OP_COUNT)
+            return err_set(err, BK_E_BUG, "operation %u does not exist", op);
+        if (!(seen[op / 64] >> (op % 64) & 1))
+            ops[info->nops++] = op;
+        seen[op / 64] |= (uint64_t)1 << (op % 64);
+    }
+    info->ops = ops;
+    return 0;
+}
+
+int build_rule_add(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err)
+{
+    struct graph *g = b->g;
+    struct graph_rule_info info = {
+        .allow = rule->allow, .filtered = rule->when != NULL, .policy = b->policy};
+    struct rule_body body = {.item = g->nitems,
+                             .mod = g->nmods,
+                             .flags = (rule->flags & ~(uint32_t)VOCAB_FLAG_DENY) |
+                                      (rule->allow ? 0 : VOCAB_FLAG_DENY),
+                             .decision = GRAPH_NONE,
+                             .list = GRAPH_NONE};
+    if (copy_ops(b, rule, &info, err) < 0 || copy_origin(b, &rule->origin, &info.origin, err) < 0 ||
+        copy_mods(b, rule, err) < 0 || (rule->when && flatten(b, rule->when, err) < 0))
+        return -1;
+    body.nitems = g->nitems - body.item;
+    body.nmods = g->nmods - body.mod;
+    if (build_room(b, &g->rules, &b->cap_rules, g->nrules, sizeof(*g->rules), err) < 0 ||
+        build_room(b, &g->bodies, &b->cap_bodies, g->nrules, sizeof(*g->bodies), err) < 0)
+        return -1;
+    g->rules[g->nrules] = info;
+    g->bodies[g->nrules] = body;
+    g->nrules++;
+    return 0;
+}
+
+int graph_build_rule(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err)
+{
+    /* What a failed rule left in the arrays must not become part of the next one. */
+    uint32_t nitems = b->g->nitems, nmods = b->g->nmods;
+    if (build_rule_add(b, rule, err) == 0)
+        return 0;
+    b->g->nitems = nitems;
+    b->g->nmods = nmods;
+    return -1;
+}
+
+int graph_build_policy_begin(struct graph_build *b, struct bk_err *err)
+{
+    if (b->policy)
+        return err_set(err, BK_E_INPUT, "a message filter inside a message filter");
+    if (b->g->npolicies >= UINT16_MAX)
+        return err_set(err, BK_E_LIMIT, "more than %d message filters", UINT16_MAX);
+    b->policy = ++b->g->npolicies;
+    return 0;
+}
+
+int graph_build_policy_end(struct graph_build *b, int64_t *policy, struct bk_err *err)
+{
+    if (!b->policy)
+        return err_set(err, BK_E_BUG, "no message filter to end");
+    *policy = b->policy;
+    b->policy = 0;
+    return 0;
+}
+
+int graph_build_note(struct graph_build *b, const char *key, const char *value, struct bk_err *err)
+{
+    struct note *n = arena_new(&b->g->arena, struct note);
+    if (!n)
+        return build_exhausted(b, err);
+    if (copy_string(b, key, &n->key, err) < 0 || copy_string(b, value, &n->value, err) < 0)
+        return -1;
+    n->next = b->g->notes;
+    b->g->notes = n;
+    return 0;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Tests in two languages: as SBPL that reads back, and as English that says whether they hold. */
+
+#include <string.h>
+
+#include "graph/graph-int.h"
+
+/* ---- as SBPL ---- */
+
+static const uint8_t form_of[] = {
+    [GRAPH_LITERAL] = FORM_LITERAL,
+    [GRAPH_PREFIX] = FORM_PREFIX,
+    [GRAPH_SUBPATH] = FORM_SUBPATH,
+    [GRAPH_REGEX] = FORM_REGEX,
+};
+
+static const char *spelling(const struct graph_test *t)
+{
+    const char *s = NULL;
+    if (graph_how_is_string(t->how))
+        s = vocab_filter_spelling(t->filter, (enum vocab_form)form_of[t->how]);
+    if (!s)
+        s = vocab_filter_spelling(t->filter, FORM_PLAIN);
+    return s ? s : vocab_filters[t->filter].name;
+}
+
+/* #"…" takes everything as it is, but for the quote that would end it. */
+static void print_regex(const struct graph_test *t, struct buf *out)
+{
+    buf_str(out, "#\"");
+    for (uint32_t i = 0; i < t->len; i++) {
+        if (t->str[i] == '"')
+            buf_chr(out, '\\');
+        buf_chr(out, t->str[i]);
+    }
+    buf_chr(out, '"');
+}
+
+static void print_number(const struct graph_test *t, struct buf *out)
+{
+    const char *name = vocab_filter_constant_name(t->filter, t->num);
+    if (name)
+        buf_str(out, name);
+    else if (t->how == GRAPH_MODE && t->num >= 0)
+        buf_fmt(out, "#o%llo", (unsigned long long)t->num);
+    else
+        buf_fmt(out, "%lld", (long long)t->num);
+}
+
+void graph_test_print(const struct graph_test *t, struct buf *out)
+{
+    buf_fmt(out, "(%s", spelling(t));
+    if (t->how != GRAPH_FLAG)
+        buf_chr(out, ' ');
+    switch ((enum graph_how)t->how) {
+    case GRAPH_LITERAL:
+    case GRAPH_PREFIX:
+    case GRAPH_SUBPATH:
+    case GRAPH_DOMAIN:
+        buf_sbpl(out, t->str, t->len);
+        break;
+    case GRAPH_REGEX:
+        print_regex(t, out);
+        break;
+    case GRAPH_INT:
+    case GRAPH_MODE:
+        print_number(t, out);
+        break;
+    case GRAPH_NET:
+        net_endpoint_print(&t->net, out);
+        break;
+    case GRAPH_FLAG:
+        break;
+    }
+    buf_chr(out, ')');
+}
+
+/* ---- as English ---- */
+
+static const struct {
+    uint16_t filter;
+    const char *noun;
+} nouns[] = {
+    {FILTER_PATH, "path"},
+    {FILTER_PROCESS_PATH, "program's path"},
+    {FILTER_MOUNT_RELATIVE_PATH, "path below its mount point"},
+    {FILTER_XATTR, "extended attribute"},
+    {FILTER_FILE_MODE, "file's mode"},
+    {FILTER_VNODE_TYPE, "kind of file"},
+    {FILTER_GLOBAL_NAME, "service name"},
+    {FILTER_LOCAL_NAME, "local service name"},
+    {FILTER_IPC_POSIX_NAME, "IPC name"},
+    {FILTER_LOCAL, "local endpoint"},
+    {FILTER_REMOTE, "remote endpoint"},
+    {FILTER_DOMAIN, "host"},
+    {FILTER_UID, "user id"},
+    {FILTER_GID, "group id"},
+    {FILTER_SYSCTL_NAME, "sysctl"},
+    {FILTER_SYSCALL_NUMBER, "system call"},
+    {FILTER_SIGNAL_NUMBER, "signal"},
+    {FILTER_TARGET, "target process"},
+    {FILTER_TARGET_PID, "target's process id"},
+};
+
+const char *graph_filter_noun(uint16_t filter)
+{
+    for (size_t i = 0; i < sizeof(nouns) / sizeof(nouns[0]); i++)
+        if (nouns[i].filter == filter)
+            return nouns[i].noun;
+    return vocab_filters[filter].name;
+}
+
+static const struct {
+    const char *yes, *no;
+} verbs[] = {
+    [GRAPH_LITERAL] = {"is", "is not"},
+    [GRAPH_PREFIX] = {"starts with", "does not start with"},
+    [GRAPH_SUBPATH] = {"is at or below", "is not at or below"},
+    [GRAPH_REGEX] = {"matches", "does not match"},
+    [GRAPH_INT] = {"is", "is not"},
+    [GRAPH_MODE] = {"has a bit of", "has no bit of"},
+    [GRAPH_NET] = {"is in", "is not in"},
+    [GRAPH_DOMAIN] = {"is", "is not"},
+    [GRAPH_FLAG] = {"is set", "is not set"},
+};
+
+void graph_test_says(const struct graph_test *t, bool holds, struct buf *out)
+{
+    buf_fmt(out, "the %s ", graph_filter_noun(t->filter));
+    if (t->how == GRAPH_NET && t->net.proto == NET_UNIX) {
+        buf_str(out, holds ? "is a unix socket" : "is not a unix socket");
+        return;
+    }
+    buf_str(out, holds ? verbs[t->how].yes : verbs[t->how].no);
+    if (t->how == GRAPH_FLAG)
+        return;
+    buf_chr(out, ' ');
+    if (t->how == GRAPH_NET)
+        net_endpoint_print(&t->net, out);
+    else if (t->how == GRAPH_INT || t->how == GRAPH_MODE)
+        print_number(t, out);
+    else
+        buf_safe(out, t->str, t->len);
+}
+
+void graph_test_words(const struct graph_test *t, struct buf *out)
+{
+    graph_test_says(t, true, out);
+}
