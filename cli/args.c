@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Command lines are sorted in one pass: every word is an option, an option's value or a positional
+ * argument, in that order of preference. Nothing is interpreted here; commands ask for what they
+ * know by name. Messages for people leave the program here too, so that they all look alike.
+ */
+
+#include "args.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+
+enum { NAME_MAX_LEN = 48 };
+
+static const struct cli_option *find_long(const struct cli_option *table, const char *name,
+                                          size_t n)
+{
+    for (; table && table->name; table++)
+        if (strlen(table->name) == n && memcmp(table->name, name, n) == 0)
+            return table;
+    return NULL;
+}
+
+static const struct cli_option *find_letter(const struct cli_option *table, char letter)
+{
+    for (; table && table->name; table++)
+        if (table->letter == letter)
+            return table;
+    return NULL;
+}
+
+static size_t min_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits (insert, delete, replace, swap neighbours) from a to b. Both are short. */
+static size_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+    size_t rows[3][NAME_MAX_LEN + 1];
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            best = min_of(best, min_of(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = min_of(best, before[j - 2] + 1);
+            row[j] = best;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *cli_nearest(const char *name, const char *const *names, size_t n)
+{
+    size_t len = strlen(name), best = 3;
+    const char *found = NULL;
+    if (len > NAME_MAX_LEN)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t m = strlen(names[i]);
+        size_t d = m <= NAME_MAX_LEN ? distance(name, len, names[i], m) : best;
+        if (d < best && d < min_of(len, m)) {
+            best = d;
+            found = names[i];
+        }
+    }
+    return found;
+}
+
+static int unknown_long(const struct cli_command *command, const char *name, size_t n,
+                        struct bk_err *err)
+{
+    const char *names[64];
+    size_t count = 0;
+    for (const struct cli_option *o = command->options; o && o->name && count < 63; o++)
+        names[count++] = o->name;
+    names[count++] = "help";
+    char typed[NAME_MAX_LEN + 1];
+    snprintf(typed, sizeof(typed), "%.*s", (int)n, name);
+    const char *near = cli_nearest(typed, names, count);
+    err_set(err, BK_E_INPUT, "%s: unknown option --%.*s", command->name, (int)n, name);
+    if (near)
+        err_hint(err, "did you mean --%s?", near);
+    else
+        err_hint(err, "buckle %s --help lists the options", command->name);
+    return -1;
+}
+
+static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
+{
+    args->given[args->ngiven++] = (struct cli_given){option, value};
+}
+
+/* --name, --name=value or --name value; *i moves past a value taken from the next word. */
+static int take_long(struct cli_args *args, int argc, char **argv, int *i, struct bk_err *err)
+{
+    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    size_t n = equals ? (size_t)(equals - name) : strlen(name);
+    if (n == 4 && memcmp(name, "help", 4) == 0) {
+        args->help = true;
+        return 0;
+    }
+    const struct cli_option *o = find_long(args->command->options, name, n);
+    if (!o)
+        return unknown_long(args->command, name, n, err);
+    if (!o->value && equals)
+        return err_set(err, BK_E_INPUT, "%s: --%s takes no value", args->command->name, o->name);
+    if (!o->value) {
+        add_given(args, o, NULL);
+        return 0;
+    }
+    if (!equals && *i + 1 >= argc)
+        return err_set(err, BK_E_INPUT, "%s: --%s needs a value: --%s=%s", args->command->name,
+                       o->name, o->name, o->value);
+    add_given(args, o, equals ? equals + 1 : argv[++*i]);
+    return 0;
+}
+
+/* -abc, -Dvalue or -D value. */
+static int take_letters(struct cli_args *args, int argc, char **argv, int *i, struct bk_err *err)
+{
+    for (const char *p = argv[*i] + 1; *p; p++) {
+        if (*p == 'h') {
+            args->help = true;
+            continue;
+        }
+        const struct cli_option *o = find_letter(args->command->options, *p);
+        if (!o) {
+            err_set(err, BK_E_INPUT, "%s: unknown option -%c", args->command->name, *p);
+            err_hint(err,
+                     "buckle %s --help lists the options; an argument that starts with a "
+                     "dash goes after --",
+                     args->command->name);
+            return -1;
+        }
+        if (!o->value) {
+            add_given(args, o, NULL);
+            continue;
+        }
+        if (!p[1] && *i + 1 >= argc)
+            return err_set(err, BK_E_INPUT, "%s: -%c needs a value: -%c %s", args->command->name,
+                           *p, *p, o->value);
+        add_given(args, o, p[1] ? p + 1 : argv[++*i]);
+        return 0;
+    }
+    return 0;
+}
+
+int args_parse(struct cli_args *args, const struct cli_command *command, int argc, char **argv,
+               struct bk_err *err)
+{
+    *args = (struct cli_args){.command = command};
+    size_t letters = 0; /* "-abc" holds three options */
+    for (int i = 0; i < argc; i++)
+        letters += strlen(argv[i]) + 1;
+    args->pos = calloc((size_t)argc + 1, sizeof(*args->pos));
+    args->given = calloc(letters, sizeof(*args->given));
+    if (!args->pos || !args->given)
+        return err_nomem(err);
+    bool only_positional = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (only_positional || word[0] != '-' || word[1] == '\0') {
+            args->pos[args->npos++] = word;
+            only_positional = only_positional || command->takes_command;
+        } else if (strcmp(word, "--") == 0)
+            only_positional = true;
+        else if ((word[1] == '-' ? take_long : take_letters)(args, argc, argv, &i, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void args_free(struct cli_args *args)
+{
+    free(args->pos);
+    free(args->given);
+    *args = (struct cli_args){0};
+}
+
+const char *args_nth(const struct cli_args *args, const char *name, size_t n)
+{
+    for (size_t i = 0; i < args->ngiven; i++)
+        if (strcmp(args->given[i].option->name, name) == 0 && n-- == 0)
+            return args->given[i].value;
+    return NULL;
+}
+
+size_t args_count(const struct cli_args *args, const char *name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < args->ngiven; i++)
+        n += strcmp(args->given[i].option->name, name) == 0;
+    return n;
+}
+
+bool args_has(const struct cli_args *args, const char *name)
+{
+    return args_count(args, name) > 0;
+}
+
+const char *args_value(const struct cli_args *args, const char *name)
+{
+    size_t n = args_count(args, name);
+    return n ? args_nth(args, name, n - 1) : NULL;
+}
+
+static void say(struct buf *line)
+{
+    if (buf_ok(line) && line->s)
+        fputs(line->s, stderr);
+}
+
+int cli_fail(const struct bk_err *err)
+{
+    OWN(buf) struct buf line = {0};
+    buf_str(&line, "buckle: ");
+    if (err->file[0]) {
+        buf_safe(&line, err->file, strlen(err->file));
+        if (err->line)
+            buf_fmt(&line, ":%u:%u", err->line, err->col);
+        buf_str(&line, ": ");
+    }
+    buf_safe(&line, err->msg, strlen(err->msg));
+    buf_chr(&line, '\n');
+    if (err->hint[0]) {
+        buf_str(&line, "  hint: ");
+        buf_safe(&line, err->hint, strlen(err->hint));
+        buf_chr(&line, '\n');
+    }
+    say(&line);
+    return CLI_ERROR;
+}
+
+int cli_usage(const struct cli_args *args, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    OWN(buf) struct buf line = {0};
+    buf_fmt(&line, "buckle: %s: ", args->command->name);
+    buf_safe(&line, text, strlen(text));
+    buf_fmt(&line, "\n  usage: buckle %s %s\n", args->command->name, args->command->usage);
+    say(&line);
+    return CLI_ERROR;
+}
+
+int cli_emit(struct buf *out, int status)
+{
+    struct bk_err err;
+    if (!buf_ok(out)) {
+        err_nomem(&err);
+        return cli_fail(&err);
+    }
+    if (out->n && (fwrite(out->s, 1, out->n, stdout) != out->n || fflush(stdout) != 0)) {
+        err_sys(&err, "standard output");
+        return cli_fail(&err);
+    }
+    buf_free(out);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle help [COMMAND]`: the same texts as --help, for those who ask this way. */
+
+#include "args.h"
+#include "base/own.h"
+#include "help.h"
+
+static int run(struct cli_args *args)
+{
+    if (args->npos > 1)
+        return cli_usage(args, "one command at most");
+    OWN(buf) struct buf out = {0};
+    if (!args->npos) {
+        help_program(&out);
+        return cli_emit(&out, CLI_OK);
+    }
+    const struct cli_command *command = find_command(args->pos[0]);
+    if (!command)
+        return unknown_command(args->pos[0]);
+    help_command(command, &out);
+    return cli_emit(&out, CLI_OK);
+}
+
+static const struct cli_option options[] = {{0}};
+
+const struct cli_command cmd_help = {
+    .name = "help",
+    .usage = "[COMMAND]",
+    .brief = "show help, on Buckle or on one command",
+    .about = "Prints what `buckle COMMAND --help` prints, or without COMMAND the list of commands.",
+    .options = options,
+    .complete = "command",
+    .run = run,
+};

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle completions SHELL`: scripts for three shells, written from the command table. What a
+ * place takes is a kind: "file", "dir", or a list of words that is spelled out in the script
+ * ("operation", "profile", "os", …), so that pressing Tab starts no program. Kinds of positional
+ * arguments are separated by blanks, the last one repeats; "a|b" are words.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "base/own.h"
+#include "sbpl/sbpl.h"
+
+/* ---- lists of words ---- */
+
+static void words_operation(struct buf *out)
+{
+    for (unsigned op = 0; op < OP_COUNT; op++)
+        buf_fmt(out, "%s ", vocab_ops[op].name);
+}
+
+static void words_name(struct buf *out)
+{
+    words_operation(out);
+    for (unsigned f = 0; f < FILTER_COUNT; f++)
+        buf_fmt(out, "%s ", vocab_filters[f].name);
+    for (unsigned m = 0; m < MOD_COUNT; m++)
+        buf_fmt(out, "%s ", vocab_modifiers[m].name);
+}
+
+static void words_os(struct buf *out)
+{
+    for (unsigned v = 0; v < VOCAB_OS_COUNT; v++)
+        buf_fmt(out, "%s ", vocab_os_name((enum vocab_os)v));
+}
+
+static void words_profile(struct buf *out)
+{
+    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
+        buf_fmt(out, "%s ", b->name);
+}
+
+static void words_command(struct buf *out)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        buf_fmt(out, "%s ", (*c)->name);
+}
+
+static const struct kind {
+    const char *name;
+    void (*words)(struct buf *out); /* NULL: only files or folders */
+    bool files;                     /* files are offered besides */
+} kinds[] = {
+    {"operation", words_operation, false},
+    {"name", words_name, false},
+    {"os", words_os, false},
+    {"profile", words_profile, true},
+    {"command", words_command, false},
+    {"file", NULL, true},
+    {"dir", NULL, false},
+};
+
+static const struct kind *find_kind(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (strlen(kinds[i].name) == n && memcmp(kinds[i].name, name, n) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static void drop_last_blank(struct buf *b)
+{
+    if (b->n && b->s[b->n - 1] == ' ')
+        b->s[--b->n] = '\0';
+}
+
+/* The words that a kind stands for; a list of words stands for itself. */
+static void add_words(struct buf *out, const char *kind, size_t n)
+{
+    const struct kind *k = find_kind(kind, n);
+    if (k && k->words)
+        k->words(out);
+    for (size_t i = 0; !k && i < n; i++)
+        buf_chr(out, kind[i] == '|' ? ' ' : kind[i]);
+    drop_last_blank(out);
+}
+
+/* The same for shells that would take file-read* for a pattern. */
+static void add_plain_words(struct buf *out, const char *kind, size_t n)
+{
+    OWN(buf) struct buf words = {0};
+    add_words(&words, kind, n);
+    for (size_t i = 0; i < words.n; i++) {
+        if (words.s[i] == '*')
+            buf_chr(out, '\\');
+        buf_chr(out, words.s[i]);
+    }
+}
+
+/* s inside '…'; zsh also wants the characters in `special` escaped. */
+static void add_quoted(struct buf *out, const char *s, const char *special)
+{
+    for (; *s; s++) {
+        if (*s == '\'')
+            buf_str(out, "'\\''");
+        else if (strchr(special, *s))
+            buf_fmt(out, "\\%c", *s);
+        else
+            buf_chr(out, *s);
+    }
+}
+
+/* ---- bash ---- */
+
+static const char bash_head[] =
+    "# bash completion for buckle\n"
+    "_buckle_offer() {\n"
+    "    local cur=$1 kind=$2 words=$3\n"
+    "    case $kind in\n"
+    "    dir) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
+    "    file) compopt -o filenames\n"
+    "        mapfile -t COMPREPLY < <(compgen -f -W \"$words\" -- \"$cur\") ;;\n"
+    "    *) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\") ;;\n"
+    "    esac\n"
+    "}\n"
+    "_buckle() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+    "    local command=${COMP_WORDS[1]} n=0 i\n"
+    "    COMPREPLY=()\n"
+    "    # bash cuts --option=value into three words\n"
+    "    if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD - "
+    "2]}; fi\n"
+    "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+    "        case \"$command ${COMP_WORDS[i]}\" in\n";
+
+static const char bash_count[] = "        *\\ -* | *\\ =) ;;\n"
+                                 "        *) [[ ${COMP_WORDS[i - 1]} == = ]] || ((n++)) ;;\n"
+                                 "        esac\n"
+                                 "    done\n";
+
+/* Sets of names that a case label of bash matches: -D|--define */
+static void bash_label(struct buf *out, const struct cli_option *o)
+{
+    if (o->letter)
+        buf_fmt(out, "-%c|", o->letter);
+    buf_fmt(out, "--%s", o->name);
+}
+
+static void bash_offer(struct buf *out, const char *kind, size_t n)
+{
+    const struct kind *k = find_kind(kind, n);
+    const char *how = !k                            ? "words"
+                      : strcmp(k->name, "dir") == 0 ? "dir"
+                      : k->files                    ? "file"
+                                                    : "words";
+    buf_fmt(out, "_buckle_offer \"$cur\" %s '", how);
+    add_words(out, kind, n);
+    buf_str(out, "'");
+}
+
+static void bash_values(struct buf *out, const struct cli_command *c)
+{
+    buf_str(out, "        case $prev in\n");
+    for (const struct cli_option *o = c->options; o && o->name; o++) {
+        if (!o->value)
+            continue;
+        buf_str(out, "        ");
+        bash_label(out, o);
+        buf_str(out, ") ");
+        if (o->complete) {
+            bash_offer(out, o->complete, strlen(o->complete));
+            buf_str(out, "; ");
+        }
+        buf_str(out, "return ;;\n");
+    }
+    buf_str(out, "        esac\n");
+}
+
+static void bash_options(struct buf *out, const struct cli_command *c)
+{
+    buf_str(out, "        if [[ $cur == -* ]]; then\n            _buckle_offer \"$cur\" words '");
+    for (const struct cli_option *o = c->options; o && o->name; o++) {
+        if (o->letter)
+            buf_fmt(out, "-%c ", o->letter);
+        buf_fmt(out, "--%s ", o->name);
+    }
+    buf_str(out, "-h --help'\n            return\n        fi\n");
+}
+
+static size_t kind_width(const char *at)
+{
+    return strcspn(at, " ");
+}
+
+static void bash_positional(struct buf *out, const struct cli_command *c)
+{
+    if (!c->complete)
+        return;
+    buf_str(out, "        case $n in\n");
+    const char *at = c->complete;
+    for (unsigned i = 0;; i++) {
+        size_t n = kind_width(at);
+        bool last = at[n] == '\0';
+        if (last)
+            buf_str(out, "        *) ");
+        else
+            buf_fmt(out, "        %u) ", i);
+        bash_offer(out, at, n);
+        buf_str(out, " ;;\n");
+        if (last)
+            break;
+        at += n + 1;
+    }
+    buf_str(out, "        esac\n");
+}
+
+/* Values of options are not positional arguments. */
+static void bash_skip_values(struct buf *out)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
+            if (o->value) {
+                buf_fmt(out, "        \"%s --%s\"", (*c)->name, o->name);
+                if (o->letter)
+                    buf_fmt(out, "|\"%s -%c\"", (*c)->name, o->letter);
+                buf_str(out, ") ((i++)) ;;\n");
+            }
+}
+
+static void print_bash(struct buf *out)
+{
+    buf_str(out, bash_head);
+    bash_skip_values(out);
+    buf_str(out, bash_count);
+    buf_str(out, "    if ((COMP_CWORD == 1)); then\n        _buckle_offer \"$cur\" words '");
+    words_command(out);
+    buf_str(out, "--help --version'\n        return\n    fi\n    case $command in\n");
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        buf_fmt(out, "    %s)\n", (*c)->name);
+        bash_values(out, *c);
+        bash_options(out, *c);
+        bash_positional(out, *c);
+        buf_str(out, "        ;;\n");
+    }
+    buf_str(out, "    esac\n}\ncomplete -F _buckle buckle\n");
+}
+
+/* ---- zsh ---- */
+
+static const char zsh_special[] = "[]:\\";
+
+static void zsh_action(struct buf *out, const char *kind, size_t n)
+{
+    const struct kind *k = kind ? find_kind(kind, n) : NULL;
+    if (!kind) {
+        buf_str(out, " ");
+    } else if (k && strcmp(k->name, "dir") == 0) {
+        buf_str(out, "_files -/");
+    } else if (k && k->files) {
+        buf_str(out, "_files");
+    } else {
+        buf_chr(out, '(');
+        add_plain_words(out, kind, n);
+        buf_chr(out, ')');
+    }
+}
+
+static void zsh_option(struct buf *out, const struct cli_option *o)
+{
+    buf_str(out, " \\\n        '*'");
+    if (o->letter)
+        buf_fmt(out, "{-%c%s,--%s%s}", o->letter, o->value ? "+" : "", o->name,
+                o->value ? "=" : "");
+    else
+        buf_fmt(out, "--%s%s", o->name, o->value ? "=" : "");
+    buf_str(out, "'[");
+    add_quoted(out, o->help, zsh_special);
+    buf_chr(out, ']');
+    if (o->value) {
+        buf_fmt(out, ":%s:", o->value);
+        zsh_action(out, o->complete, o->complete ? strlen(o->complete) : 0);
+    }
+    buf_chr(out, '\'');
+}
+
+static void zsh_positional(struct buf *out, const char *at)
+{
+    for (unsigned i = 1;; i++) {
+        size_t n = kind_width(at);
+        bool last = at[n] == '\0';
+        if (last)
+            buf_str(out, " \\\n        '*");
+        else
+            buf_fmt(out, " \\\n        '%u", i);
+        buf_str(out, ": :");
+        zsh_action(out, at, n);
+        buf_chr(out, '\'');
+        if (last)
+            return;
+        at += n + 1;
+    }
+}
+
+static void print_zsh(struct buf *out)
+{
+    buf_str(out, "#compdef buckle\n_buckle() {\n    local -a commands\n    commands=(\n");
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        buf_fmt(out, "        '%s:", (*c)->name);
+        add_quoted(out, (*c)->brief, ":\\");
+        buf_str(out, "'\n");
+    }
+    buf_str(out, "    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n"
+                 "        return\n    fi\n    local command=$words[2]\n    shift words\n"
+                 "    ((CURRENT--))\n    case $command in\n");
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        buf_fmt(out, "    %s) _arguments", (*c)->name);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
+            zsh_option(out, o);
+        buf_str(out, " \\\n        {-h,--help}'[show help]'");
+        if ((*c)->complete)
+            zsh_positional(out, (*c)->complete);
+        buf_str(out, " ;;\n");
+    }
+    buf_str(out, "    esac\n}\n_buckle \"$@\"\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_option(struct buf *out, const struct cli_command *c, const struct cli_option *o)
+{
+    const struct kind *k = o->complete ? find_kind(o->complete, strlen(o->complete)) : NULL;
+    buf_fmt(out, "complete -c buckle -n '__fish_seen_subcommand_from %s'", c->name);
+    if (o->letter)
+        buf_fmt(out, " -s %c", o->letter);
+    buf_fmt(out, " -l %s -d '", o->name);
+    add_quoted(out, o->help, "\\");
+    buf_chr(out, '\'');
+    if (o->value && k && !k->words)
+        buf_str(out, " -r"); /* files or folders, which fish offers by itself */
+    else if (o->value)
+        buf_str(out, " -x");
+    if (o->complete && (!k || k->words)) {
+        buf_str(out, " -a '");
+        add_plain_words(out, o->complete, strlen(o->complete));
+        buf_chr(out, '\'');
+    }
+    buf_chr(out, '\n');
+}
+
+/* fish has no notion of which argument it is: every kind's words are offered at every place. */
+static void fish_positional(struct buf *out, const struct cli_command *c)
+{
+    for (const char *at = c->complete; at && *at; at += strspn(at, " ")) {
+        size_t n = kind_width(at);
+        const struct kind *k = find_kind(at, n);
+        if (!k || k->words) {
+            buf_fmt(out, "complete -c buckle -n '__fish_seen_subcommand_from %s'%s -a '", c->name,
+                    strstr(c->complete, "file") ? "" : " -f");
+            add_plain_words(out, at, n);
+            buf_str(out, "'\n");
+        }
+        at += n;
+    }
+}
+
+static void print_fish(struct buf *out)
+{
+    buf_str(out,
+            "# fish completion for buckle\n"
+            "complete -c buckle -n __fish_use_subcommand -f -l version -d 'print the version'\n"
+            "complete -c buckle -f -s h -l help -d 'show help'\n");
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        buf_fmt(out, "complete -c buckle -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
+        add_quoted(out, (*c)->brief, "\\");
+        buf_str(out, "'\n");
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
+            fish_option(out, *c, o);
+        fish_positional(out, *c);
+    }
+}
+
+/* ---- the command ---- */
+
+static const struct shell {
+    const char *name;
+    void (*print)(struct buf *out);
+} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+
+static int run(struct cli_args *args)
+{
+    if (args->npos != 1)
+        return cli_usage(args, "for which shell?");
+    for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
+        if (strcmp(shells[i].name, args->pos[0]) != 0)
+            continue;
+        OWN(buf) struct buf out = {0};
+        shells[i].print(&out);
+        return cli_emit(&out, CLI_OK);
+    }
+    return cli_usage(args, "%s: no completions for this shell", args->pos[0]);
+}
+
+static const struct cli_option options[] = {{0}};
+
+const struct cli_command cmd_completions = {
+    .name = "completions",
+    .usage = "bash|zsh|fish",
+    .brief = "print a completion script for a shell",
+    .about = "Prints completions for the shell named. They are installed with Buckle; without an\n"
+             "installation, put this into ~/.bashrc:\n"
+             "\n"
+             "    source <(buckle completions bash)",
+    .options = options,
+    .complete = "bash|zsh|fish",
+    .run = run,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From options to a graph. What the options point to is kept beside the unit, because the unit
+ * refers to it for as long as it lives.
+ */
+
+#include "load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+bool load_from_text(const struct cli_args *args)
+{
+    return args_has(args, "text");
+}
+
+/* -D KEY=VALUE …; the values stay where they were typed. */
+static int take_params(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+{
+    size_t n = args_count(args, "define"), bytes = 1;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(args_nth(args, "define", i)) + 1;
+    l->params = calloc(n + 1, sizeof(*l->params));
+    l->keys = malloc(bytes);
+    if (!l->params || !l->keys)
+        return err_nomem(err);
+    char *at = l->keys;
+    for (size_t i = 0; i < n; i++) {
+        const char *given = args_nth(args, "define", i), *equals = strchr(given, '=');
+        if (!equals || equals == given) {
+            err_set(err, BK_E_INPUT, "-D %s: a parameter is written KEY=VALUE", given);
+            err_hint(err, "for example -D HOME=/home/me");
+            return -1;
+        }
+        size_t len = (size_t)(equals - given);
+        memcpy(at, given, len);
+        at[len] = '\0';
+        l->params[i] = (struct sbpl_param){.key = at, .value = equals + 1};
+        at += len + 1;
+    }
+    return 0;
+}
+
+static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+{
+    size_t n = args_count(args, "import-dir");
+    l->dirs = calloc(n + 1, sizeof(*l->dirs));
+    if (!l->dirs)
+        return err_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        l->dirs[i] = args_nth(args, "import-dir", i);
+    return 0;
+}
+
+static int take_os(const struct cli_args *args, enum vocab_os *os, struct bk_err *err)
+{
+    const char *name = args_value(args, "os");
+    *os = VOCAB_OS_ANY;
+    if (!name || vocab_os_find(name, os))
+        return 0;
+    err_set(err, BK_E_INPUT, "--os %s: not a version whose names are known", name);
+    OWN(buf) struct buf known = {0};
+    for (unsigned v = 0; v < VOCAB_OS_COUNT; v++)
+        buf_fmt(&known, "%s%s", v ? ", " : "", vocab_os_name((enum vocab_os)v));
+    err_hint(err, "known: %s", known.s ? known.s : "");
+    return -1;
+}
+
+static int take_options(const struct cli_args *args, struct loaded *l, struct sbpl_options *opt,
+                        struct bk_err *err)
+{
+    enum vocab_os os;
+    if (take_params(args, l, err) < 0 || take_dirs(args, l, err) < 0 || take_os(args, &os, err) < 0)
+        return -1;
+    *opt = (struct sbpl_options){
+        .params = l->params,
+        .nparams = args_count(args, "define"),
+        .import_dirs = l->dirs,
+        .nimport_dirs = args_count(args, "import-dir"),
+        .entitlements = args_value(args, "entitlements"),
+        .os = os,
+        .fold_case = args_has(args, "fold-case"),
+    };
+    return 0;
+}
+
+static const char *shipped(const char *name)
+{
+    char with_suffix[64];
+    snprintf(with_suffix, sizeof(with_suffix), "%s.sb", name);
+    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
+        if (strcmp(b->name, name) == 0 || strcmp(b->name, with_suffix) == 0)
+            return b->name;
+    return NULL;
+}
+
+/* A file of that name comes before a shipped profile, so that nobody's file is ever ignored. */
+static int add_named(struct sbpl_unit *unit, const char *name, struct bk_err *err)
+{
+    const char *builtin = shipped(name);
+    if (builtin && strcmp(name, "-") != 0 && access(name, F_OK) != 0)
+        return sbpl_add_builtin(unit, builtin, err);
+    return sbpl_add_file(unit, name, err);
+}
+
+int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
+                 struct bk_err *err)
+{
+    struct sbpl_options opt = {.os = VOCAB_OS_ANY};
+    *out = (struct loaded){0};
+    int taken = take_options(args, out, &opt, err);
+    sbpl_unit_init(&out->unit, &opt);
+    if (taken < 0)
+        return -1;
+    for (size_t i = 0; i < args_count(args, "prelude"); i++)
+        if (add_named(&out->unit, args_nth(args, "prelude", i), err) < 0)
+            return -1;
+    const char *text = args_value(args, "text");
+    int added = text ? sbpl_add_text(&out->unit, "<text>", text, strlen(text), err)
+                     : add_named(&out->unit, name, err);
+    if (added < 0 || sbpl_compile(&out->unit, &out->graph, err) < 0)
+        return -1;
+    out->cache = graph_cache_new(out->graph);
+    return out->cache ? 0 : err_nomem(err);
+}
+
+void loaded_free(struct loaded *l)
+{
+    graph_cache_free(l->cache);
+    graph_free(l->graph);
+    sbpl_unit_free(&l->unit);
+    free(l->params);
+    free(l->keys);
+    free(l->dirs);
+}
+
+void load_findings(const struct sbpl_unit *unit, struct buf *out)
+{
+    const struct diags *d = &unit->diags;
+    for (const struct diag *g = d->first; g; g = g->next)
+        diag_text(d, g, out);
+    size_t all = d->errors + d->warnings + d->notes;
+    if (all > d->kept)
+        buf_fmt(out, "… and %zu more findings\n", all - d->kept);
+}
+
+int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
+{
+    struct bk_err err;
+    if (load_profile(args, name, out, &err) == 0)
+        return CLI_OK;
+    if (!out->unit.diags.errors)
+        return cli_fail(&err);
+    OWN(buf) struct buf text = {0};
+    load_findings(&out->unit, &text);
+    fputs(text.s ? text.s : "buckle: out of memory\n", stderr);
+    return CLI_ERROR;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_LOAD_H
+#define BK_CLI_LOAD_H
+
+#include "args.h"
+#include "sbpl/sbpl.h"
+
+/* The options of every command that loads a profile, for the head of its table. */
+/* clang-format off */
+#define LOAD_OPTIONS \
+    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL}, \
+    {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"}, \
+    {"text", 'p', "TEXT", "use TEXT as the profile, in place of a file", NULL}, \
+    {"prelude", 0, "FILE", "read FILE before the profile, as one program", "file"}, \
+    {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"}, \
+    {"os", 0, "VERSION", "accept only the names this OS version knows", "os"}, \
+    {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL}
+/* clang-format on */
+
+/* A loaded profile with everything that its options point to. */
+struct loaded {
+    struct sbpl_unit unit;
+    struct sbpl_param *params;
+    char *keys; /* the parameters' keys, cut off at their '=' */
+    const char **dirs;
+    struct graph *graph; /* NULL when the profile has errors */
+    struct graph_cache *cache;
+};
+
+/* Whether --text stands in for the PROFILE argument. */
+bool load_from_text(const struct cli_args *args);
+
+/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text). Fails
+ * when it cannot be had or has errors; out->unit.diags then says more than *err when it is not
+ * empty. Free with loaded_free() whatever happened. */
+int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
+                 struct bk_err *err);
+void loaded_free(struct loaded *l);
+#define OWN_loaded loaded_free
+
+/* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
+ * CLI_ERROR. */
+int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+
+/* Appends all findings that were kept and a count of the rest. */
+void load_findings(const struct sbpl_unit *unit, struct buf *out);
+
+#endif
