@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The table behind the summary. Its size is fixed when it is made: a command that is denied a
+ * million things costs no more memory than one that is denied three. Events that say the same
+ * (operation, path, rule) are one group with a count. A new group in a full table takes the place
+ * of the one that was quiet for longest, whose count goes on to the total and to "and N others".
+ *
+ * Groups hang in chains by hash, and in one list by the time of their last event.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report-int.h"
+
+enum { REPORT_GROUPS = 256 };
+
+struct report *report_new(size_t groups)
+{
+    size_t cap = groups ? groups : REPORT_GROUPS;
+    struct report *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->cap = cap;
+    r->newest = r->oldest = GROUP_NONE;
+    r->groups = cap < GROUP_NONE ? calloc(cap, sizeof(*r->groups)) : NULL;
+    r->heads = calloc(cap, sizeof(*r->heads));
+    r->rows = calloc(cap, sizeof(*r->rows));
+    if (!r->groups || !r->heads || !r->rows) {
+        report_free(r);
+        return NULL;
+    }
+    memset(r->heads, 0xff, cap * sizeof(*r->heads)); /* GROUP_NONE */
+    return r;
+}
+
+void report_free(struct report *r)
+{
+    if (!r)
+        return;
+    free(r->groups);
+    free(r->heads);
+    free(r->rows);
+    free(r);
+}
+
+uint64_t report_total(const struct report *r)
+{
+    return r->total;
+}
+
+/* ---- chains ---- */
+
+static uint32_t hash_bytes(uint32_t h, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * 16777619u;
+    return h;
+}
+
+static uint32_t *chain_of(const struct report *r, uint16_t op, uint32_t rule, const char *path,
+                          size_t len)
+{
+    uint32_t h = hash_bytes(2166136261u, &op, sizeof(op));
+    h = hash_bytes(h, &rule, sizeof(rule));
+    return &r->heads[hash_bytes(h, path, len) % r->cap];
+}
+
+static uint32_t find(const struct report *r, const struct event *e, uint32_t at)
+{
+    for (; at != GROUP_NONE; at = r->groups[at].chain) {
+        const struct group *g = &r->groups[at];
+        if (g->op == e->op && g->rule == e->rule && g->path_len == e->path_len &&
+            memcmp(g->path, e->path, e->path_len) == 0)
+            return at;
+    }
+    return GROUP_NONE;
+}
+
+static void unchain(struct report *r, uint32_t gone)
+{
+    const struct group *g = &r->groups[gone];
+    uint32_t *link = chain_of(r, g->op, g->rule, g->path, g->path_len);
+    while (*link != gone)
+        link = &r->groups[*link].chain;
+    *link = g->chain;
+}
+
+/* ---- the order of arrival ---- */
+
+static void take_out(struct report *r, uint32_t at)
+{
+    struct group *g = &r->groups[at];
+    *(g->newer == GROUP_NONE ? &r->newest : &r->groups[g->newer].older) = g->older;
+    *(g->older == GROUP_NONE ? &r->oldest : &r->groups[g->older].newer) = g->newer;
+}
+
+static void put_newest(struct report *r, uint32_t at)
+{
+    struct group *g = &r->groups[at];
+    g->newer = GROUP_NONE;
+    g->older = r->newest;
+    *(r->newest == GROUP_NONE ? &r->oldest : &r->groups[r->newest].newer) = at;
+    r->newest = at;
+}
+
+/* ---- adding ---- */
+
+/* A group without content, in no chain and no list. */
+static uint32_t make_room(struct report *r)
+{
+    if (r->used < r->cap)
+        return (uint32_t)r->used++;
+    uint32_t at = r->oldest;
+    take_out(r, at);
+    unchain(r, at);
+    r->forgotten += r->groups[at].count;
+    return at;
+}
+
+void report_add(struct report *r, const struct event *e)
+{
+    if (e->allow || e->path_len >= EVENT_PATH)
+        return;
+    uint32_t at = find(r, e, *chain_of(r, e->op, e->rule, e->path, e->path_len));
+    if (at == GROUP_NONE) {
+        at = make_room(r);
+        struct group *g = &r->groups[at];
+        uint32_t *head = chain_of(r, e->op, e->rule, e->path, e->path_len);
+        g->count = 0;
+        g->first = r->total;
+        g->rule = e->rule;
+        g->op = e->op;
+        g->failure = event_is_failure(e);
+        g->path_len = e->path_len;
+        memcpy(g->path, e->path, e->path_len);
+        g->path[e->path_len] = '\0';
+        g->chain = *head;
+        *head = at;
+    } else {
+        take_out(r, at);
+    }
+    put_newest(r, at);
+    r->groups[at].count += e->count;
+    r->total += e->count;
+}

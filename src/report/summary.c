@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What a person reads once at the end:
+ *
+ *     buckle: 3 operations were denied
+ *       write   /home/u/p/.git/hooks/pre-commit  2×  protected.sb:41  protected: git would run it
+ *       create  /etc/x                               default.sb:12
+ *     allow with: --allow-write /etc/x
+ *     protected names need their own: --allow-write /home/u/p/.git/hooks/pre-commit
+ *
+ * A filtered rule that gives its reason in words guards a name on purpose: allowing the folder
+ * around it does not lift it, so its flag names the path itself and stands on a line of its own.
+ *
+ * Names are hostile. What is shown goes through buf_safe(), and a name in a flag is quoted so that
+ * a shell reads back the very bytes, and --allow-write no pattern.
+ */
+
+#include <string.h>
+
+#include "base/own.h"
+#include "base/utf8.h"
+#include "report/report-int.h"
+
+enum { PATH_COLUMN = 56, PATH_SHOWN = 160, MESSAGE_SHOWN = 120, FLAGS_SHOWN = 4 };
+
+/* ---- operations in a word ---- */
+
+/* The first that the operation is or lies within. */
+static const struct {
+    uint16_t op;
+    const char *verb;
+    const char *flag; /* what allows it; NULL when no flag does */
+} verbs[] = {
+    {OP_FILE_WRITE_DATA, "write", "--allow-write"},
+    {OP_FILE_WRITE_CREATE, "create", "--allow-write"},
+    {OP_FILE_WRITE_UNLINK, "remove", "--allow-write"},
+    {OP_FILE_WRITE_MODE, "chmod", "--allow-write"},
+    {OP_FILE_WRITE_OWNER, "chown", "--allow-write"},
+    {OP_FILE_WRITE_TIMES, "set times", "--allow-write"},
+    {OP_FILE_WRITE_XATTR, "set xattr", "--allow-write"},
+    {OP_FILE_WRITE_FLAGS, "set flags", "--allow-write"},
+    {OP_FILE_WRITE, "write", "--allow-write"},
+    {OP_FILE_WRITE_SETUGID, "set-id", NULL},
+    {OP_FILE_MKNOD, "mknod", NULL},
+    {OP_FILE_LINK, "link", NULL},
+    {OP_FILE_READ_METADATA, "stat", "--allow-read"},
+    {OP_FILE_READ, "read", "--allow-read"},
+    {OP_NETWORK_OUTBOUND, "connect", NULL},
+    {OP_NETWORK_BIND, "bind", NULL},
+    {OP_NETWORK_INBOUND, "listen", NULL},
+    {OP_PROCESS_EXEC, "run", NULL},
+    {OP_SIGNAL, "signal", NULL},
+};
+
+enum { NO_VERB = sizeof(verbs) / sizeof(verbs[0]) };
+
+static size_t verb_of(uint16_t op)
+{
+    for (size_t i = 0; i < NO_VERB; i++)
+        if (vocab_op_is_within(op, verbs[i].op))
+            return i;
+    return NO_VERB;
+}
+
+static const char *verb_text(const struct group *g)
+{
+    size_t v = verb_of(g->op);
+    return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
+}
+
+static const char *flag_text(const struct group *g)
+{
+    size_t v = verb_of(g->op);
+    return g->failure || v == NO_VERB ? NULL : verbs[v].flag;
+}
+
+/* ---- columns ---- */
+
+/* Characters, as a terminal counts most of them. */
+static size_t width_of(const char *s, size_t n)
+{
+    size_t w = 0;
+    for (size_t i = 0; i < n; i++)
+        w += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return w;
+}
+
+static void pad(struct buf *out, size_t have, size_t want)
+{
+    for (; have < want; have++)
+        buf_chr(out, ' ');
+}
+
+/* The ends of a long name tell more than its middle. */
+static void add_shortened(struct buf *out, const char *s, size_t n, size_t max)
+{
+    if (n <= max) {
+        buf_safe(out, s, n);
+        return;
+    }
+    size_t head = max / 2, tail = n - max / 2;
+    while (head > 0 && ((unsigned char)s[head] & 0xc0) == 0x80)
+        head--; /* not within a character */
+    while (tail < n && ((unsigned char)s[tail] & 0xc0) == 0x80)
+        tail++;
+    buf_safe(out, s, head);
+    buf_str(out, "…");
+    buf_safe(out, s + tail, n - tail);
+}
+
+static void add_path(struct buf *out, const struct row *row)
+{
+    add_shortened(out, row->group->path, row->path_len, PATH_SHOWN);
+    if (row->groups > 1)
+        buf_fmt(out, "/ (%u paths)", row->groups);
+}
+
+static size_t path_width(const struct row *row)
+{
+    OWN(buf) struct buf shown = {0};
+    add_path(&shown, row);
+    return width_of(shown.s ? shown.s : "", shown.n);
+}
+
+struct columns {
+    size_t verb, path, times, place;
+};
+
+static size_t times_width(const struct row *row)
+{
+    size_t digits = 1;
+    for (uint64_t c = row->count; c >= 10; c /= 10)
+        digits++;
+    return row->count > row->groups ? digits + 1 : 0;
+}
+
+static size_t place_width(const struct row *row, const struct graph *g)
+{
+    OWN(buf) struct buf shown = {0};
+    if (!row->group->failure)
+        rule_place(g, row->group->rule, &shown);
+    return width_of(shown.s ? shown.s : "", shown.n);
+}
+
+static struct columns measure(const struct row *rows, size_t n, const struct graph *g)
+{
+    struct columns c = {0};
+    for (size_t i = 0; i < n; i++) {
+        size_t verb = strlen(verb_text(rows[i].group));
+        size_t path = path_width(&rows[i]), times = times_width(&rows[i]);
+        size_t place = place_width(&rows[i], g);
+        c.verb = verb > c.verb ? verb : c.verb;
+        c.path = path > c.path && path <= PATH_COLUMN ? path : c.path;
+        c.times = times > c.times ? times : c.times;
+        c.place = place > c.place ? place : c.place;
+    }
+    return c;
+}
+
+static void print_row(const struct row *row, const struct columns *c, const struct graph *g,
+                      struct buf *out)
+{
+    const struct group *group = row->group;
+    const char *verb = verb_text(group), *message = rule_message(g, group->rule);
+    buf_fmt(out, "  %s", verb);
+    pad(out, strlen(verb), c->verb + 2);
+    size_t before = out->n;
+    add_path(out, row);
+    if (buf_ok(out))
+        pad(out, width_of(out->s + before, out->n - before), c->path);
+    if (c->times) {
+        buf_str(out, "  ");
+        pad(out, times_width(row), c->times);
+        if (times_width(row))
+            buf_fmt(out, "%llu×", (unsigned long long)row->count);
+    }
+    if (!group->failure) {
+        buf_str(out, "  ");
+        rule_place(g, group->rule, out);
+    }
+    if (message) {
+        pad(out, place_width(row, g), c->place + 2);
+        add_shortened(out, message, strlen(message), MESSAGE_SHOWN);
+    }
+    buf_chr(out, '\n');
+}
+
+/* ---- flags ---- */
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           memchr("/._-+,:@%=", c, 10) != NULL;
+}
+
+static bool is_wild(char c)
+{
+    return c == '*' || c == '?' || c == '[';
+}
+
+enum quoting { QUOTE_NONE, QUOTE_SINGLE, QUOTE_ESCAPED };
+
+static enum quoting quoting_of(const char *s, size_t n)
+{
+    enum quoting q = QUOTE_NONE;
+    for (size_t i = 0, w; i < n; i += w) {
+        w = utf8_width(s + i, n - i);
+        unsigned char c = (unsigned char)s[i];
+        if (w == 0 || c < 0x20 || c == 0x7f || c == '\'' || utf8_is_c1(s + i, w))
+            return QUOTE_ESCAPED;
+        if (w > 1 || !is_plain(s[i]))
+            q = QUOTE_SINGLE;
+    }
+    return q;
+}
+
+/* A path as a shell reads it back; bytes that a terminal must not see become $'\xHH'. A pattern's
+ * characters stand in brackets, where they mean themselves. */
+static void add_quoted(struct buf *out, const char *s, size_t n)
+{
+    static const char *const open[] = {"", "'", "$'"};
+    enum quoting q = quoting_of(s, n);
+    buf_str(out, open[q]);
+    for (size_t i = 0, w; i < n; i += w) {
+        w = utf8_width(s + i, n - i);
+        w = w ? w : 1;
+        if (is_wild(s[i]))
+            buf_fmt(out, "[%c]", s[i]);
+        else if (q == QUOTE_ESCAPED && (s[i] == '\\' || s[i] == '\''))
+            buf_fmt(out, "\\%c", s[i]);
+        else
+            buf_safe(out, s + i, w);
+    }
+    buf_str(out, q == QUOTE_NONE ? "" : "'");
+}
+
+static bool is_within(const struct row *row, const struct row *folder)
+{
+    uint32_t n = folder->path_len;
+    return row->path_len >= n && memcmp(row->group->path, folder->group->path, n) == 0 &&
+           (row->path_len == n || row->group->path[n] == '/');
+}
+
+/* What suggesting needs to know: the rows, and whether it is the guarded ones' turn. */
+struct suggesting {
+    const struct row *rows;
+    size_t n;
+    const struct graph *graph;
+    struct graph_cache *cache; /* NULL when memory is short: guarded rows then suggest nothing */
+    bool guarded;
+};
+
+/* Whether a flag with the row's path lifts what guards it. It does when making that very name is
+ * denied by such a rule; a folded row is known by its folder, which is seldom guarded itself, and a
+ * folder that may only not be moved stays so. */
+static bool names_guarded(const struct suggesting *s, const struct row *row)
+{
+    struct graph_fact path = {.filter = FILTER_PATH, .str = row->group->path, .len = row->path_len};
+    struct graph_query q = {.op = OP_FILE_WRITE_CREATE, .facts = &path, .nfacts = 1};
+    if (strcmp(flag_text(row->group), "--allow-write") != 0)
+        return row->groups == 1;
+    struct graph_verdict v = {.allow = true};
+    if (s->cache)
+        v = graph_eval(s->graph, s->cache, &q);
+    return !v.allow && rule_guards(s->graph, v.rule);
+}
+
+static bool has_flag(const struct suggesting *s, const struct row *row)
+{
+    bool guarded = rule_guards(s->graph, row->group->rule);
+    if (!flag_text(row->group) || guarded != s->guarded)
+        return false;
+    if (guarded)
+        return names_guarded(s, row);
+    return row->groups == 1 || path_depth(row->group->path, row->path_len) >= FOLD_DEPTH;
+}
+
+/* Whether another row's flag allows this one too. An equal row counts when it comes first. */
+static bool is_covered(const struct suggesting *s, size_t at)
+{
+    const struct row *row = &s->rows[at];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct row *other = &s->rows[i];
+        if (i != at && has_flag(s, other) && is_within(row, other) &&
+            strcmp(flag_text(row->group), flag_text(other->group)) == 0 &&
+            (!s->guarded || row->group->rule == other->group->rule) &&
+            (other->path_len < row->path_len || i < at))
+            return true;
+    }
+    return false;
+}
+
+static void print_flags(const struct suggesting *s, struct buf *out)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < s->n && shown < FLAGS_SHOWN; i++) {
+        const struct row *row = &s->rows[i];
+        if (!has_flag(s, row) || is_covered(s, i))
+            continue;
+        if (shown++ == 0)
+            buf_str(out, s->guarded ? "protected names need their own:" : "allow with:");
+        buf_fmt(out, " %s ", flag_text(row->group));
+        add_quoted(out, row->group->path, row->path_len);
+    }
+    if (shown)
+        buf_chr(out, '\n');
+}
+
+/* ---- all of it ---- */
+
+void report_summary(const struct report *r, const struct graph *g, struct buf *out)
+{
+    if (r->total == 0)
+        return;
+    size_t n = report_rows(r), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
+    uint64_t others = r->forgotten;
+    struct columns c = measure(r->rows, shown, g);
+    buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,
+            r->total == 1 ? " was" : "s were");
+    for (size_t i = 0; i < n; i++) {
+        if (i < shown)
+            print_row(&r->rows[i], &c, g, out);
+        else
+            others += r->rows[i].count;
+    }
+    if (others)
+        buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
+    struct suggesting s = {r->rows, shown, g, g ? graph_cache_new(g) : NULL, false};
+    print_flags(&s, out);
+    s.guarded = true;
+    print_flags(&s, out);
+    graph_cache_free(s.cache);
+}
