@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Opening. An existing file is pinned, judged by its canonical path and opened again through its
+ * pin. A new file is created in its pinned folder with O_NOFOLLOW; a dangling symbolic link leads
+ * to the place it names, which is then judged as well.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/worker.h"
+
+struct opening {
+    int dirfd;
+    uint64_t path;
+    int flags;
+    mode_t mode;
+};
+
+static struct opening opening_of(const struct request *r)
+{
+    const uint64_t *a = r->args;
+#ifdef SYS_open
+    if (r->nr == SYS_open)
+        return (struct opening){AT_FDCWD, a[0], (int)a[1], (mode_t)a[2]};
+    if (r->nr == SYS_creat)
+        return (struct opening){AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (mode_t)a[1]};
+#endif
+    return (struct opening){(int)a[0], a[1], (int)a[2], (mode_t)a[3]};
+}
+
+static bool wants_write(int flags)
+{
+    int mode = flags & O_ACCMODE;
+    return mode == O_WRONLY || mode == O_RDWR || mode == O_ACCMODE || (flags & O_TRUNC);
+}
+
+static bool wants_read(int flags)
+{
+    int mode = flags & O_ACCMODE;
+    return mode == O_RDONLY || mode == O_RDWR || mode == O_ACCMODE;
+}
+
+static int ask_open(struct worker *w, const struct request *r, int flags, const struct pinned *p)
+{
+    int err = wants_write(flags) ? ask_path(w, r, OP_FILE_WRITE_DATA, p) : 0;
+    return err == 0 && wants_read(flags) ? ask_path(w, r, OP_FILE_READ_DATA, p) : err;
+}
+
+/* Opens a pinned object again with the flags that the target wanted. */
+static int reopen(int pin, int flags)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", pin);
+    int fd = open(name, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
+
+static struct answer give(struct worker *w, const struct request *r, int fd, int flags)
+{
+    if (fd < 0)
+        return answer_value(fd);
+    worker_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
+    return (struct answer){.sent = true};
+}
+
+/* ---- FIFOs: opening one may wait for its other end ---- */
+
+struct fifo_wait {
+    struct worker *w;
+    struct request r;
+    int pin, flags;
+};
+
+/* For writing: tries without blocking until a reader is there, the target is gone or a signal
+ * waits. For reading there is no such way to ask, so this thread waits in the target's stead. */
+static void *fifo_thread(void *arg)
+{
+    struct fifo_wait *f = arg;
+    struct timespec nap = {.tv_nsec = 2000000};
+    bool reads = (f->flags & O_ACCMODE) == O_RDONLY;
+    int fd = reads ? reopen(f->pin, f->flags) : -ENXIO;
+    while (!reads && request_is_valid(f->w, &f->r)) {
+        fd = reopen(f->pin, f->flags | O_NONBLOCK);
+        if (fd != -ENXIO)
+            break;
+        if (target_is_interrupted(f->w, &f->r)) {
+            fd = -EINTR;
+            break;
+        }
+        nanosleep(&nap, NULL);
+    }
+    if (fd >= 0 && !(f->flags & O_NONBLOCK))
+        fcntl(fd, F_SETFL, f->flags & ~O_NONBLOCK);
+    if (fd >= 0)
+        worker_send_fd(f->w->listener, f->r.id, fd, f->flags & O_CLOEXEC);
+    else
+        worker_send(f->w->listener, f->r.id, fd);
+    close(f->pin);
+    free(f);
+    return NULL;
+}
+
+static struct answer open_fifo(struct worker *w, const struct request *r, struct pinned *p,
+                               int flags)
+{
+    pthread_t thread;
+    struct fifo_wait *f = malloc(sizeof(*f));
+    if (!f)
+        return answer_errno(ENOMEM);
+    *f = (struct fifo_wait){w, *r, p->fd, flags};
+    if (pthread_create(&thread, NULL, fifo_thread, f) != 0) {
+        free(f);
+        return answer_errno(EAGAIN);
+    }
+    pthread_detach(thread);
+    p->fd = -1; /* the thread's now */
+    return (struct answer){.sent = true};
+}
+
+/* ---- descriptors by name ---- */
+
+/* /dev/fd/N and its kin name a descriptor that the target holds. When it is open for what is
+ * wanted, opening it again gives nothing new: the target gets a copy, as on systems where these
+ * names have always meant that. Otherwise, or when the path is no such name, -1. */
+static int own_descriptor(struct worker *w, const struct request *r, const struct opening *o,
+                          const struct pinned *p)
+{
+    int pid, fd, end = 0;
+    struct stat st;
+    const char *path = w->path[0];
+    bool named = sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 ||
+                 sscanf(path, "/proc/%d/task/%*d/fd/%d%n", &pid, &fd, &end) == 2;
+    if (!named || path[end] || pid != target_inner_process(w, r))
+        return -1;
+    OWN(fd) int copy = target_take_fd(w, r, fd);
+    int mode = copy < 0 ? -1 : fcntl(copy, F_GETFL) & O_ACCMODE;
+    if (mode < 0 || (mode != O_RDWR && mode != (o->flags & O_ACCMODE)) || fstat(copy, &st) < 0)
+        return -1;
+    bool same = st.st_ino == p->st.st_ino && st.st_dev == p->st.st_dev;
+    return same && request_is_valid(w, r) ? steal_fd(&copy) : -1;
+}
+
+/* ---- existing files ---- */
+
+static struct answer open_existing(struct worker *w, const struct request *r,
+                                   const struct opening *o, struct pinned *p)
+{
+    if ((o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return answer_errno(EEXIST);
+    if (S_ISLNK(p->st.st_mode))
+        return answer_errno(ELOOP);
+    if ((o->flags & O_CREAT) && S_ISDIR(p->st.st_mode))
+        return answer_errno(EISDIR);
+    int err = ask_open(w, r, o->flags, p);
+    if (err < 0)
+        return answer_value(err);
+    /* the worker's terminal is the target's only within one session */
+    if (S_ISCHR(p->st.st_mode) && strcmp(p->path, "/dev/tty") == 0 && getsid(r->tid) != getsid(0))
+        return answer_errno(ENXIO);
+    if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) != O_RDWR && !(o->flags & O_NONBLOCK))
+        return open_fifo(w, r, p, o->flags);
+    return give(w, r, reopen(p->fd, o->flags), o->flags);
+}
+
+/* A file without a name in the folder that the path gives. */
+static struct answer open_unnamed(struct worker *w, const struct request *r,
+                                  const struct opening *o, struct pinned *p)
+{
+    char *path = w->canonical[0];
+    size_t n = p->path_len;
+    if (n + 10 > sizeof(w->canonical[0]))
+        return answer_errno(ENAMETOOLONG);
+    memcpy(path + n, "/#unnamed", 10);
+    int err = ask_name(w, r, OP_FILE_WRITE_CREATE, path, n + 9, NULL);
+    if (err == 0)
+        err = worker_take_umask(w, r);
+    if (err < 0)
+        return answer_value(err);
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", p->fd);
+    int fd = open(name, o->flags | O_CLOEXEC, o->mode);
+    return give(w, r, fd < 0 ? -errno : fd, o->flags);
+}
+
+/* ---- new files ---- */
+
+enum { LINK_MAX_FOLLOWED = 40 };
+
+/* The name in p is a dangling symbolic link: p becomes the place it points to. */
+static int follow_link(struct worker *w, const struct request *r, struct pinned *p)
+{
+    char *path = w->path[0];
+    char target[PATH_BYTES];
+    ssize_t n = readlinkat(p->fd, "", target, sizeof(target) - 1);
+    if (n <= 0)
+        return n < 0 ? -errno : -ENOENT;
+    target[n] = '\0';
+    memcpy(path, target, (size_t)n + 1);
+    int parent = p->parent;
+    p->parent = -1;
+    pinned_close(p);
+    int err = pin_parent_at(w, r, parent, 0, p);
+    close(parent);
+    return err;
+}
+
+static struct answer create(struct worker *w, const struct request *r, const struct opening *o,
+                            const struct pinned *p)
+{
+    int err = ask_create(w, r, p, S_IFREG);
+    if (err == 0 && wants_write(o->flags))
+        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, NULL);
+    if (err == 0 && (o->mode & (S_ISUID | S_ISGID)))
+        err = ask_name(w, r, OP_FILE_WRITE_SETUGID, p->path, p->path_len, NULL);
+    if (err == 0)
+        err = worker_take_umask(w, r);
+    if (err < 0)
+        return answer_value(err);
+    int fd = openat(p->parent, p->name, o->flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, o->mode);
+    return give(w, r, fd < 0 ? -errno : fd, o->flags);
+}
+
+static struct answer open_new(struct worker *w, const struct request *r, const struct opening *o)
+{
+    OWN(pinned) struct pinned p;
+    int err = pin_parent(w, r, o->dirfd, o->path, 0, &p);
+    for (int i = 0; err == 0 && p.fd >= 0 && S_ISLNK(p.st.st_mode); i++) {
+        if ((o->flags & (O_EXCL | O_NOFOLLOW)) || i == LINK_MAX_FOLLOWED)
+            return answer_errno(o->flags & O_EXCL ? EEXIST : ELOOP);
+        err = follow_link(w, r, &p);
+    }
+    if (err < 0)
+        return answer_value(err);
+    if (p.fd < 0)
+        return create(w, r, o, &p);
+    /* somebody outside made it meanwhile */
+    err = pin_describe(w, r, 0, &p);
+    return err < 0 ? answer_value(err) : open_existing(w, r, o, &p);
+}
+
+struct answer act_open(struct worker *w, const struct request *r)
+{
+    struct opening o = opening_of(r);
+    OWN(pinned) struct pinned p;
+    int err = pin_object(w, r, o.dirfd, o.path, o.flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0, 0, &p);
+    if (err == -ENOENT && (o.flags & O_CREAT) && (o.flags & O_TMPFILE) != O_TMPFILE)
+        return open_new(w, r, &o);
+    if (err < 0)
+        return answer_value(err);
+    if ((o.flags & O_TMPFILE) == O_TMPFILE)
+        return open_unnamed(w, r, &o, &p);
+    int own = own_descriptor(w, r, &o, &p);
+    if (own >= 0)
+        return give(w, r, own, o.flags);
+    return open_existing(w, r, &o, &p);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Sockets. A pathname socket leads out of every namespace (the session bus, docker.sock), so Unix
+ * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
+ * and a copy of its address. Other families are passed on as they are; connecting them may block
+ * and has a thread of its own.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/worker.h"
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_storage storage;
+};
+
+/* Copies socket and address. The address of a Unix socket is NUL-terminated behind its bytes. */
+static int take(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                int *sock, int *domain)
+{
+    socklen_t n = sizeof(*domain);
+    if ((int64_t)r->args[2] < 0 || r->args[2] > sizeof(*to) - 1)
+        return -EINVAL;
+    *len = (socklen_t)r->args[2];
+    memset(to, 0, sizeof(*to));
+    int err = *len ? target_read(r, r->args[1], to, *len) : 0;
+    if (err < 0)
+        return err;
+    *sock = target_take_fd(w, r, (int)r->args[0]);
+    if (*sock < 0)
+        return *sock;
+    if (getsockopt(*sock, SOL_SOCKET, SO_DOMAIN, domain, &n) < 0 || !request_is_valid(w, r)) {
+        err = errno == ENOTSOCK ? -ENOTSOCK : -EPERM;
+        close(*sock);
+        *sock = -1;
+    }
+    return err;
+}
+
+static bool is_pathname(const union address *a, socklen_t len)
+{
+    return a->any.sa_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path) &&
+           a->un.sun_path[0] != '\0';
+}
+
+/* ---- connecting ---- */
+
+struct connecting {
+    int listener, sock;
+    uint64_t id;
+    union address to;
+    socklen_t len;
+};
+
+static void *connect_thread(void *arg)
+{
+    struct connecting *c = arg;
+    int err;
+    do
+        err = connect(c->sock, &c->to.any, c->len) < 0 ? -errno : 0;
+    while (err == -EINTR);
+    worker_send(c->listener, c->id, err);
+    close(c->sock);
+    free(c);
+    return NULL;
+}
+
+static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+                                   const union address *to, socklen_t len)
+{
+    pthread_t thread;
+    struct connecting *c = malloc(sizeof(*c));
+    if (!c)
+        return close(sock), answer_errno(ENOMEM);
+    *c = (struct connecting){w->listener, sock, r->id, *to, len};
+    if (pthread_create(&thread, NULL, connect_thread, c) != 0) {
+        free(c);
+        close(sock);
+        return answer_errno(EAGAIN);
+    }
+    pthread_detach(thread);
+    return (struct answer){.sent = true};
+}
+
+/* Takes over sock. What cannot block is done at once. */
+static struct answer connect_now(struct worker *w, const struct request *r, int sock,
+                                 const union address *to, socklen_t len)
+{
+    int flags = fcntl(sock, F_GETFL), type = 0;
+    socklen_t n = sizeof(type);
+    getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n);
+    if (!(flags & O_NONBLOCK) && type != SOCK_DGRAM)
+        return connect_aside(w, r, sock, to, len);
+    int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    close(sock);
+    return answer_value(err);
+}
+
+/* Finds the socket file that the path names and asks about its canonical path. *to becomes an
+ * address that leads to the pin. */
+static int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                    struct pinned *p)
+{
+    size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
+    int err = pin_object_copied(w, r, to->un.sun_path, n, p);
+    if (err == 0)
+        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len);
+    if (err < 0)
+        return err;
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d",
+                                        p->fd));
+    return 0;
+}
+
+/* An abstract name, shown as people write it: @name. */
+static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op op,
+                        const union address *to, socklen_t len)
+{
+    size_t n = len - offsetof(struct sockaddr_un, sun_path);
+    char *shown = w->canonical[0];
+    memcpy(shown, to->un.sun_path, n);
+    shown[0] = '@';
+    return ask_unix(w, r, op, shown, n);
+}
+
+struct answer act_connect(struct worker *w, const struct request *r)
+{
+    union address to;
+    socklen_t len;
+    int sock = -1, domain = 0;
+    OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
+    int err = take(w, r, &to, &len, &sock, &domain);
+    if (err < 0)
+        return answer_value(err);
+    if (domain == AF_UNIX && is_pathname(&to, len))
+        err = ask_peer(w, r, &to, &len, &p);
+    else if (domain == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path))
+        err = ask_abstract(w, r, OP_NETWORK_OUTBOUND, &to, len);
+    if (err < 0) {
+        close(sock);
+        return answer_value(err);
+    }
+    /* Unix sockets accept at once or their queue is full; both ends are known to be judged. */
+    return connect_now(w, r, sock, &to, len);
+}
+
+/* ---- binding ---- */
+
+static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                    struct pinned *p)
+{
+    size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
+    int err = pin_parent_copied(w, r, to->un.sun_path, n, p);
+    if (err == 0 && p->fd >= 0)
+        err = -EADDRINUSE;
+    if (err == 0)
+        err = ask_create(w, r, p, S_IFSOCK);
+    if (err == 0)
+        err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len);
+    if (err == 0)
+        err = worker_take_umask(w, r);
+    if (err < 0)
+        return err;
+    int m = snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d/%s", p->parent, p->name);
+    if (m < 0 || (size_t)m >= sizeof(to->un.sun_path))
+        return -ENAMETOOLONG;
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)m);
+    return 0;
+}
+
+struct answer act_bind(struct worker *w, const struct request *r)
+{
+    union address to;
+    socklen_t len;
+    int sock = -1, domain = 0;
+    OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
+    int err = take(w, r, &to, &len, &sock, &domain);
+    if (err < 0)
+        return answer_value(err);
+    OWN(fd) int owned = sock;
+    if (domain == AF_UNIX && is_pathname(&to, len))
+        err = ask_bind(w, r, &to, &len, &p);
+    else if (domain == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path))
+        err = ask_abstract(w, r, OP_NETWORK_BIND, &to, len);
+    if (err < 0)
+        return answer_value(err);
+    return answer_value(bind(owned, &to.any, len) < 0 ? -errno : 0);
+}
+
+/* ---- making: only Unix datagram sockets are asked about ---- */
+
+struct answer act_socket(struct worker *w, const struct request *r)
+{
+    static const char what[] = "unix datagram socket";
+    int err = ask_unix(w, r, OP_NETWORK_OUTBOUND, what, sizeof(what) - 1);
+    /* even where the policy would allow it, its messages could go anywhere unseen */
+    return answer_value(err < 0 ? err : -EPERM);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The walls: Landlock, capabilities, the filter, and the small things around them. */
+
+#include "kernel/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/openat2.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/kabi.h"
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule 445
+#define SYS_landlock_restrict_self 446
+#endif
+
+/* ---- Landlock ---- */
+
+/* The policy names canonical paths: one that leads through a symbolic link never matches anything,
+ * and following it would open something else. */
+static int open_plain(const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+/* The folder above, in place. False when there is none. */
+static bool step_up(char *path)
+{
+    size_t n = strlen(path);
+    if (n <= 1)
+        return false;
+    while (n > 1 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    path[n] = '\0';
+    return true;
+}
+
+/* The nearest folder above that exists. */
+static int open_above(const char *path)
+{
+    char copy[4096];
+    int fd = -ENOENT;
+    if (strlen(path) >= sizeof(copy))
+        return -ENAMETOOLONG;
+    memcpy(copy, path, strlen(path) + 1);
+    while (fd == -ENOENT || fd == -ENOTDIR) {
+        if (!step_up(copy))
+            return fd;
+        fd = open_plain(copy);
+    }
+    return fd;
+}
+
+static int add_rule(int ruleset, int fd, uint64_t rights)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISDIR(st.st_mode))
+        rights &= KABI_LL_FILE_RIGHTS;
+    struct kabi_ll_path_beneath rule = {.allowed = rights, .parent_fd = fd};
+    if (rights == 0)
+        return 0;
+    return syscall(SYS_landlock_add_rule, ruleset, KABI_LL_RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno
+                                                                                            : 0;
+}
+
+enum {
+    MAKES = KABI_LL_MAKE_CHAR | KABI_LL_MAKE_DIR | KABI_LL_MAKE_REG | KABI_LL_MAKE_SOCK |
+            KABI_LL_MAKE_FIFO | KABI_LL_MAKE_BLOCK | KABI_LL_MAKE_SYM,
+    REPLACES = KABI_LL_MAKE_REG | KABI_LL_REMOVE_FILE | KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE |
+               KABI_LL_REFER,
+};
+
+/* Rights on names belong to the folder: a file that may be removed, replaced or made again needs
+ * them there, and the judge narrows that down to the one name. */
+static int add_folder_of(int ruleset, const char *path, uint64_t rights)
+{
+    OWN(fd) int fd = open_above(path);
+    return fd < 0 ? 0 : add_rule(ruleset, fd, rights);
+}
+
+static int add_wall(int ruleset, const char *path, uint64_t rights)
+{
+    struct stat st;
+    OWN(fd) int fd = open_plain(path);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return rights & MAKES ? add_folder_of(ruleset, path, rights) : 0;
+    if (fd < 0)
+        return 0; /* out of our own reach, or a link: nothing to grant */
+    int err = add_rule(ruleset, fd, rights);
+    if (err == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (rights & (MAKES | KABI_LL_REMOVE_FILE)))
+        err = add_folder_of(ruleset, path, rights & REPLACES);
+    return err;
+}
+
+static int add_walls(int ruleset, const struct plan *p)
+{
+    int err = 0;
+    for (size_t i = 0; err == 0 && i < p->nwalls; i++)
+        err = add_wall(ruleset, p->walls[i].path, p->walls[i].rights & p->handled_fs);
+    return err;
+}
+
+/* The worker uses the host's /proc where the policy speaks of the sandbox's own. */
+static uint64_t proc_rights(const struct plan *p)
+{
+    uint64_t rights = KABI_LL_READ_FILE | KABI_LL_READ_DIR;
+    for (size_t i = 0; i < p->nwalls; i++)
+        if (strcmp(p->walls[i].path, "/proc") == 0 || strcmp(p->walls[i].path, "/") == 0)
+            rights |= p->walls[i].rights & KABI_LL_FILE_RIGHTS;
+    return rights & p->handled_fs;
+}
+
+static int create_ruleset(const struct plan *p, struct kabi_ll_ruleset attr)
+{
+    size_t size = p->host.landlock >= 6 ? sizeof(attr) : p->host.landlock >= 4 ? 16 : 8;
+    int fd = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int landlock_walls(const struct plan *p, int proc, int *fd)
+{
+    *fd = -1;
+    if (p->handled_fs == 0)
+        return 0;
+    OWN(fd) int ruleset = create_ruleset(p, (struct kabi_ll_ruleset){.handled_fs = p->handled_fs});
+    if (ruleset < 0)
+        return ruleset;
+    int err = add_walls(ruleset, p);
+    if (err == 0 && proc >= 0)
+        err = add_rule(ruleset, proc, proc_rights(p));
+    if (err < 0)
+        return err;
+    *fd = steal_fd(&ruleset);
+    return 0;
+}
+
+int landlock_scope(const struct plan *p, int *fd)
+{
+    *fd = -1;
+    if (p->scoped == 0)
+        return 0;
+    int ruleset = create_ruleset(p, (struct kabi_ll_ruleset){.scoped = p->scoped});
+    if (ruleset < 0)
+        return ruleset;
+    *fd = ruleset;
+    return 0;
+}
+
+int landlock_enter(int fd)
+{
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    if (fd < 0)
+        return 0;
+    return syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
+}
+
+/* ---- capabilities ---- */
+
+static const int file_work[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
+                                CAP_SETUID, CAP_SETGID,       CAP_KILL};
+
+int capabilities_drop(bool keep_file_work)
+{
+    uint64_t keep = 0;
+    for (size_t i = 0; keep_file_work && i < sizeof(file_work) / sizeof(file_work[0]); i++)
+        keep |= UINT64_C(1) << file_work[i];
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    for (int cap = 0; cap < 64; cap++)
+        if (!(keep >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
+            return -errno;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+    if (syscall(SYS_capget, &head, data) < 0)
+        return -errno;
+    for (int i = 0; i < 2; i++) {
+        uint32_t mask = (uint32_t)(keep >> (32 * i));
+        data[i].effective &= mask;
+        data[i].permitted &= mask;
+        data[i].inheritable = 0;
+    }
+    return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/* ---- the filter ---- */
+
+int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener)
+{
+    struct sock_fprog program = {.len = (unsigned short)n, .filter = (struct sock_filter *)prog};
+    unsigned long flags = 0;
+    if (p->judge)
+        flags = SECCOMP_FILTER_FLAG_NEW_LISTENER |
+                (p->host.notify_killable ? SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV : 0);
+    long got = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    if (got < 0)
+        return -errno;
+    *listener = p->judge ? (int)got : -1;
+    return 0;
+}
+
+/* ---- namespaces ---- */
+
+static int write_text(const char *path, const char *text)
+{
+    OWN(fd) int fd = open(path, O_WRONLY | O_CLOEXEC);
+    size_t n = strlen(text);
+    if (fd < 0)
+        return -errno;
+    return write(fd, text, n) == (ssize_t)n ? 0 : -errno;
+}
+
+int map_own_ids(uid_t uid, gid_t gid)
+{
+    char text[64];
+    int err = write_text("/proc/self/setgroups", "deny");
+    if (err < 0 && err != -ENOENT)
+        return err;
+    snprintf(text, sizeof(text), "%u %u 1\n", uid, uid);
+    if ((err = write_text("/proc/self/uid_map", text)) < 0)
+        return err;
+    snprintf(text, sizeof(text), "%u %u 1\n", gid, gid);
+    return write_text("/proc/self/gid_map", text);
+}
+
+int loopback_up(void)
+{
+    OWN(fd) int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq req = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0)
+        return -errno;
+    return 0;
+}
+
+/* ---- descriptors ---- */
+
+static bool leads_around(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return false;
+    if (S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISBLK(st.st_mode))
+        return true;
+    return S_ISCHR(st.st_mode) && !isatty(fd) && st.st_rdev != makedev(1, 3);
+}
+
+static bool is_kept(int fd, const int *keep, size_t nkeep)
+{
+    for (size_t i = 0; i < nkeep; i++)
+        if (keep[i] == fd)
+            return true;
+    return false;
+}
+
+/* A descriptor that the command must not inherit is closed. */
+static void screen(int fd, const int *keep, size_t nkeep)
+{
+    if (is_kept(fd, keep, nkeep))
+        return;
+    int flags = fcntl(fd, F_GETFD);
+    if (flags < 0)
+        return;
+    struct stat st;
+    bool folder = fd <= 2 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+    if (folder || (fd > 2 && !(flags & FD_CLOEXEC) && leads_around(fd)))
+        close(fd);
+}
+
+/* One entry of a folder, as the kernel lays it out. */
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* Without readdir(), which would allocate. The numbers are collected before anything is closed. */
+static int list_descriptors(int *out, size_t cap, size_t *n)
+{
+    union {
+        struct entry first;
+        char bytes[4096];
+    } block;
+    OWN(fd) int list = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (list < 0)
+        return -errno;
+    for (*n = 0;;) {
+        long got = syscall(SYS_getdents64, list, block.bytes, sizeof(block.bytes));
+        if (got <= 0)
+            return (int)got;
+        for (long at = 0; at < got;) {
+            const struct entry *e = (const void *)(block.bytes + at);
+            at += e->bytes;
+            if (e->name[0] == '.')
+                continue;
+            if (*n == cap)
+                return -E2BIG;
+            out[(*n)++] = atoi(e->name);
+        }
+    }
+}
+
+void close_inherited(const int *keep, size_t nkeep)
+{
+    enum { LISTED = 1024, HIGHEST = 65536 };
+    int open_now[LISTED];
+    size_t n = 0;
+    if (list_descriptors(open_now, LISTED, &n) == 0) {
+        for (size_t i = 0; i < n; i++)
+            screen(open_now[i], keep, nkeep);
+        return;
+    }
+    /* no /proc, or very many: one by one */
+    long max = sysconf(_SC_OPEN_MAX);
+    for (int fd = 0; fd < (max < 0 || max > HIGHEST ? HIGHEST : max); fd++)
+        screen(fd, keep, nkeep);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_CONFINE_H
+#define BK_KERNEL_CONFINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "kernel/plan.h"
+
+/*
+ * The walls, one function each. They are called between fork and exec: none allocates, and each
+ * returns 0 or a negated errno for the parent to word.
+ */
+
+/* Builds the ruleset of the plan's walls: *fd, or -1 when there are none. Paths are opened as they
+ * are now; for one that does not exist its nearest ancestor stands in. proc: the host's procfs,
+ * which the worker must be able to read, or -1. */
+int landlock_walls(const struct plan *p, int proc, int *fd);
+/* Builds the ruleset of the command's own layer: what it may not reach outside it. The worker must
+ * not have it, or it could no longer end the sandbox's first process. -1 when the plan has none. */
+int landlock_scope(const struct plan *p, int *fd);
+int landlock_enter(int fd); /* adds a layer to the calling thread; fd -1 does nothing */
+
+/* Drops every capability (keep: those of a root that works with files) from all sets. */
+int capabilities_drop(bool keep_file_work);
+
+/* Installs the filter. *listener gets the notification descriptor when the plan judges. */
+int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);
+
+/* Maps exactly our own ids in a new user namespace. */
+int map_own_ids(uid_t uid, gid_t gid);
+
+int loopback_up(void);
+
+/* Closes inherited descriptors that lead around the sandbox: folders, sockets and devices above 2,
+ * unless kept. */
+void close_inherited(const int *keep, size_t nkeep);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The host's abilities as data, and the quick look that every launch takes: a handful of system
+ * calls that cannot fail in a harmful way. What would need a child process to find out is assumed
+ * to be there; the launcher meets the refusal soon enough and words it.
+ */
+
+#include "kernel/host.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "kernel/kabi.h"
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
+/* ---- the table ---- */
+
+const struct host_ability host_abilities[] = {
+#define ABILITY(field, kind, since, words, use, remedy)                                            \
+    {#field, words, use, since, ABILITY_##kind, REMEDY_##remedy, offsetof(struct host, field)},
+#include "kernel/abilities.def"
+};
+const size_t host_ability_count = sizeof(host_abilities) / sizeof(host_abilities[0]);
+
+int host_ability_value(const struct host *h, const struct host_ability *a)
+{
+    const char *field = (const char *)h + a->offset;
+    return a->kind == ABILITY_LEVEL ? *(const int *)(const void *)field
+                                    : *(const bool *)(const void *)field;
+}
+
+bool host_ability_good(const struct host *h, const struct host_ability *a)
+{
+    int value = host_ability_value(h, a);
+    if (a->kind == ABILITY_FACT)
+        return true;
+    return a->kind == ABILITY_TRAP ? !value : value != 0;
+}
+
+static void set_value(struct host *h, const struct host_ability *a, int value)
+{
+    char *field = (char *)h + a->offset;
+    if (a->kind == ABILITY_LEVEL)
+        *(int *)(void *)field = value;
+    else
+        *(bool *)(void *)field = value != 0;
+}
+
+/* ---- pretending ---- */
+
+static const struct host_ability *find_ability(const char *name, size_t n)
+{
+    for (size_t i = 0; i < host_ability_count; i++)
+        if (strlen(host_abilities[i].name) == n && memcmp(host_abilities[i].name, name, n) == 0)
+            return &host_abilities[i];
+    return NULL;
+}
+
+/* One "name=value" of n bytes. */
+static int pretend_one(struct host *h, const char *item, size_t n, struct bk_err *err)
+{
+    const char *equals = memchr(item, '=', n);
+    size_t name = equals ? (size_t)(equals - item) : n;
+    const char *value = equals ? equals + 1 : "";
+    size_t len = equals ? n - name - 1 : 0;
+    if (name == strlen("kernel") && memcmp(item, "kernel", name) == 0 && len > 0 &&
+        len < sizeof(h->kernel)) {
+        memcpy(h->kernel, value, len);
+        h->kernel[len] = '\0';
+        return 0;
+    }
+    const struct host_ability *a = find_ability(item, name);
+    if (!a) {
+        err_set(err, BK_E_INPUT, "no host ability is called “%.*s”", (int)(name < 40 ? name : 40),
+                item);
+        err_hint(err, "`buckle doctor --json` lists them");
+        return -1;
+    }
+    int limit = a->kind == ABILITY_LEVEL ? 99 : 1, number = 0;
+    bool digits = len > 0 && len <= 2;
+    for (size_t i = 0; digits && i < len; i++) {
+        digits = value[i] >= '0' && value[i] <= '9';
+        number = number * 10 + (value[i] - '0');
+    }
+    if (!digits || number > limit)
+        return err_set(err, BK_E_INPUT, "%s takes a number from 0 to %d", a->name, limit);
+    set_value(h, a, number);
+    return 0;
+}
+
+int host_pretend(struct host *h, const char *text, struct bk_err *err)
+{
+    struct host changed = *h;
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        if (n > 0 && pretend_one(&changed, text, n, err) < 0)
+            return -1;
+        text += n + (text[n] == ',');
+    }
+    *h = changed;
+    return 0;
+}
+
+/* ---- the quick look ---- */
+
+static bool may_administer(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+    return syscall(SYS_capget, &head, data) == 0 && (data[0].effective >> CAP_SYS_ADMIN & 1);
+}
+
+/* The kernel looks at the flags before it looks at the program, so that a program it cannot read
+ * tells whether it knows them. */
+static bool knows_filter_flags(unsigned long flags)
+{
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EFAULT;
+}
+
+void host_quick(struct host *h)
+{
+    memset(h, 0, sizeof(*h));
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, KABI_LL_CREATE_VERSION);
+    h->landlock = abi > 0 ? (int)abi : 0;
+    h->root = geteuid() == 0;
+    h->seccomp_notify = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    h->notify_killable = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER |
+                                            SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+    h->notify_sync = h->notify_addfd = h->seccomp_notify;
+    h->user_ns = true;
+    /* root of a container has no more to say about namespaces than it has capabilities */
+    bool namespaces = !h->root || may_administer();
+    h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = h->mount_proc = namespaces;
+    h->pidfd_getfd = h->read_memory = true;
+    h->fuse = h->nftables = h->cgroup = true;
+    struct utsname u;
+    if (uname(&u) == 0)
+        snprintf(h->kernel, sizeof(h->kernel), "%.*s", (int)sizeof(h->kernel) - 1, u.release);
+}

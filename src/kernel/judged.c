@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* syscalls.def as tables. */
+
+#include "kernel/judged.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "kernel/plan.h"
+
+const uint16_t judged_sets[SET_COUNT][SET_OPS] = {
+    [SET_OPENS] = {OP_FILE_READ_DATA, OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_NONE},
+    [SET_CREATES] = {OP_FILE_WRITE_CREATE, OP_NONE, OP_NONE, OP_NONE},
+    [SET_MKNODS] = {OP_FILE_WRITE_CREATE, OP_FILE_MKNOD, OP_NONE, OP_NONE},
+    [SET_LINKS] = {OP_FILE_WRITE_CREATE, OP_FILE_LINK, OP_NONE, OP_NONE},
+    [SET_UNLINKS] = {OP_FILE_WRITE_UNLINK, OP_NONE, OP_NONE, OP_NONE},
+    [SET_RENAMES] = {OP_FILE_WRITE_UNLINK, OP_FILE_WRITE_CREATE, OP_NONE, OP_NONE},
+    [SET_DATA] = {OP_FILE_WRITE_DATA, OP_NONE, OP_NONE, OP_NONE},
+    [SET_MODE] = {OP_FILE_WRITE_MODE, OP_FILE_WRITE_SETUGID, OP_NONE, OP_NONE},
+    [SET_OWNER] = {OP_FILE_WRITE_OWNER, OP_NONE, OP_NONE, OP_NONE},
+    [SET_TIMES] = {OP_FILE_WRITE_TIMES, OP_NONE, OP_NONE, OP_NONE},
+    [SET_XATTR] = {OP_FILE_WRITE_XATTR, OP_NONE, OP_NONE, OP_NONE},
+    [SET_FLAGS] = {OP_FILE_WRITE_FLAGS, OP_NONE, OP_NONE, OP_NONE},
+    [SET_SOCKETS] = {OP_NETWORK_OUTBOUND, OP_NETWORK_BIND, OP_NONE, OP_NONE},
+};
+
+#define NO -1
+#define W(set) SET_##set
+#define ALWAYS -1
+#define OPEN_FLAGS(arg) arg
+
+const struct judged_call judged_calls[] = {
+#define JUDGED(name, x86, arm, handler, set, when) {#name, {x86, arm}, HANDLE_##handler, set, when},
+#define REFUSED(name, x86, arm, err, why)
+#define TESTED(name, x86, arm)
+#include "kernel/syscalls.def"
+};
+const size_t judged_call_count = sizeof(judged_calls) / sizeof(judged_calls[0]);
+
+const struct refused_call refused_calls[] = {
+#define JUDGED(name, x86, arm, handler, set, when)
+#define REFUSED(name, x86, arm, err, why) {#name, {x86, arm}, err, why},
+#define TESTED(name, x86, arm)
+#include "kernel/syscalls.def"
+};
+const size_t refused_call_count = sizeof(refused_calls) / sizeof(refused_calls[0]);
+
+enum judged_handler judged_handler_of(int nr)
+{
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[PLAN_NATIVE] == nr)
+            return judged_calls[i].handler;
+    if (nr == SYS_socket || nr == SYS_socketpair)
+        return HANDLE_SOCKET;
+    return nr == SYS_ioctl ? HANDLE_FLAGS : HANDLE_COUNT;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_JUDGED_H
+#define BK_KERNEL_JUDGED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vocab/vocab.h"
+
+/*
+ * The rows of syscalls.def as a table that planner and worker share: which calls can be judged,
+ * what the policy is asked for each, and which handler performs them.
+ */
+enum judged_handler {
+    HANDLE_OPEN,
+    HANDLE_MKDIR,
+    HANDLE_MKNOD,
+    HANDLE_SYMLINK,
+    HANDLE_LINK,
+    HANDLE_UNLINK,
+    HANDLE_RENAME,
+    HANDLE_TRUNCATE,
+    HANDLE_CHMOD,
+    HANDLE_CHOWN,
+    HANDLE_TIMES,
+    HANDLE_SETXATTR,
+    HANDLE_REMOVEXATTR,
+    HANDLE_CONNECT,
+    HANDLE_BIND,
+    HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
+    HANDLE_FLAGS,  /* ioctl: FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR */
+    HANDLE_COUNT,
+};
+
+/* Sets of operations that one call may need. */
+enum judged_set {
+    SET_OPENS,
+    SET_CREATES,
+    SET_MKNODS,
+    SET_LINKS,
+    SET_UNLINKS,
+    SET_RENAMES,
+    SET_DATA,
+    SET_MODE,
+    SET_OWNER,
+    SET_TIMES,
+    SET_XATTR,
+    SET_FLAGS,
+    SET_SOCKETS,
+    SET_COUNT,
+};
+
+enum { SET_OPS = 4 };
+extern const uint16_t judged_sets[SET_COUNT][SET_OPS]; /* filled up with OP_NONE */
+
+struct judged_call {
+    const char *name;
+    int16_t nr[2];     /* by enum plan_arch; -1 when absent */
+    uint8_t handler;   /* enum judged_handler */
+    uint8_t set;       /* enum judged_set */
+    int8_t open_flags; /* argument that holds open flags, or -1 */
+};
+
+struct refused_call {
+    const char *name;
+    int16_t nr[2];
+    uint16_t err;
+    const char *why;
+};
+
+extern const struct judged_call judged_calls[];
+extern const size_t judged_call_count;
+extern const struct refused_call refused_calls[];
+extern const size_t refused_call_count;
+
+/* The handler for a native call number; HANDLE_COUNT when there is none. */
+enum judged_handler judged_handler_of(int nr);
+
+#endif

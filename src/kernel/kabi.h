@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_KABI_H
+#define BK_KERNEL_KABI_H
+
+#include <linux/seccomp.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+/*
+ * The kernel's interface where the distribution's headers are older than the kernels we meet: all
+ * such constants live here and nowhere else. Debian 12's headers stop at Landlock ABI 2.
+ */
+
+/* ---- Landlock ---- */
+
+enum {
+    KABI_LL_EXECUTE = 1 << 0,
+    KABI_LL_WRITE_FILE = 1 << 1,
+    KABI_LL_READ_FILE = 1 << 2,
+    KABI_LL_READ_DIR = 1 << 3,
+    KABI_LL_REMOVE_DIR = 1 << 4,
+    KABI_LL_REMOVE_FILE = 1 << 5,
+    KABI_LL_MAKE_CHAR = 1 << 6,
+    KABI_LL_MAKE_DIR = 1 << 7,
+    KABI_LL_MAKE_REG = 1 << 8,
+    KABI_LL_MAKE_SOCK = 1 << 9,
+    KABI_LL_MAKE_FIFO = 1 << 10,
+    KABI_LL_MAKE_BLOCK = 1 << 11,
+    KABI_LL_MAKE_SYM = 1 << 12,
+    KABI_LL_REFER = 1 << 13,     /* ABI 2 */
+    KABI_LL_TRUNCATE = 1 << 14,  /* ABI 3 */
+    KABI_LL_IOCTL_DEV = 1 << 15, /* ABI 5 */
+};
+
+/* Rights that mean something on a file; the others need a directory. */
+enum {
+    KABI_LL_FILE_RIGHTS = KABI_LL_EXECUTE | KABI_LL_WRITE_FILE | KABI_LL_READ_FILE |
+                          KABI_LL_TRUNCATE | KABI_LL_IOCTL_DEV,
+};
+
+enum { KABI_LL_SCOPE_ABSTRACT_UNIX = 1 << 0, KABI_LL_SCOPE_SIGNAL = 1 << 1 }; /* ABI 6 */
+
+struct kabi_ll_ruleset { /* older kernels take a prefix of it */
+    uint64_t handled_fs, handled_net, scoped;
+};
+
+struct kabi_ll_path_beneath {
+    uint64_t allowed;
+    int32_t parent_fd;
+} __attribute__((packed));
+
+enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
+
+/* ---- seccomp ---- */
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+#define KABI_NOTIF_SYNC_WAKE_UP 1UL /* 6.6 */
+
+/* ---- files ---- */
+
+#define KABI_FS_IOC_SETFLAGS 0x40086602u
+#define KABI_FS_IOC_FSSETXATTR 0x401c5820u
+#define KABI_FICLONE 0x40049409u
+#define KABI_FICLONERANGE 0x4020940du
+#define KABI_FIDEDUPERANGE 0xc0189436u
+#define KABI_BTRFS_TYPE 0x9400u /* what the three above share with everything else of btrfs */
+#define KABI_TIOCSTI 0x5412u
+#define KABI_TIOCLINUX 0x541cu
+
+/* Every way of opening a file that could change it: the access mode, O_CREAT, O_TRUNC and the bit
+ * that makes O_TMPFILE differ from O_DIRECTORY. */
+#define KABI_OPEN_WRITES 020001103u
+
+/* Highest call number that these tables know: anything above is answered ENOSYS. */
+enum { KABI_LAST_SYSCALL = 470 };
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The keeper stands in for a pid namespace where a fresh /proc cannot be mounted: a process between
+ * worker and command that adopts every orphan of the command and, when the command ends or the
+ * worker dies, kills them all. A single death signal would not do: a grandchild with a session of
+ * its own survives it, and a child can clear it.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/stage.h"
+
+static pid_t parent_of(int proc, const char *pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "%.20s/stat", pid);
+    OWN(fd) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')'); /* a name may contain anything */
+    return name_end && strlen(name_end) > 4 ? (pid_t)atoi(name_end + 4) : -1;
+}
+
+/* Kills our children; what they leave becomes ours and is killed in the next round. */
+static void kill_children(int proc)
+{
+    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && parent_of(proc, e->d_name) == getpid())
+            kill((pid_t)atoi(e->d_name), SIGKILL);
+    if (d)
+        closedir(d);
+}
+
+static void kill_everything(int proc)
+{
+    for (;;) {
+        kill_children(proc);
+        pid_t pid = waitpid(-1, NULL, 0);
+        if (pid < 0 && errno == ECHILD)
+            return;
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
+static void report(int to, int kind, int status)
+{
+    struct kept k = {kind, status};
+    while (write(to, &k, sizeof(k)) < 0 && errno == EINTR)
+        ;
+}
+
+/* Collects what ended; true when the command did, with its status. */
+static bool collect(pid_t command, int to, int *status)
+{
+    int st;
+    for (pid_t pid; (pid = waitpid(-1, &st, WNOHANG | WUNTRACED)) > 0;) {
+        if (pid != command)
+            continue;
+        if (WIFSTOPPED(st)) {
+            report(to, KEPT_STOPPED, st);
+            continue;
+        }
+        *status = st;
+        return true;
+    }
+    return false;
+}
+
+void keeper_main(pid_t command, int proc, bool wait_all, int to)
+{
+    sigset_t heard;
+    int status = 0;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGCHLD);
+    sigaddset(&heard, KEEPER_ORPHANED);
+    prctl(PR_SET_NAME, "buckle-keeper", 0, 0, 0);
+    while (!collect(command, to, &status)) {
+        int sig = sigwaitinfo(&heard, NULL);
+        if (sig == KEEPER_ORPHANED) {
+            kill_everything(proc);
+            _exit(1);
+        }
+    }
+    if (wait_all)
+        while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+            ;
+    else
+        kill_everything(proc);
+    report(to, KEPT_EXITED, status);
+    _exit(0);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The controller. It starts the worker and then only listens: to events, to what became of the
+ * command, and to signals, which it passes on as if it were not there. It never resolves a path of
+ * the command's.
+ */
+
+#include "kernel/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/stage.h"
+
+static const struct {
+    const char *words, *hint;
+} stages[] = {
+    [STAGE_NONE] = {"starting", ""},
+#define STAGE(id, words, hint) [STAGE_##id] = {words, hint},
+#include "kernel/stages.def"
+#undef STAGE
+};
+
+/* Signals that mean the command when they are sent to us by a process. From the terminal they reach
+ * it by themselves. */
+static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+enum { KILL_GRACE_MS = 2000 };
+
+struct control {
+    const struct launch *l;
+    struct launch_end *end;
+    pid_t worker, command;
+    int status, events, signals;
+    sigset_t mask;
+    uint64_t deadline; /* of the timeout, then of the grace period; 0: none */
+    bool exited, lost;
+    struct event event;
+    unsigned char wire[sizeof(struct event)];
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- hearing ---- */
+
+static void hear_events(struct control *c)
+{
+    for (;;) {
+        ssize_t n = recv(c->events, c->wire, sizeof(c->wire), MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        if (event_from_wire(c->wire, (size_t)n, &c->event) == 0 && c->l->on_event)
+            c->l->on_event(c->l->arg, &c->event);
+    }
+}
+
+static bool is_stopped(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *state = strrchr(text, ')'); /* the name before it may contain anything */
+    return state && state[1] == ' ' && state[2] == 'T';
+}
+
+/* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
+ * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
+static void mirror_stop(struct control *c)
+{
+    if (c->command <= 0 || !is_stopped(c->command))
+        return;
+    raise(SIGSTOP);
+    kill(c->command, SIGCONT);
+}
+
+static void let_go_of_stdio(void)
+{
+    OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 1 && null >= 0; fd++)
+        dup2(null, fd);
+}
+
+static void hear_status(struct control *c)
+{
+    struct status_msg m;
+    ssize_t n = read(c->status, &m, sizeof(m));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n != sizeof(m)) {
+        c->lost = !c->exited;
+        c->exited = true;
+        return;
+    }
+    switch (m.kind) {
+    case STATUS_STARTED:
+        c->command = m.value;
+        if (c->l->give_stdio)
+            let_go_of_stdio();
+        break;
+    case STATUS_STOPPED:
+        mirror_stop(c);
+        break;
+    case STATUS_EXITED:
+        c->end->status = m.value;
+        c->exited = true;
+        break;
+    default: /* the command's own end follows when it had started */
+        c->exited = c->command == 0;
+        c->end->stage = (enum launch_stage)(m.stage > 0 && m.stage < STAGE_COUNT ? m.stage : 0);
+        c->end->sys = m.value;
+    }
+}
+
+static void hear_signal(struct control *c)
+{
+    struct signalfd_siginfo si;
+    if (read(c->signals, &si, sizeof(si)) != sizeof(si))
+        return;
+    if (si.ssi_code <= 0 && c->command > 0 && !c->exited)
+        kill(c->command, (int)si.ssi_signo);
+}
+
+/* ---- waiting ---- */
+
+static void meet_deadline(struct control *c)
+{
+    if (!c->end->timed_out && c->command > 0) {
+        c->end->timed_out = true;
+        c->deadline = now_ms() + KILL_GRACE_MS;
+        kill(c->command, SIGTERM);
+        return;
+    }
+    c->end->timed_out = true;
+    c->deadline = 0;
+    kill(c->worker, SIGKILL);
+}
+
+static int time_left(const struct control *c)
+{
+    uint64_t now = c->deadline ? now_ms() : 0;
+    if (!c->deadline)
+        return -1;
+    return c->deadline > now ? (int)(c->deadline - now) : 0;
+}
+
+static void attend(struct control *c)
+{
+    struct pollfd fds[] = {{c->status, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0}};
+    while (!c->exited) {
+        int n = poll(fds, 3, time_left(c));
+        if (n < 0 && errno != EINTR)
+            break;
+        if (n == 0) {
+            meet_deadline(c);
+            continue;
+        }
+        if (fds[1].revents)
+            hear_events(c);
+        if (fds[0].revents)
+            hear_status(c);
+        if (fds[2].revents)
+            hear_signal(c);
+    }
+    hear_events(c);
+    /* whatever is left of it ends with the worker */
+    kill(c->worker, SIGKILL);
+    while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
+        ;
+    hear_events(c);
+}
+
+/* ---- starting ---- */
+
+/* Only clone3() can start a process in another control group. */
+static pid_t clone_into(int cgroup, unsigned long flags)
+{
+    struct clone_args args = {.flags = (flags & ~(unsigned long)SIGCHLD) | CLONE_INTO_CGROUP,
+                              .exit_signal = SIGCHLD,
+                              .cgroup = (uint64_t)cgroup};
+    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static int start_worker(struct control *c, struct stage *s)
+{
+    const struct plan *p = c->l->plan;
+    unsigned long flags = SIGCHLD;
+    flags |= p->user_ns ? CLONE_NEWUSER : 0;
+    flags |= p->mount_ns ? CLONE_NEWNS : 0;
+    flags |= p->net_ns ? CLONE_NEWNET : 0;
+    flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
+    flags |= p->uts_ns ? CLONE_NEWUTS : 0;
+    c->worker = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
+                                  : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    if (c->worker == 0)
+        worker_main(s);
+    return c->worker < 0 ? -errno : 0;
+}
+
+static int word_failure(const struct launch *l, const struct launch_end *end, struct bk_err *err)
+{
+    errno = end->sys;
+    if (end->stage == STAGE_EXEC)
+        err_sys(err, "cannot run %s", l->argv[0]);
+    else
+        err_sys(err, "%s failed", stages[end->stage].words);
+    if (stages[end->stage].hint[0])
+        err_hint(err, "%s", stages[end->stage].hint);
+    return -1;
+}
+
+/* Whose terminal it is, to be put back at the end in case the command moved it and left. */
+struct terminal {
+    int fd; /* or -1 */
+    pid_t group;
+};
+
+static void terminal_close(struct terminal *t)
+{
+    if (t->fd >= 0)
+        close(t->fd);
+}
+#define OWN_terminal terminal_close
+
+static struct terminal terminal_remember(void)
+{
+    struct terminal t = {-1, isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1};
+    if (t.group > 0 && t.group == getpgrp())
+        t.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    return t;
+}
+
+static void terminal_restore(const struct terminal *t)
+{
+    if (t->fd >= 0 && tcgetpgrp(t->fd) != t->group)
+        tcsetpgrp(t->fd, t->group);
+}
+
+static int run(struct control *c, struct stage *s, struct bk_err *err)
+{
+    int status[2], events[2];
+    if (pipe2(status, O_CLOEXEC) < 0)
+        return err_sys(err, "pipe");
+    OWN(fd) int status_in = status[0];
+    OWN(fd) int status_out = status[1];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) < 0)
+        return err_sys(err, "socketpair");
+    OWN(fd) int events_in = events[0];
+    OWN(fd) int events_out = events[1];
+    c->status = status_in;
+    c->events = events_in;
+    s->status = status_out;
+    s->events = events_out;
+    int started = start_worker(c, s);
+    if (started < 0) {
+        c->end->stage = STAGE_NAMESPACES;
+        c->end->sys = -started;
+        return word_failure(c->l, c->end, err);
+    }
+    close(steal_fd(&status_out));
+    close(steal_fd(&events_out));
+    sigprocmask(SIG_SETMASK, &c->mask, NULL);
+    c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
+    attend(c);
+    if (c->end->stage != STAGE_NONE)
+        return word_failure(c->l, c->end, err);
+    if (c->lost && !c->end->timed_out)
+        return err_set(err, BK_E_BUG,
+                       "the sandbox's worker ended unexpectedly; so did the command");
+    return 0;
+}
+
+int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
+{
+    static struct stage s; /* the filter is large; one launch at a time in a process */
+    static struct control c;
+    sigset_t all, heard;
+    memset(end, 0, sizeof(*end));
+    memset(&c, 0, sizeof(c));
+    s = (struct stage){
+        .launch = l, .plan = l->plan, .controller = getpid(), .uid = geteuid(), .gid = getegid()};
+    if (bpf_assemble(l->plan, s.filter, FILTER_MAX, &s.nfilter, err) < 0)
+        return -1;
+    c.l = l;
+    c.end = end;
+    sigemptyset(&heard);
+    for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+        sigaddset(&heard, passed_on[i]);
+    OWN(fd) int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        return err_sys(err, "signalfd");
+    c.signals = signals;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &s.mask); /* the worker starts with everything blocked */
+    OWN(terminal) struct terminal terminal = terminal_remember();
+    /* stop signals must act on us; what we hear comes through the descriptor */
+    c.mask = heard;
+    sigaddset(&c.mask, SIGTTOU);
+    sigaddset(&c.mask, SIGPIPE);
+    int result = run(&c, &s, err);
+    terminal_restore(&terminal);
+    sigprocmask(SIG_SETMASK, &s.mask, NULL);
+    return result;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_LAUNCH_H
+#define BK_KERNEL_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernel/plan.h"
+#include "report/event.h"
+
+/*
+ * Performing a plan: runs one command and everything it starts, until the command ends.
+ *
+ *   controller ──▶ worker ──▶ init (pid 1 of the sandbox)
+ *                     └─────▶ the command
+ *
+ * The controller is the calling process: it stays outside, hears events and passes signals on. The
+ * worker makes the namespaces, confines itself, starts the command one layer further in and answers
+ * its judged calls. Whoever of them dies takes the command along.
+ */
+struct launch {
+    const struct graph *graph;
+    const struct plan *plan;
+    char *const *argv;
+    char *const *env;
+    const char *cwd;
+    const int *keep_fds; /* besides 0, 1 and 2 */
+    size_t nkeep;
+    int cgroup;          /* a control group to start in, or -1 */
+    uint64_t max_memory; /* bytes of address space a process; 0: as it is */
+    uint32_t max_procs;  /* 0: as it is */
+    uint32_t timeout_ms; /* 0: none */
+    bool wait_all;       /* background processes may finish */
+    bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
+    void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
+    void *arg;
+};
+
+/* What a launch was doing when it failed; also says what to try without. */
+enum launch_stage {
+    STAGE_NONE,
+#define STAGE(id, words, hint) STAGE_##id,
+#include "kernel/stages.def"
+#undef STAGE
+    STAGE_COUNT,
+};
+
+struct launch_end {
+    int status; /* as waitpid() gives it */
+    bool timed_out;
+    enum launch_stage stage; /* on failure */
+    int sys;                 /* errno of that stage */
+};
+
+/* 0 when the command ran and ended; -1 when it could not be started or the worker was lost. Call
+ * from a thread that lives as long as the launch: the worker ends with the thread that made it. */
+int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The part of the plan that becomes the BPF filter: one rule a system call, sorted by number. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "kernel/judged.h"
+#include "kernel/kabi.h"
+#include "kernel/plan-int.h"
+
+static const struct sys_action allow = {SYS_ALLOW, 0}, notify = {SYS_NOTIFY, 0};
+
+static struct sys_action refuse(int err)
+{
+    return (struct sys_action){SYS_ERRNO, (uint16_t)err};
+}
+
+/* CLONE_NEW… but for the time namespace, whose bit means something else to clone(). */
+#define NEW_NAMESPACES 0x7e020000u
+#define NEW_TIME 0x00000080u
+
+static struct sys_test equal(uint8_t arg, uint32_t value, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_EQUAL, 0xffffffff, value, then};
+}
+
+static struct sys_test differs(uint8_t arg, uint32_t value, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_DIFFERS, 0xffffffff, value, then};
+}
+
+static struct sys_test any(uint8_t arg, uint32_t mask, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_ANY, mask, 0, then};
+}
+
+/* To a Unix socket SOCK_RAW is another name of SOCK_DGRAM: the mask leaves their difference out. */
+static const struct sys_test is_datagram = {
+    1, SYS_EQUAL, 0xf & ~(SOCK_DGRAM ^ SOCK_RAW), SOCK_DGRAM &SOCK_RAW, {SYS_NOTIFY, 0}};
+
+/* Unix datagram sockets take an address with every message, which lies in memory: they are asked
+ * about when they are made. Families that lead past the network namespace do not exist here. */
+static void test_socket(const struct plan *p, struct sys_rule *r)
+{
+    if (plan_set_is_free(p, SET_SOCKETS))
+        return;
+    r->tests[r->ntests++] = equal(0, AF_INET, allow);
+    r->tests[r->ntests++] = equal(0, AF_INET6, allow);
+    r->tests[r->ntests++] = equal(0, AF_NETLINK, allow);
+    r->tests[r->ntests++] = differs(0, AF_UNIX, refuse(EAFNOSUPPORT));
+    r->tests[r->ntests++] = is_datagram;
+}
+
+static void test_socketpair(const struct plan *p, struct sys_rule *r)
+{
+    if (plan_set_is_free(p, SET_SOCKETS))
+        return;
+    r->tests[r->ntests++] = differs(0, AF_UNIX, allow);
+    r->tests[r->ntests++] = is_datagram;
+}
+
+static void test_clone(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->opt.keep_userns)
+        r->tests[r->ntests++] = any(0, NEW_NAMESPACES, refuse(EPERM));
+}
+
+static void test_unshare(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->opt.keep_userns)
+        r->tests[r->ntests++] = any(0, NEW_NAMESPACES | NEW_TIME, refuse(EPERM));
+}
+
+/* A process that hides its memory cannot be judged: it is told that it does, and does not. */
+static void test_prctl(const struct plan *p, struct sys_rule *r)
+{
+    if (p->judge)
+        r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
+}
+
+/* btrfs makes, removes and receives whole subvolumes through a folder opened for reading; only its
+ * way of sharing blocks between files, which needs one opened for writing, stays. */
+static void test_ioctl(const struct plan *p, struct sys_rule *r)
+{
+    r->tests[r->ntests++] = equal(1, KABI_TIOCSTI, refuse(EPERM));
+    r->tests[r->ntests++] = equal(1, KABI_TIOCLINUX, refuse(EPERM));
+    r->tests[r->ntests++] = equal(1, KABI_FICLONE, allow);
+    r->tests[r->ntests++] = equal(1, KABI_FICLONERANGE, allow);
+    r->tests[r->ntests++] = equal(1, KABI_FIDEDUPERANGE, allow);
+    r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, 0xff00, KABI_BTRFS_TYPE, refuse(EPERM)};
+    if (plan_set_is_free(p, SET_FLAGS))
+        return;
+    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SETFLAGS, notify);
+    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_FSSETXATTR, notify);
+}
+
+/* With a listener of its own a command could answer for itself once ours is gone. */
+static void test_seccomp(const struct plan *p, struct sys_rule *r)
+{
+    (void)p;
+    r->tests[r->ntests++] = any(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(EPERM));
+}
+
+static const struct {
+    const char *name;
+    int16_t nr[2];
+    void (*fill)(const struct plan *p, struct sys_rule *r);
+} tested[] = {
+#define JUDGED(name, x86, arm, handler, set, when)
+#define REFUSED(name, x86, arm, err, why)
+#define TESTED(name, x86, arm) {#name, {x86, arm}, test_##name},
+#include "kernel/syscalls.def"
+};
+
+enum { TESTED_COUNT = sizeof(tested) / sizeof(tested[0]) };
+
+static bool is_judged(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    if (plan_set_is_free(p, c->set))
+        return false;
+    r->otherwise = notify;
+    /* a descriptor that only names a file reads and writes nothing */
+    if (c->open_flags >= 0)
+        r->tests[r->ntests++] = any((uint8_t)c->open_flags, O_PATH, allow);
+    /* only programs that run with other rights are at stake where modes are free otherwise */
+    if (c->set == SET_MODE && p->ops[OP_FILE_WRITE_MODE].tier == TIER_FREE) {
+        bool at = strncmp(c->name, "fchmodat", 8) == 0;
+        r->otherwise = allow;
+        r->tests[r->ntests++] = any(at ? 2 : 1, S_ISUID | S_ISGID, notify);
+    }
+    if (c->open_flags < 0 || p->ops[OP_FILE_READ_DATA].tier != TIER_FREE)
+        return true;
+    /* creating, truncating and writing are asked about; plain reading is not */
+    r->otherwise = allow;
+    r->tests[r->ntests++] = any((uint8_t)c->open_flags, KABI_OPEN_WRITES, notify);
+    return true;
+}
+
+/* What is refused only because its arguments cannot be seen may pass where nothing is judged. */
+static bool is_harmless(const struct plan *p, const struct refused_call *c)
+{
+    static const struct {
+        const char *name;
+        uint8_t set;
+    } hidden[] = {{"openat2", SET_OPENS},
+                  {"setxattrat", SET_XATTR},
+                  {"removexattrat", SET_XATTR},
+                  {"file_setattr", SET_FLAGS}};
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+        if (strcmp(c->name, hidden[i].name) == 0)
+            return plan_set_is_free(p, hidden[i].set);
+    return p->opt.keep_userns && strcmp(c->name, "clone3") == 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct sys_rule *x = a, *y = b;
+    return (x->nr > y->nr) - (x->nr < y->nr);
+}
+
+int plan_calls(struct plan *p, struct bk_err *err)
+{
+    size_t cap = judged_call_count + refused_call_count + TESTED_COUNT;
+    p->calls = arena_array(&p->arena, cap, sizeof(*p->calls));
+    if (!p->calls)
+        return err_nomem(err);
+    enum plan_arch arch = p->opt.arch;
+    for (unsigned set = 0; set < SET_COUNT; set++)
+        p->judge |= !plan_set_is_free(p, set);
+    for (size_t i = 0; i < judged_call_count; i++) {
+        struct sys_rule r = {judged_calls[i].name, judged_calls[i].nr[arch], 0, {{0}}, allow};
+        if (r.nr < 0 || !is_judged(p, &judged_calls[i], &r))
+            continue;
+        p->calls[p->ncalls++] = r;
+    }
+    for (size_t i = 0; i < refused_call_count; i++)
+        if (refused_calls[i].nr[arch] >= 0 && !is_harmless(p, &refused_calls[i]))
+            p->calls[p->ncalls++] = (struct sys_rule){refused_calls[i].name,
+                                                      refused_calls[i].nr[arch],
+                                                      0,
+                                                      {{0}},
+                                                      refuse(refused_calls[i].err)};
+    for (size_t i = 0; i < TESTED_COUNT; i++) {
+        struct sys_rule r = {tested[i].name, tested[i].nr[arch], 0, {{0}}, allow};
+        tested[i].fill(p, &r);
+        if (r.nr >= 0 && r.ntests)
+            p->calls[p->ncalls++] = r;
+    }
+    qsort(p->calls, p->ncalls, sizeof(*p->calls), by_number);
+    return 0;
+}

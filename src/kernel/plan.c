@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Planning. Nothing here touches the system: the same graph, options and host always give the same
+ * plan. First each operation gets its tier, then the calls follow from the tiers, then the walls.
+ */
+
+#include "kernel/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/judged.h"
+#include "kernel/kabi.h"
+#include "kernel/plan-int.h"
+
+enum { PLAN_BYTES = 64 << 20, PLAN_NOTES = 32 };
+
+int plan_note(struct plan *p, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    char *copy = arena_strndup(&p->arena, text, strlen(text));
+    if (!copy || p->nnotes == PLAN_NOTES)
+        return -1;
+    p->notes[p->nnotes++] = copy;
+    return 0;
+}
+
+/* ---- tiers ---- */
+
+/* What Linux can do about an operation in this version. */
+enum coverage { COVER_JUDGE, COVER_NET, COVER_EXEC, COVER_OPEN };
+
+static const struct {
+    uint16_t op;
+    uint8_t cover;
+} covered[] = {
+    {OP_FILE_READ_DATA, COVER_OPEN},     {OP_FILE_WRITE_DATA, COVER_JUDGE},
+    {OP_FILE_WRITE_CREATE, COVER_JUDGE}, {OP_FILE_WRITE_UNLINK, COVER_JUDGE},
+    {OP_FILE_WRITE_MODE, COVER_JUDGE},   {OP_FILE_WRITE_OWNER, COVER_JUDGE},
+    {OP_FILE_WRITE_TIMES, COVER_JUDGE},  {OP_FILE_WRITE_XATTR, COVER_JUDGE},
+    {OP_FILE_WRITE_FLAGS, COVER_JUDGE},  {OP_FILE_WRITE_SETUGID, COVER_JUDGE},
+    {OP_FILE_MKNOD, COVER_JUDGE},        {OP_FILE_LINK, COVER_JUDGE},
+    {OP_PROCESS_EXEC, COVER_EXEC},       {OP_NETWORK_OUTBOUND, COVER_NET},
+    {OP_NETWORK_INBOUND, COVER_NET},     {OP_NETWORK_BIND, COVER_NET},
+};
+
+/* The newest rule among the decisions that keep an operation from being free: what the plan names
+ * as its reason. */
+static uint32_t rule_against(const struct graph *g, enum vocab_op op)
+{
+    uint32_t entry = graph_entry(g, op), worst = GRAPH_NO_RULE;
+    const struct graph_node *node = graph_node_at(g, entry);
+    for (uint32_t left = graph_node_count(g); left > 0; left--) {
+        if (node->kind == GRAPH_NODE_DECISION)
+            return node->allow ? worst : node->rule;
+        const struct graph_node *match = graph_node_at(g, node->match);
+        if (match->kind == GRAPH_NODE_DECISION && !match->allow && worst == GRAPH_NO_RULE)
+            worst = match->rule;
+        node = graph_node_at(g, node->unmatch);
+    }
+    return worst;
+}
+
+/* Allowed whatever the argument, and nothing wants to hear of it. */
+static bool is_free(const struct graph *g, enum vocab_op op)
+{
+    uint32_t node;
+    if (!graph_uniform(g, op, &node))
+        return false;
+    const struct graph_node *d = graph_node_at(g, node);
+    return d->allow && d->flags == 0 && d->nmods == 0;
+}
+
+static bool is_refused(const struct graph *g, enum vocab_op op)
+{
+    uint32_t node;
+    return graph_uniform(g, op, &node) && !graph_node_at(g, node)->allow;
+}
+
+static void set_tier(struct plan *p, const struct graph *g, enum vocab_op op, uint8_t cover)
+{
+    struct plan_op *o = &p->ops[op];
+    o->rule = GRAPH_NO_RULE;
+    /* a network that was left alone cannot be cut off later, so it gains nothing by being asked */
+    bool changeable = p->opt.updatable && cover != COVER_NET;
+    if (!changeable && is_free(g, op)) {
+        o->tier = TIER_FREE;
+        return;
+    }
+    o->rule = rule_against(g, op);
+    o->tier = TIER_JUDGED;
+    if (cover == COVER_EXEC) {
+        o->tier = TIER_WALLED;
+        o->wall = "Landlock";
+    } else if (cover == COVER_NET) {
+        o->tier = is_refused(g, op) ? TIER_DENIED : TIER_JUDGED;
+        o->wall = "network namespace";
+        if (o->tier == TIER_JUDGED)
+            o->note = "permits less: IP addresses are refused as a whole, Unix sockets are judged "
+                      "by path";
+    }
+}
+
+static void set_tiers(struct plan *p, const struct graph *g)
+{
+    for (size_t op = 0; op < OP_COUNT; op++)
+        p->ops[op] = (struct plan_op){.tier = TIER_ABSENT, .rule = GRAPH_NO_RULE};
+    for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++)
+        set_tier(p, g, covered[i].op, covered[i].cover);
+}
+
+bool plan_set_is_free(const struct plan *p, unsigned set)
+{
+    for (size_t i = 0; i < SET_OPS && judged_sets[set][i] != OP_NONE; i++)
+        if (p->ops[judged_sets[set][i]].tier != TIER_FREE)
+            return false;
+    return true;
+}
+
+/* ---- the Landlock wall ---- */
+
+static const struct {
+    uint16_t op;
+    uint64_t rights;
+} landlock_rights[] = {
+    {OP_FILE_READ_DATA, KABI_LL_READ_FILE | KABI_LL_READ_DIR},
+    {OP_FILE_WRITE_DATA, KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE},
+    {OP_FILE_WRITE_CREATE, KABI_LL_MAKE_REG | KABI_LL_MAKE_DIR | KABI_LL_MAKE_SYM |
+                               KABI_LL_MAKE_FIFO | KABI_LL_MAKE_SOCK | KABI_LL_REFER},
+    {OP_FILE_WRITE_UNLINK, KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR | KABI_LL_REFER},
+    {OP_FILE_MKNOD, KABI_LL_MAKE_CHAR | KABI_LL_MAKE_BLOCK},
+    {OP_PROCESS_EXEC, KABI_LL_EXECUTE},
+};
+
+/* Rights that an ABI knows: REFER came with 2, TRUNCATE with 3. */
+static uint64_t known_rights(int abi)
+{
+    uint64_t known = KABI_LL_REFER - 1;
+    if (abi >= 2)
+        known |= KABI_LL_REFER;
+    if (abi >= 3)
+        known |= KABI_LL_TRUNCATE;
+    return known;
+}
+
+static int add_wall(struct plan *p, const struct bound_path *b, uint64_t rights)
+{
+    for (size_t i = 0; i < p->nwalls; i++)
+        if (strlen(p->walls[i].path) == b->len && memcmp(p->walls[i].path, b->path, b->len) == 0) {
+            p->walls[i].rights |= rights;
+            return 0;
+        }
+    char *path = arena_strndup(&p->arena, b->path, b->len);
+    if (!path || p->nwalls == PLAN_WALLS)
+        return -1;
+    p->walls[p->nwalls++] = (struct wall_path){path, rights, b->rule, !b->exact};
+    return 0;
+}
+
+/* One operation's part of the wall; false when nothing bounds it, and so no wall stands. */
+static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, uint64_t rights)
+{
+    struct bound_path list[PLAN_WALLS / 4];
+    bool everywhere;
+    if (p->ops[op].tier == TIER_FREE || p->ops[op].tier == TIER_ABSENT)
+        return false;
+    size_t n = plan_bound(g, op, list, sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
+    if (everywhere)
+        return false;
+    size_t before = p->nwalls;
+    for (size_t i = 0; i < n; i++)
+        if (add_wall(p, &list[i], rights) < 0) {
+            p->nwalls = before;
+            return false;
+        }
+    p->ops[op].wall = "Landlock";
+    return true;
+}
+
+/* Landlock refuses to move files between folders under any wall, even one that does not speak of
+ * it. Where the policy leaves that open it has to be granted, or cannot be. */
+static void refer_everywhere(struct plan *p, uint64_t known)
+{
+    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
+    if (!p->handled_fs || (p->handled_fs & KABI_LL_REFER))
+        return;
+    if (known & KABI_LL_REFER && add_wall(p, &root, KABI_LL_REFER) == 0)
+        p->handled_fs |= KABI_LL_REFER;
+    else
+        plan_note(p, "permits less: nothing can be moved or linked between folders (Linux 5.19)");
+}
+
+/* Removing or moving a folder is a right on the folder above, which the wall withholds. */
+static void note_fixed_folders(struct plan *p, const struct graph *g)
+{
+    struct graph_cache *cache = graph_cache_new(g);
+    for (size_t i = 0; cache && i < p->nwalls; i++) {
+        const struct wall_path *w = &p->walls[i];
+        struct graph_fact facts[] = {
+            {.filter = FILTER_PATH, .str = w->path, .len = (uint32_t)strlen(w->path)},
+            {.filter = FILTER_VNODE_TYPE, .num = 2 /* DIRECTORY */}};
+        struct graph_query q = {.op = OP_FILE_WRITE_UNLINK, .facts = facts, .nfacts = 2};
+        bool removes = (w->rights & KABI_LL_REMOVE_DIR) && w->folder && w->path[1];
+        if (removes && graph_eval(g, cache, &q).allow)
+            plan_note(p, "permits less: %s itself can be neither removed nor renamed", w->path);
+    }
+    graph_cache_free(cache);
+}
+
+static void plan_walls(struct plan *p, const struct graph *g)
+{
+    uint64_t known = known_rights(p->host.landlock);
+    if (!p->host.landlock || p->opt.updatable)
+        return;
+    for (size_t i = 0; i < sizeof(landlock_rights) / sizeof(landlock_rights[0]); i++) {
+        uint64_t rights = landlock_rights[i].rights & known;
+        if (wall_for(p, g, landlock_rights[i].op, rights))
+            p->handled_fs |= rights;
+    }
+    refer_everywhere(p, known);
+    note_fixed_folders(p, g);
+    if (!(p->handled_fs & KABI_LL_READ_FILE) && p->ops[OP_FILE_READ_DATA].tier == TIER_JUDGED)
+        p->ops[OP_FILE_READ_DATA].note = "judged only: no folder bounds what may be read";
+    if (p->host.landlock >= 6)
+        p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
+}
+
+/* Executing is decided by Landlock or by nobody: where no folder bounds it there is no such wall.
+ */
+static void exec_without_wall(struct plan *p)
+{
+    struct plan_op *o = &p->ops[OP_PROCESS_EXEC];
+    if (o->tier != TIER_WALLED || (p->handled_fs & KABI_LL_EXECUTE))
+        return;
+    o->tier = TIER_ABSENT;
+    o->wall = NULL;
+    plan_note(p, "permits more: nothing enforces which programs may be executed");
+}
+
+/* ---- namespaces and needs ---- */
+
+static void plan_namespaces(struct plan *p)
+{
+    const struct host *h = &p->host;
+    bool privileged = h->root || h->user_ns;
+    p->user_ns = !h->root && h->user_ns;
+    p->mount_ns = privileged && h->mount_ns;
+    p->pid_ns = p->mount_ns && h->pid_ns && h->mount_proc;
+    p->ipc_ns = privileged && h->ipc_ns;
+    p->uts_ns = privileged && h->uts_ns;
+    p->net_ns = privileged && h->net_ns && p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
+    p->drop_capabilities = true;
+}
+
+/* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
+static int need(struct plan *p, bool have, const char *what, const char *lost, struct bk_err *err)
+{
+    if (have)
+        return 0;
+    if (p->opt.accept_weaker) {
+        plan_note(p, "weaker: no %s, so %s", what, lost);
+        return 0;
+    }
+    err_set(err, BK_E_SYSTEM, "this host has no %s: %s", what, lost);
+    err_hint(err, "`buckle doctor` says why; --accept-weaker goes on without it");
+    return -1;
+}
+
+static void network_is_open(struct plan *p)
+{
+    static const uint16_t ops[] = {OP_NETWORK_OUTBOUND, OP_NETWORK_INBOUND, OP_NETWORK_BIND};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        if (p->ops[ops[i]].tier != TIER_FREE) {
+            p->ops[ops[i]].tier = TIER_JUDGED;
+            p->ops[ops[i]].wall = NULL;
+            p->ops[ops[i]].note = "permits more: only Unix sockets are judged, IP is left open";
+        }
+}
+
+/* Without a judge only the walls are left: what would be asked about passes where no wall stands.
+ */
+static void dismiss_judge(struct plan *p)
+{
+    p->judge = false;
+    for (size_t i = 0; i < p->ncalls; i++) {
+        struct sys_rule *r = &p->calls[i];
+        if (r->otherwise.verdict == SYS_NOTIFY)
+            r->otherwise.verdict = SYS_ALLOW;
+        for (size_t t = 0; t < r->ntests; t++)
+            if (r->tests[t].then.verdict == SYS_NOTIFY)
+                r->tests[t].then.verdict = SYS_ALLOW;
+    }
+    for (size_t op = 0; op < OP_COUNT; op++)
+        if (p->ops[op].tier == TIER_JUDGED) {
+            p->ops[op].tier = p->ops[op].wall ? TIER_WALLED : TIER_ABSENT;
+            p->ops[op].note = "weaker: no judge, so only the wall decides and nothing is reported";
+        }
+}
+
+static int plan_needs(struct plan *p, struct bk_err *err)
+{
+    const struct host *h = &p->host;
+    bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
+    bool walls =
+        !p->opt.updatable && (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
+    bool notify = h->seccomp_notify && h->notify_addfd && !h->listener_taken;
+    bool look_in = h->pidfd_getfd && h->read_memory;
+    if (p->judge &&
+        (need(p, notify, "seccomp notification", "nothing can be judged or reported", err) < 0 ||
+         need(p, look_in, "access to child processes", "judged calls cannot be performed", err) <
+             0))
+        return -1;
+    if (p->judge && !(notify && look_in))
+        dismiss_judge(p);
+    if (walls && need(p, h->landlock > 0, "Landlock",
+                      "only the judge stands between the command and your files", err) < 0)
+        return -1;
+    if (net && need(p, p->net_ns, "network namespace", "the network cannot be refused as a whole",
+                    err) < 0)
+        return -1;
+    if (net && !p->net_ns)
+        network_is_open(p);
+    if (!p->pid_ns)
+        plan_note(p, "no pid namespace: the command's processes are tracked and ended one by one");
+    if (p->judge && !h->notify_killable)
+        plan_note(p, "an interrupted call may be judged twice (kernel older than 5.19)");
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
+{
+    p->notes = arena_array(&p->arena, PLAN_NOTES, sizeof(*p->notes));
+    p->walls = arena_array(&p->arena, PLAN_WALLS, sizeof(*p->walls));
+    if (!p->notes || !p->walls)
+        return err_nomem(err);
+    set_tiers(p, g);
+    if (plan_calls(p, err) < 0)
+        return -1;
+    plan_walls(p, g);
+    exec_without_wall(p);
+    plan_namespaces(p);
+    return plan_needs(p, err);
+}
+
+int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
+              struct plan *out, struct bk_err *err)
+{
+    struct plan p = {.opt = *opt, .host = *host};
+    arena_init(&p.arena, PLAN_BYTES);
+    if (fill(&p, g, err) < 0) {
+        plan_free(&p);
+        return -1;
+    }
+    *out = p;
+    return 0;
+}
+
+void plan_free(struct plan *p)
+{
+    arena_free(&p->arena);
+    memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_PLAN_H
+#define BK_KERNEL_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "graph/graph.h"
+#include "kernel/host.h"
+
+/*
+ * How a policy will be enforced, as data: worked out from the graph, the options and the host's
+ * abilities, without a side effect. `buckle run --dry-run` prints it; the launcher performs it.
+ *
+ * Two walls and one judge. The walls (Landlock, the BPF filter, namespaces, dropped capabilities)
+ * are an upper bound: they permit everything the policy permits and as little more as they can, and
+ * they hold whatever the judge does. The judge is asked about each call whose operations are not
+ * allowed for every argument.
+ */
+
+/* ---- tiers ---- */
+
+enum plan_tier {
+    TIER_FREE,   /* allowed whatever the argument: never asked */
+    TIER_JUDGED, /* asked for every call, reported when denied */
+    TIER_WALLED, /* decided by a wall alone */
+    TIER_DENIED, /* refused as a whole by a wall */
+    TIER_ABSENT, /* nothing on Linux does this, or nothing enforces it yet */
+};
+
+struct plan_op {
+    uint8_t tier;     /* enum plan_tier */
+    uint32_t rule;    /* the rule that made it so, or GRAPH_NO_RULE */
+    const char *wall; /* what enforces it besides the judge: "Landlock", "network namespace"… */
+    const char *note; /* where the tier permits less or more than the policy, and why; or NULL */
+};
+
+/* ---- the BPF filter ---- */
+
+enum sys_verdict { SYS_ALLOW, SYS_NOTIFY, SYS_ERRNO };
+
+struct sys_action {
+    uint8_t verdict; /* enum sys_verdict */
+    uint16_t err;    /* SYS_ERRNO: the errno; 0 pretends success */
+};
+
+/* A test of the low 32 bits of one argument. */
+enum sys_how {
+    SYS_EQUAL,   /* (argument & mask) == value */
+    SYS_DIFFERS, /* (argument & mask) != value */
+    SYS_ANY,     /* (argument & mask) != 0 */
+};
+
+struct sys_test {
+    uint8_t arg;
+    uint8_t how; /* enum sys_how */
+    uint32_t mask, value;
+    struct sys_action then;
+};
+
+enum { SYS_TESTS = 8 };
+
+struct sys_rule {
+    const char *name;
+    int nr;
+    uint8_t ntests;
+    struct sys_test tests[SYS_TESTS]; /* the first that holds decides */
+    struct sys_action otherwise;
+};
+
+/* ---- the Landlock wall ---- */
+
+struct wall_path {
+    const char *path; /* as the policy names it; the nearest existing ancestor stands in for it */
+    uint64_t rights;  /* KABI_LL_… */
+    uint32_t rule;    /* a rule that asks for it */
+    bool folder;      /* what lies beneath, too */
+};
+
+/* ---- the plan ---- */
+
+enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
+
+struct plan_options {
+    bool updatable;     /* everything changeable later stays judged */
+    bool accept_weaker; /* go on where something cannot be enforced */
+    bool keep_userns;   /* programs inside may make user namespaces */
+    bool strict_reads;
+    enum plan_arch arch; /* PLAN_NATIVE */
+};
+
+#if defined(__x86_64__)
+#define PLAN_NATIVE PLAN_X86_64
+#else
+#define PLAN_NATIVE PLAN_ARM64
+#endif
+
+struct plan {
+    struct arena arena;
+    struct plan_options opt;
+    struct host host;
+
+    struct plan_op ops[OP_COUNT];
+
+    bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
+    bool judge; /* a listener is needed */
+    bool drop_capabilities;
+
+    struct sys_rule *calls; /* sorted by number */
+    size_t ncalls;
+
+    uint64_t handled_fs, scoped; /* 0: no Landlock wall */
+    struct wall_path *walls;
+    size_t nwalls;
+
+    const char **notes; /* what a person should know: permits less or more than the policy, why */
+    size_t nnotes;
+};
+
+/* Fails, naming --accept-weaker, when the host lacks something that the policy needs. */
+int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
+              struct plan *out, struct bk_err *err);
+void plan_free(struct plan *p);
+
+void plan_print_text(const struct plan *p, const struct graph *g, struct buf *out);
+void plan_print_json(const struct plan *p, const struct graph *g, struct buf *out);
+
+/* Which folders (or files) the operation could be allowed in: an upper bound. *everywhere is set
+ * when no folder bounds it. Paths are appended to list, at most cap; more means everywhere. */
+struct bound_path {
+    const char *path;
+    uint32_t len;
+    bool exact; /* the path itself rather than what lies beneath */
+    uint32_t rule;
+};
+size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
+                  bool *everywhere, struct arena *arena);
+
+/* ---- the filter as a program (bpf.c) ---- */
+
+struct sock_filter;
+
+/* Assembles the calls into a search tree. At most cap instructions. -1 when they do not fit. */
+int bpf_assemble(const struct plan *p, struct sock_filter *out, size_t cap, size_t *n,
+                 struct bk_err *err);
+/* Runs a program on one call, as the kernel would: the 32-bit return value. For tests. */
+uint32_t bpf_simulate(const struct sock_filter *prog, size_t n, uint32_t arch, uint32_t nr,
+                      const uint64_t args[6]);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From a name that the target gave to an object that is pinned. The walk starts where the target's
+ * would (its working directory, its descriptor, the root) and is done by the kernel in one
+ * openat2() with O_PATH; afterwards nothing the target does can change which object is meant. The
+ * canonical path is then read back from the pin.
+ *
+ * Some names mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and their
+ * kin. They are rewritten to the target's own entries before the walk, because the worker would
+ * otherwise find itself there, or nothing.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/worker.h"
+
+void pinned_close(struct pinned *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    if (p->parent >= 0)
+        close(p->parent);
+    p->fd = p->parent = -1;
+}
+
+static int walk(int base, const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags};
+    int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+/* ---- names that mean the caller ---- */
+
+static const struct {
+    const char *prefix, *below; /* stands for /proc/PROCESS/below */
+    bool thread;                /* or for /proc/PROCESS/task/THREAD */
+} magic[] = {
+    {"/proc/self", "", false},       {"/proc/thread-self", "", true},
+    {"/dev/fd", "/fd", false},       {"/dev/stdin", "/fd/0", false},
+    {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
+};
+
+/* Rewrites such a path in place, to the target's entry in the /proc that the target sees. 0 or a
+ * negated errno. */
+static int rewrite_magic(struct worker *w, const struct request *r, char *path)
+{
+    for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
+        size_t n = strlen(magic[i].prefix), rest = strlen(path);
+        if (strncmp(path, magic[i].prefix, n) != 0 || (path[n] && path[n] != '/'))
+            continue;
+        char head[64];
+        pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+        if (pid < 0 || tid < 0)
+            return -EPERM;
+        size_t m = magic[i].thread
+                       ? (size_t)snprintf(head, sizeof(head), "/proc/%d/task/%d", pid, tid)
+                       : (size_t)snprintf(head, sizeof(head), "/proc/%d%s", pid, magic[i].below);
+        rest -= n;
+        if (m + rest > PATH_BYTES - 1)
+            return -ENAMETOOLONG;
+        memmove(path + m, path + n, rest + 1);
+        memcpy(path, head, m);
+        return 0;
+    }
+    return 0;
+}
+
+/* ---- canonical paths ---- */
+
+/* Path of a pinned descriptor, as the kernel tells it. */
+static int read_back(int fd, char *out, size_t cap)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    ssize_t n = readlink(name, out, cap - 1);
+    if (n < 0 || (size_t)n >= cap - 1)
+        return -ENAMETOOLONG;
+    out[n] = '\0';
+    return (int)n;
+}
+
+/* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
+static size_t drop_deleted(char *path, size_t n, const struct stat *st)
+{
+    static const char mark[] = " (deleted)";
+    size_t m = sizeof(mark) - 1;
+    /* a file in memory never had a name: shown without the slash, it is the target's own */
+    if (st->st_nlink == 0 && strncmp(path, "/memfd:", 7) == 0) {
+        memmove(path, path + 1, n--);
+        return n;
+    }
+    if (st->st_nlink == 0 && n > m && memcmp(path + n - m, mark, m) == 0) {
+        n -= m;
+        path[n] = '\0';
+    }
+    return n;
+}
+
+/* Without a pid namespace target and worker see the same /proc, where the worker may do more than
+ * the target: only the target's own entries may be reached through us. With one, the target's names
+ * can only lead to the namespace's own /proc. */
+static int refuse_foreign_proc(struct worker *w, const struct request *r, int fd, const char *path)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (st.st_dev != w->proc_dev)
+        return 0;
+    pid_t pid = strncmp(path, "/proc/", 6) == 0 ? (pid_t)atoi(path + 6) : 0;
+    return pid > 0 && (pid == r->tid || pid == target_process(w, r)) ? 0 : -EACCES;
+}
+
+int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out)
+{
+    char *path = w->canonical[slot];
+    int n = read_back(out->fd, path, PATH_BYTES);
+    if (n < 0)
+        return n;
+    if (fstat(out->fd, &out->st) < 0)
+        return -errno;
+    int err = refuse_foreign_proc(w, r, out->fd, path);
+    if (err < 0)
+        return err;
+    out->path = path;
+    out->path_len = drop_deleted(path, (size_t)n, &out->st);
+    return 0;
+}
+
+/* parent's path + "/" + the name without its trailing slashes */
+static int describe_name(struct worker *w, const struct request *r, int slot, struct pinned *out)
+{
+    char *path = w->canonical[slot];
+    int n = read_back(out->parent, path, PATH_BYTES);
+    size_t len = strlen(out->name);
+    int err = n < 0 ? n : refuse_foreign_proc(w, r, out->parent, path);
+    if (err < 0)
+        return err;
+    while (len > 1 && out->name[len - 1] == '/')
+        len--;
+    if (n != 1)
+        path[n++] = '/';
+    if (len > 255)
+        return -ENAMETOOLONG;
+    memcpy(path + n, out->name, len);
+    out->path = path;
+    out->path_len = (size_t)n + len;
+    path[out->path_len] = '\0';
+    return 0;
+}
+
+/* ---- walking ---- */
+
+/* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
+static int start_of(struct worker *w, const struct request *r, int dirfd, const char *path)
+{
+    char name[32];
+    if (path[0] == '/')
+        return AT_FDCWD;
+    if (dirfd != AT_FDCWD)
+        return target_pin_fd(w, r, dirfd);
+    snprintf(name, sizeof(name), "%d/cwd", r->tid);
+    int fd = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -EPERM : fd;
+}
+
+struct start {
+    int base, close; /* close: -1 when base is not ours to close */
+    char *path;
+};
+
+static void start_close(struct start *s)
+{
+    if (s->close >= 0)
+        close(s->close);
+    s->close = -1;
+}
+#define OWN_start start_close
+
+/* The path stands in the worker's buffer: finds out where the walk begins. */
+static int place(struct worker *w, const struct request *r, int dirfd, int slot, struct start *s)
+{
+    s->path = w->path[slot];
+    s->close = -1;
+    int err = rewrite_magic(w, r, s->path);
+    if (err < 0)
+        return err;
+    s->base = start_of(w, r, dirfd, s->path);
+    if (s->base < 0 && s->base != AT_FDCWD)
+        return s->base;
+    s->close = s->base == AT_FDCWD ? -1 : s->base;
+    return request_is_valid(w, r) ? 0 : -EPERM;
+}
+
+static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr, int slot,
+                 struct start *s)
+{
+    int n = target_string(r, addr, w->path[slot]);
+    if (n < 0)
+        return n;
+    int err = place(w, r, dirfd, slot, s);
+    return err < 0 ? err : n;
+}
+
+static int pin_from(struct worker *w, const struct request *r, const struct start *s,
+                    unsigned flags, int slot, struct pinned *out)
+{
+    bool empty = s->path[0] == '\0';
+    if (empty && !(flags & PIN_EMPTY))
+        return -ENOENT;
+    int fd = empty ? fcntl(s->base, F_DUPFD_CLOEXEC, 3)
+                   : walk(s->base, s->path, flags & PIN_NOFOLLOW ? O_NOFOLLOW : 0);
+    if (fd < 0)
+        return empty ? -EBADF : fd;
+    out->fd = fd;
+    int err = pin_describe(w, r, slot, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
+               int slot, struct pinned *out)
+{
+    OWN(start) struct start s = {.close = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, slot, &s);
+    if (n < 0)
+        return n;
+    return pin_from(w, r, &s, flags, slot, out);
+}
+
+/* Puts a path into the first buffer. */
+static int copy_in(struct worker *w, const char *path, size_t n)
+{
+    if (n >= PATH_BYTES)
+        return -ENAMETOOLONG;
+    memcpy(w->path[0], path, n);
+    w->path[0][n] = '\0';
+    return 0;
+}
+
+int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out)
+{
+    OWN(start) struct start s = {.close = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int err = copy_in(w, path, n);
+    if (err == 0)
+        err = place(w, r, AT_FDCWD, 0, &s);
+    if (err < 0)
+        return err;
+    return pin_from(w, r, &s, 0, 0, out);
+}
+
+/* Splits "a/b/c//" into folder "a/b" and name "c//". */
+static const char *split(char *path, const char **folder)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n == 0) {
+        *folder = ".";
+        return path;
+    }
+    /* the name moves one byte to the right to make room for the folder's end */
+    memmove(path + n + 1, path + n, strlen(path + n) + 1);
+    path[n] = '\0';
+    *folder = path;
+    return path + n + 1;
+}
+
+/* Looks at the name in the pinned folder; fd stays -1 when there is nothing. */
+static int look(struct pinned *out)
+{
+    char name[256 + 1];
+    size_t n = strlen(out->name);
+    while (n > 1 && out->name[n - 1] == '/')
+        n--;
+    if (n >= sizeof(name))
+        return -ENAMETOOLONG;
+    memcpy(name, out->name, n);
+    name[n] = '\0';
+    int fd = walk(out->parent, name, O_NOFOLLOW);
+    if (fd == -ENOENT)
+        return 0;
+    if (fd < 0)
+        return fd;
+    out->fd = fd;
+    return fstat(fd, &out->st) < 0 ? -errno : 0;
+}
+
+int pin_parent_at(struct worker *w, const struct request *r, int base, int slot, struct pinned *out)
+{
+    const char *folder;
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    out->name = split(w->path[slot], &folder);
+    int fd = walk(base, folder, O_DIRECTORY);
+    if (fd < 0)
+        return fd;
+    out->parent = fd;
+    int err = look(out);
+    if (err == 0)
+        err = describe_name(w, r, slot, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out)
+{
+    OWN(start) struct start s = {.close = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, slot, &s);
+    if (n < 0)
+        return n;
+    return n == 0 ? -ENOENT : pin_parent_at(w, r, s.base, slot, out);
+}
+
+int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out)
+{
+    OWN(start) struct start s = {.close = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int err = n ? copy_in(w, path, n) : -ENOENT;
+    if (err == 0)
+        err = place(w, r, AT_FDCWD, 0, &s);
+    if (err < 0)
+        return err;
+    return pin_parent_at(w, r, s.base, 0, out);
+}
+
+int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out)
+{
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int pin = target_pin_fd(w, r, fd);
+    if (pin < 0)
+        return pin;
+    out->fd = pin;
+    int err = request_is_valid(w, r) ? pin_describe(w, r, slot, out) : -EPERM;
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}

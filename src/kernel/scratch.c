@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Layout: BASE/buckle-UID/run-XXXXXX/{lock,tmp}. The command sees only tmp. Removing happens when
+ * no process of the sandbox is left, never follows a symbolic link, and never leaves the file
+ * system.
+ */
+
+#include "kernel/scratch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+enum { REMOVE_FDS = 32 };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
+}
+
+/* Folders that the command made unreadable must be opened up before they can be emptied. */
+static int open_up(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    if (type == FTW_D || type == FTW_DNR)
+        chmod(path, 0700);
+    return 0;
+}
+
+static void remove_tree(const char *top)
+{
+    if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
+        return;
+    for (int i = 0; i < 64 && access(top, F_OK) == 0; i++) {
+        nftw(top, open_up, REMOVE_FDS, FTW_PHYS | FTW_MOUNT);
+        nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT);
+    }
+}
+
+/* Our own folder with all sessions, which nobody else may have prepared for us. */
+static int base_folder(char out[128], struct bk_err *err)
+{
+    /* inside another sandbox only its own TMPDIR can be written to */
+    const char *run = getenv(getenv("SANDBOX_RUNTIME") ? "TMPDIR" : "XDG_RUNTIME_DIR");
+    struct stat st;
+    bool usable = run && run[0] == '/' && strlen(run) < 80 && access(run, W_OK) == 0;
+    snprintf(out, 128, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
+    if (mkdir(out, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, "cannot make %s", out);
+    if (lstat(out, &st) < 0)
+        return err_sys(err, "%s", out);
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
+        err_set(err, BK_E_SYSTEM, "%s is not a private folder of yours", out);
+        err_hint(err, "remove it, or set XDG_RUNTIME_DIR");
+        return -1;
+    }
+    return 0;
+}
+
+/* Removes what killed sessions left: folders whose lock can be had. */
+static void sweep(const char *base)
+{
+    DIR *d = opendir(base);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char lock[512], top[400];
+        if (strncmp(e->d_name, "run-", 4) != 0)
+            continue;
+        snprintf(top, sizeof(top), "%s/%s", base, e->d_name);
+        snprintf(lock, sizeof(lock), "%s/lock", top);
+        OWN(fd) int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            remove_tree(top);
+    }
+    if (d)
+        closedir(d);
+}
+
+int scratch_make(struct scratch *s, struct bk_err *err)
+{
+    char base[128], lock[300];
+    *s = (struct scratch){.lock = -1};
+    if (base_folder(base, err) < 0)
+        return -1;
+    sweep(base);
+    char real[4096];
+    if (!realpath(base, real) || strlen(real) > 200)
+        return err_sys(err, "%s", base);
+    snprintf(s->top, sizeof(s->top), "%.200s/run-XXXXXX", real);
+    if (!mkdtemp(s->top)) {
+        s->top[0] = '\0';
+        return err_sys(err, "cannot make a folder in %s", real);
+    }
+    snprintf(lock, sizeof(lock), "%s/lock", s->top);
+    s->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB) < 0)
+        return err_sys(err, "cannot lock %s", s->top);
+    snprintf(s->path, sizeof(s->path), "%.240s/tmp", s->top);
+    if (mkdir(s->path, 0700) < 0)
+        return err_sys(err, "cannot make %s", s->path);
+    return 0;
+}
+
+void scratch_remove(struct scratch *s)
+{
+    if (s->top[0])
+        remove_tree(s->top);
+    if (s->lock >= 0)
+        close(s->lock);
+    *s = (struct scratch){.lock = -1};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_SCRATCH_H
+#define BK_KERNEL_SCRATCH_H
+
+#include "base/err.h"
+
+/*
+ * The session's TMPDIR: a folder of its own below $XDG_RUNTIME_DIR or /tmp, locked as long as the
+ * session lives and removed with it. A session that was killed leaves an unlocked folder behind,
+ * which the next one removes.
+ */
+struct scratch {
+    char path[256]; /* the command's TMPDIR; empty when there is none */
+    char top[256];  /* what is removed */
+    int lock;
+};
+
+int scratch_make(struct scratch *s, struct bk_err *err);
+void scratch_remove(struct scratch *s); /* also fine when scratch_make() failed */
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Looking into the target. A request names a thread by number, and numbers are used again: what was
+ * read counts only if the request is still valid afterwards, which callers check once, after
+ * everything has been copied and pinned.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/worker.h"
+
+bool request_is_valid(const struct worker *w, const struct request *r)
+{
+    return ioctl(w->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &r->id) == 0;
+}
+
+int target_read(const struct request *r, uint64_t addr, void *to, size_t n)
+{
+    struct iovec ours = {to, n}, theirs = {(void *)(uintptr_t)addr, n};
+    ssize_t got = process_vm_readv(r->tid, &ours, 1, &theirs, 1, 0);
+    if (got < 0)
+        return errno == EFAULT ? -EFAULT : -EPERM;
+    return (size_t)got == n ? 0 : -EFAULT;
+}
+
+/* Page by page: a string may end just before memory that is not there. */
+int target_string(const struct request *r, uint64_t addr, char *to)
+{
+    enum { PAGE = 4096 };
+    size_t have = 0;
+    while (have < PATH_BYTES) {
+        size_t n = PAGE - ((addr + have) & (PAGE - 1));
+        if (n > PATH_BYTES - have)
+            n = PATH_BYTES - have;
+        int err = target_read(r, addr + have, to + have, n);
+        if (err < 0)
+            return err;
+        const char *end = memchr(to + have, '\0', n);
+        if (end)
+            return (int)(end - to);
+        have += n;
+    }
+    return -ENAMETOOLONG;
+}
+
+/* A line of /proc/TID/status: the text after "Key:". */
+static int status_field(const struct worker *w, const struct request *r, const char *key, char *out,
+                        size_t cap)
+{
+    char name[32], text[4096];
+    snprintf(name, sizeof(name), "%d/status", r->tid);
+    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return -EPERM;
+    text[n] = '\0';
+    const char *at = strstr(text, key);
+    if (!at)
+        return -EPERM;
+    at += strlen(key);
+    size_t len = strcspn(at, "\n");
+    if (len >= cap)
+        return -EPERM;
+    memcpy(out, at, len);
+    out[len] = '\0';
+    return 0;
+}
+
+int target_umask(const struct worker *w, const struct request *r, mode_t *mask)
+{
+    char text[32], *end;
+    int err = status_field(w, r, "\nUmask:", text, sizeof(text));
+    if (err < 0)
+        return err;
+    unsigned long v = strtoul(text, &end, 8);
+    if (*end || v > 0777)
+        return -EPERM;
+    *mask = (mode_t)v;
+    return 0;
+}
+
+bool target_is_interrupted(const struct worker *w, const struct request *r)
+{
+    static const char *const pending[] = {"\nSigPnd:", "\nShdPnd:"};
+    char text[32];
+    if (status_field(w, r, "\nSigBlk:", text, sizeof(text)) < 0)
+        return true;
+    uint64_t blocked = strtoull(text, NULL, 16);
+    for (int i = 0; i < 2; i++)
+        if (status_field(w, r, pending[i], text, sizeof(text)) < 0 ||
+            (strtoull(text, NULL, 16) & ~blocked))
+            return true;
+    return false;
+}
+
+int target_pin_fd(const struct worker *w, const struct request *r, int fd)
+{
+    char name[64];
+    if (fd < 0)
+        return -EBADF;
+    snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
+    int pin = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    if (pin < 0)
+        return errno == ENOENT ? -EBADF : -EPERM;
+    return pin;
+}
+
+pid_t target_process(const struct worker *w, const struct request *r)
+{
+    char text[32];
+    int err = status_field(w, r, "\nTgid:", text, sizeof(text));
+    return err < 0 ? err : (pid_t)atoi(text);
+}
+
+/* Status lists a number for each namespace from the reader's inwards; ours is the first below it.
+ */
+static pid_t inner_number(const struct worker *w, const struct request *r, const char *key)
+{
+    char text[128], *at = text;
+    int err = status_field(w, r, key, text, sizeof(text));
+    if (err < 0)
+        return err;
+    long n = strtol(at, &at, 10);
+    if (w->pid_ns)
+        n = strtol(at, &at, 10);
+    return n > 0 ? (pid_t)n : -EPERM;
+}
+
+pid_t target_inner_process(const struct worker *w, const struct request *r)
+{
+    return inner_number(w, r, "\nNStgid:");
+}
+
+pid_t target_inner_thread(const struct worker *w, const struct request *r)
+{
+    return inner_number(w, r, "\nNSpid:");
+}
+
+/* pidfd_open() takes processes only before 6.9, so the thread's process is looked up. */
+int target_take_fd(const struct worker *w, const struct request *r, int fd)
+{
+    pid_t pid = target_process(w, r);
+    if (pid < 0)
+        return pid;
+    OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0)
+        return -EPERM;
+    int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+    return copy < 0 ? (errno == EBADF ? -EBADF : -EPERM) : copy;
+}

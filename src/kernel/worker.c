@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The worker's loop: receive a call, perform it or refuse it, answer. An answer is always given; an
+ * internal error is a refusal. See worker.h for what it promises.
+ */
+
+#include "kernel/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+typedef struct answer handler(struct worker *w, const struct request *r);
+
+static handler *const handlers[HANDLE_COUNT] = {
+    [HANDLE_OPEN] = act_open,
+    [HANDLE_MKDIR] = act_mkdir,
+    [HANDLE_MKNOD] = act_mknod,
+    [HANDLE_SYMLINK] = act_symlink,
+    [HANDLE_LINK] = act_link,
+    [HANDLE_UNLINK] = act_unlink,
+    [HANDLE_RENAME] = act_rename,
+    [HANDLE_TRUNCATE] = act_truncate,
+    [HANDLE_CHMOD] = act_chmod,
+    [HANDLE_CHOWN] = act_chown,
+    [HANDLE_TIMES] = act_times,
+    [HANDLE_SETXATTR] = act_setxattr,
+    [HANDLE_REMOVEXATTR] = act_removexattr,
+    [HANDLE_CONNECT] = act_connect,
+    [HANDLE_BIND] = act_bind,
+    [HANDLE_SOCKET] = act_socket,
+    [HANDLE_FLAGS] = act_flags,
+};
+
+int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
+                bool pid_ns)
+{
+    struct stat st;
+    memset(w, 0, sizeof(*w));
+    w->graph = g;
+    w->listener = listener;
+    w->events = events;
+    w->proc = proc;
+    w->pid_ns = pid_ns;
+    w->umask = umask(022);
+    umask(w->umask);
+    w->cache = graph_cache_new(g);
+    if (!w->cache || made_init(&w->repositories) < 0 || fstat(proc, &st) < 0)
+        return -1;
+    w->proc_dev = st.st_dev;
+    for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++)
+        w->handler[nr] = (uint8_t)judged_handler_of(nr);
+    return 0;
+}
+
+int worker_take_umask(struct worker *w, const struct request *r)
+{
+    mode_t mask;
+    int err = target_umask(w, r, &mask);
+    if (err < 0)
+        return err;
+    if (!request_is_valid(w, r))
+        return -EPERM;
+    if (mask != w->umask)
+        umask(mask);
+    w->umask = mask;
+    return 0;
+}
+
+/* ---- answering ---- */
+
+void worker_send(int listener, uint64_t id, int64_t value)
+{
+    struct seccomp_notif_resp resp = {.id = id};
+    if (value < 0)
+        resp.error = (int32_t)value;
+    else
+        resp.val = value;
+    /* a target that is gone needs no answer */
+    while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
+        ;
+}
+
+void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
+{
+    struct seccomp_notif_addfd add = {.id = id,
+                                      .flags = SECCOMP_ADDFD_FLAG_SEND,
+                                      .srcfd = (uint32_t)fd,
+                                      .newfd_flags = cloexec ? O_CLOEXEC : 0};
+    int got;
+    do
+        got = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        worker_send(listener, id, errno == ENOENT ? -EPERM : -errno);
+    close(fd);
+}
+
+static void answer_call(struct worker *w, const struct seccomp_notif *n)
+{
+    struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
+    for (int i = 0; i < 6; i++)
+        r.args[i] = n->data.args[i];
+    bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
+    uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
+    struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
+    if (!a.sent)
+        worker_send(w->listener, r.id, a.value);
+}
+
+void worker_loop(struct worker *w)
+{
+    struct seccomp_notif n;
+    for (;;) {
+        memset(&n, 0, sizeof(n));
+        if (ioctl(w->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0) {
+            answer_call(w, &n);
+            continue;
+        }
+        /* ENOENT: the caller died meanwhile, or nobody is left; the other thread ends the process
+         */
+        if (errno == ENOENT)
+            usleep(1000);
+        else if (errno != EINTR)
+            return;
+    }
+}

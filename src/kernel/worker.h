@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_WORKER_H
+#define BK_KERNEL_WORKER_H
+
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "graph/graph.h"
+#include "kernel/judged.h"
+#include "kernel/made.h"
+#include "kernel/kabi.h"
+#include "report/event.h"
+
+/*
+ * The worker answers the target's judged calls. It never lets the kernel go on with a call whose
+ * arguments the target could still change: it copies the arguments, pins the objects they name,
+ * asks the policy about the pinned objects' canonical paths, and performs the call itself.
+ *
+ * One thread does all of it, so that to the sandboxed processes every judged call is atomic: what a
+ * check saw is what the action meets. Calls that may block (FIFOs, connecting) leave this thread.
+ *
+ * Nothing here allocates per event. The worker's working directory is the host's procfs, whose
+ * "self/fd/N" names any object that is pinned in descriptor N.
+ */
+
+enum { PATH_BYTES = 4096, XATTR_BYTES = 65536 };
+
+struct worker {
+    int listener;
+    int events; /* socket to the controller */
+    int proc;   /* the host's /proc, also the working directory */
+    dev_t proc_dev;
+    bool pid_ns; /* the target lives in a pid namespace of its own */
+    const struct graph *graph;
+    struct graph_cache *cache;
+    uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */
+    bool follow_credentials; /* the target may have other credentials than we do (root) */
+    mode_t umask;            /* the one in force in this process */
+
+    /* Folders named .git that the command itself made: default.sb lets it configure those. */
+    struct made repositories;
+    const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
+
+    struct event event;                /* the one being filled */
+    char path[2][PATH_BYTES + 1];      /* strings copied from the target */
+    char canonical[2][PATH_BYTES * 2]; /* names that the policy judges */
+    char value[XATTR_BYTES];
+};
+
+/* The call being answered. */
+struct request {
+    uint64_t id;
+    pid_t tid;
+    int nr;
+    uint64_t args[6];
+};
+
+/* How a handler ended. value is what the call returns, or a negated errno. */
+struct answer {
+    bool sent; /* the handler (or its thread) has answered, or will */
+    int64_t value;
+};
+
+static inline struct answer answer_value(int64_t value)
+{
+    return (struct answer){false, value};
+}
+
+static inline struct answer answer_errno(int err)
+{
+    return (struct answer){false, -(int64_t)err};
+}
+
+/* ---- target.c: looking into the target ---- */
+
+/* Whether the call still waits for us: everything read before a true answer came from its maker. */
+bool request_is_valid(const struct worker *w, const struct request *r);
+/* Copies n bytes; 0 or a negated errno. */
+int target_read(const struct request *r, uint64_t addr, void *to, size_t n);
+/* Copies a string of at most PATH_BYTES - 1 bytes; its length or a negated errno. */
+int target_string(const struct request *r, uint64_t addr, char *to);
+pid_t target_process(const struct worker *w, const struct request *r); /* or a negated errno */
+/* The numbers of process and thread inside the sandbox's pid namespace, if there is one. */
+pid_t target_inner_process(const struct worker *w, const struct request *r);
+pid_t target_inner_thread(const struct worker *w, const struct request *r);
+int target_umask(const struct worker *w, const struct request *r, mode_t *mask);
+/* A descriptor of the target, as an O_PATH descriptor of ours; or a negated errno. */
+int target_pin_fd(const struct worker *w, const struct request *r, int fd);
+/* A working copy of a descriptor of the target. */
+int target_take_fd(const struct worker *w, const struct request *r, int fd);
+/* Whether a signal waits that the target would handle: a long wait should end with EINTR. */
+bool target_is_interrupted(const struct worker *w, const struct request *r);
+
+/* ---- resolve.c: names → pinned objects ---- */
+
+struct pinned {
+    int fd;           /* the object (O_PATH), or -1 when the name does not exist */
+    int parent;       /* the folder (O_PATH), or -1 when only the object was asked for */
+    const char *name; /* last component in the copied string, with trailing slashes */
+    const char *path; /* canonical path of object or would-be object; not always starting with / */
+    size_t path_len;
+    struct stat st; /* of the object when fd >= 0 */
+};
+
+void pinned_close(struct pinned *p);
+#define OWN_pinned pinned_close
+
+enum { PIN_NOFOLLOW = 1, PIN_EMPTY = 2 /* an empty path means the descriptor itself */ };
+
+/* dirfd and path as the target gave them; slot 0 or 1 says which of the worker's buffers to use.
+ * 0 or a negated errno. pin_object: the object must exist. pin_parent: the folder must exist, the
+ * object need not (fd is -1 then). */
+int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
+               int slot, struct pinned *out);
+int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out);
+/* The same for a path that was copied from the target as part of something else. */
+int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out);
+int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out);
+/* The path that stands in the worker's buffer already, from a folder of ours. */
+int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
+                  struct pinned *out);
+/* An open descriptor of the target. */
+int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out);
+/* Fills path and st of an object already pinned in out->fd. */
+int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out);
+
+/* ---- ask.c: the policy, and telling about it ---- */
+
+/* Whether the policy allows op on this object. When it does not: the event has been sent, and the
+ * answer is the negated errno (EPERM, or what the rule says). */
+int ask_path(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p);
+int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+             size_t len, const struct stat *st);
+/* Whether something of this type (S_IFREG, S_IFLNK…) may be made under the pinned name. */
+int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type);
+/* Only the verdict: nothing is reported. */
+bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
+                 const struct stat *st);
+int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+             size_t len);
+/* A denial that no rule made: an internal error, an unreadable argument. */
+void tell_failure(struct worker *w, const struct request *r, enum vocab_op op, const char *what);
+
+/* ---- handlers (act-*.c) ---- */
+
+struct answer act_open(struct worker *w, const struct request *r);
+struct answer act_mkdir(struct worker *w, const struct request *r);
+struct answer act_mknod(struct worker *w, const struct request *r);
+struct answer act_symlink(struct worker *w, const struct request *r);
+struct answer act_link(struct worker *w, const struct request *r);
+struct answer act_unlink(struct worker *w, const struct request *r);
+struct answer act_rename(struct worker *w, const struct request *r);
+struct answer act_truncate(struct worker *w, const struct request *r);
+struct answer act_chmod(struct worker *w, const struct request *r);
+struct answer act_chown(struct worker *w, const struct request *r);
+struct answer act_times(struct worker *w, const struct request *r);
+struct answer act_setxattr(struct worker *w, const struct request *r);
+struct answer act_removexattr(struct worker *w, const struct request *r);
+struct answer act_connect(struct worker *w, const struct request *r);
+struct answer act_bind(struct worker *w, const struct request *r);
+struct answer act_socket(struct worker *w, const struct request *r);
+struct answer act_flags(struct worker *w, const struct request *r);
+
+/* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
+int worker_take_umask(struct worker *w, const struct request *r);
+
+/* Answers a call; gives fd to the target as its result (closing ours) or fails the call. Safe to
+ * call from any thread. */
+void worker_send(int listener, uint64_t id, int64_t value);
+void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
+
+/* Answers calls until the listener has no users left. */
+void worker_loop(struct worker *w);
+
+int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
+                bool pid_ns);
+
+#endif
