@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle doctor`: what this host can enforce. Abilities are probed, not looked up; what they
+ * amount to is found by planning the default profile for the host, with the planner that `buckle
+ * run` uses. $BUCKLE_PRETEND replaces what was found, to see what another host would be told.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "base/own.h"
+#include "kernel/plan.h"
+#include "remedy.h"
+#include "run-profile.h"
+
+static const struct cli_option options[] = {
+    {"json", 'j', NULL, "print one JSON object", NULL},
+    {0},
+};
+
+/* What a kernel version brought, besides abilities: levels of Landlock. */
+static const struct feature {
+    const char *since, *words;
+    const char *ability; /* NULL: a level of Landlock */
+    int level;
+} features[] = {
+    {"5.13", "Landlock: reading, writing, creating, removing", NULL, 1},
+    {"5.14", "judged opens without a race (ADDFD with SEND)", "notify_addfd", 0},
+    {"5.19", "Landlock: moving between folders", NULL, 2},
+    {"5.19", "judged calls are not interrupted (WAIT_KILLABLE_RECV)", "notify_killable", 0},
+    {"6.2", "Landlock: truncating", NULL, 3},
+    {"6.6", "fast judging (SYNC_WAKE_UP)", "notify_sync", 0},
+    {"6.7", "Landlock: TCP ports", NULL, 4},
+    {"6.10", "Landlock: ioctl on devices", NULL, 5},
+    {"6.12", "Landlock: signals and abstract sockets", NULL, 6},
+};
+
+enum { FEATURES = sizeof(features) / sizeof(features[0]) };
+
+static bool has_feature(const struct host *h, const struct feature *f)
+{
+    for (size_t i = 0; f->ability && i < host_ability_count; i++)
+        if (strcmp(host_abilities[i].name, f->ability) == 0)
+            return host_ability_good(h, &host_abilities[i]);
+    return h->landlock >= f->level;
+}
+
+/* ---- what it amounts to ---- */
+
+struct outcome {
+    bool full;         /* the default profile needs no --accept-weaker */
+    char missing[320]; /* otherwise: what stands in the way first */
+    struct plan plan;  /* the plan; the weaker one when it is not full */
+    bool planned;
+};
+
+static void outcome_free(struct outcome *o)
+{
+    if (o->planned)
+        plan_free(&o->plan);
+}
+#define OWN_outcome outcome_free
+#define OWN_run_profile run_profile_free
+
+static int plan_default(const struct cli_args *args, const struct host *h,
+                        struct run_profile *profile, struct outcome *o, struct bk_err *err)
+{
+    struct plan_options opt = {.arch = PLAN_NATIVE};
+    if (run_profile_load(profile, args, "/nowhere", "/tmp/nowhere", err) < 0)
+        return -1;
+    o->full = plan_make(profile->graph, &opt, h, &o->plan, err) == 0;
+    o->planned = o->full;
+    if (o->full)
+        return 0;
+    memcpy(o->missing, err->msg, sizeof(o->missing));
+    opt.accept_weaker = true;
+    o->planned = plan_make(profile->graph, &opt, h, &o->plan, err) == 0;
+    return o->planned ? 0 : -1;
+}
+
+static void say_outcome(const struct outcome *o, struct buf *out)
+{
+    const struct plan *p = &o->plan;
+    if (o->full) {
+        buf_str(out, "`buckle run` enforces the default profile in full: files by Landlock and by "
+                     "judging each write, ");
+        buf_fmt(out, "the network by a namespace, processes %s.",
+                p->pid_ns ? "by a namespace" : "by following them");
+        return;
+    }
+    buf_fmt(out, "`buckle run` refuses to start (%s); with --accept-weaker it enforces ",
+            o->missing);
+    const char *parts[3];
+    size_t n = 0;
+    if (p->handled_fs)
+        parts[n++] = "files by Landlock";
+    if (p->judge && p->host.seccomp_notify && !p->host.listener_taken)
+        parts[n++] = "writes by judging";
+    if (p->net_ns)
+        parts[n++] = "the network by a namespace";
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(out, "%s%s", i ? ", " : "", parts[i]);
+    buf_str(out, n ? " alone." : "nothing but the refusal of dangerous system calls.");
+}
+
+/* ---- text ---- */
+
+static void put_indented(struct buf *out, const char *text)
+{
+    while (text && *text) {
+        size_t n = strcspn(text, "\n");
+        if (n)
+            buf_str(out, "      ");
+        buf_add(out, text, n);
+        buf_chr(out, '\n');
+        text += n + (text[n] == '\n');
+    }
+}
+
+static void put_ability(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    bool good = host_ability_good(h, a);
+    char words[96];
+    if (a->kind == ABILITY_FACT || (a->kind == ABILITY_TRAP && good))
+        return;
+    if (a->kind == ABILITY_LEVEL && good)
+        snprintf(words, sizeof(words), "%s, ABI %d", a->words, host_ability_value(h, a));
+    else
+        snprintf(words, sizeof(words), "%s", a->words);
+    buf_fmt(out, "  %s %-46s %s\n", good ? "✓" : "✗", words, a->use);
+    if (good)
+        return;
+    OWN(buf) struct buf remedy = {0};
+    remedy_text(h, a, &remedy);
+    put_indented(out, remedy.s);
+}
+
+static void print_text(const struct host *h, const struct outcome *o, struct buf *out)
+{
+    buf_str(out, "Linux ");
+    buf_safe(out, h->kernel, strlen(h->kernel));
+    buf_fmt(out, ", %s\n\n", h->root ? "as root" : "as an ordinary user");
+    for (size_t i = 0; i < host_ability_count; i++)
+        put_ability(h, &host_abilities[i], out);
+    buf_str(out, "\nWhat kernels brought\n");
+    for (size_t i = 0; i < FEATURES; i++)
+        buf_fmt(out, "  %s %-5s %s\n", has_feature(h, &features[i]) ? "✓" : "✗", features[i].since,
+                features[i].words);
+    for (size_t i = 0; i < o->plan.nnotes; i++) {
+        buf_str(out, i ? "- " : "\n- ");
+        buf_safe(out, o->plan.notes[i], strlen(o->plan.notes[i]));
+        buf_chr(out, '\n');
+    }
+    buf_chr(out, '\n');
+    say_outcome(o, out);
+    buf_chr(out, '\n');
+}
+
+/* ---- JSON ---- */
+
+static void put_member(struct buf *out, const char *key, const char *value)
+{
+    buf_fmt(out, "\"%s\": ", key);
+    buf_json(out, value, strlen(value));
+}
+
+static void put_ability_json(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    int value = host_ability_value(h, a);
+    bool good = host_ability_good(h, a);
+    buf_str(out, "{");
+    put_member(out, "name", a->name);
+    if (a->kind == ABILITY_LEVEL)
+        buf_fmt(out, ", \"value\": %d", value);
+    else
+        buf_fmt(out, ", \"value\": %s", value ? "true" : "false");
+    buf_fmt(out, ", \"good\": %s, ", good ? "true" : "false");
+    put_member(out, "words", a->words);
+    buf_str(out, ", ");
+    put_member(out, "use", a->use);
+    buf_str(out, ", ");
+    put_member(out, "since", a->since);
+    OWN(buf) struct buf remedy = {0};
+    if (!good)
+        remedy_text(h, a, &remedy);
+    if (remedy.n) {
+        buf_str(out, ", ");
+        put_member(out, "remedy", remedy.s);
+    }
+    buf_chr(out, '}');
+}
+
+static void print_json(const struct host *h, const struct outcome *o, struct buf *out)
+{
+    OWN(buf) struct buf sentence = {0};
+    say_outcome(o, &sentence);
+    buf_str(out, "{\n  ");
+    put_member(out, "kernel", h->kernel);
+    buf_fmt(out, ",\n  \"full\": %s,\n  ", o->full ? "true" : "false");
+    put_member(out, "summary", sentence.s ? sentence.s : "");
+    buf_str(out, ",\n  \"abilities\": [");
+    for (size_t i = 0; i < host_ability_count; i++) {
+        buf_str(out, i ? ",\n    " : "\n    ");
+        put_ability_json(h, &host_abilities[i], out);
+    }
+    buf_str(out, "\n  ],\n  \"features\": [");
+    for (size_t i = 0; i < FEATURES; i++) {
+        buf_str(out, i ? ",\n    {" : "\n    {");
+        put_member(out, "since", features[i].since);
+        buf_str(out, ", ");
+        put_member(out, "words", features[i].words);
+        buf_fmt(out, ", \"here\": %s}", has_feature(h, &features[i]) ? "true" : "false");
+    }
+    buf_str(out, "\n  ],\n  \"notes\": [");
+    for (size_t i = 0; i < o->plan.nnotes; i++) {
+        buf_str(out, i ? ", " : "");
+        buf_json(out, o->plan.notes[i], strlen(o->plan.notes[i]));
+    }
+    buf_str(out, "]\n}\n");
+}
+
+static int run(struct cli_args *args)
+{
+    OWN(buf) struct buf out = {0};
+    OWN(run_profile) struct run_profile profile = {0};
+    OWN(outcome) struct outcome o = {0};
+    struct bk_err err;
+    struct host h;
+    const char *pretend = getenv("BUCKLE_PRETEND");
+    if (args->npos)
+        return cli_usage(args, "doctor takes no arguments");
+    if (host_probe(&h, &err) < 0 || (pretend && host_pretend(&h, pretend, &err) < 0) ||
+        plan_default(args, &h, &profile, &o, &err) < 0)
+        return cli_fail(&err);
+    (args_has(args, "json") ? print_json : print_text)(&h, &o, &out);
+    return cli_emit(&out, o.full ? CLI_OK : CLI_NO);
+}
+
+const struct cli_command cmd_doctor = {
+    .name = "doctor",
+    .usage = "[OPTION…]",
+    .brief = "say what this host can enforce, and what to do about the rest",
+    .about =
+        "Tries each thing that `buckle run` relies on, in child processes, and says which work,\n"
+        "what the others would need, and what can be enforced with what is there.\n"
+        "\n"
+        "Exit status: 0 when the default profile can be enforced in full, 1 when not, 2 error.",
+    .options = options,
+    .run = run,
+};

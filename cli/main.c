@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The program: finds the command, sorts its arguments by its table and runs it. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "base/own.h"
+#include "help.h"
+
+extern const struct cli_command cmd_check, cmd_eval, cmd_explain, cmd_vocab, cmd_graph, cmd_help,
+    cmd_completions, cmd_run, cmd_doctor;
+
+const struct cli_command *const cli_commands[] = {
+    &cmd_run,   &cmd_doctor, &cmd_check,       &cmd_eval, &cmd_explain,
+    &cmd_graph, &cmd_vocab,  &cmd_completions, &cmd_help, NULL,
+};
+
+static int run_command(const struct cli_command *command, int argc, char **argv)
+{
+    struct cli_args args;
+    struct bk_err err;
+    int status;
+    if (args_parse(&args, command, argc, argv, &err) < 0) {
+        status = cli_fail(&err);
+    } else if (args.help) {
+        OWN(buf) struct buf out = {0};
+        help_command(command, &out);
+        status = cli_emit(&out, CLI_OK);
+    } else {
+        status = command->run(&args);
+    }
+    args_free(&args);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    OWN(buf) struct buf out = {0};
+    if (argc < 2) {
+        help_program(&out);
+        fputs(out.s ? out.s : "", stderr);
+        return CLI_ERROR;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        buf_str(&out, "buckle " BK_VERSION "\n");
+        return cli_emit(&out, CLI_OK);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_program(&out);
+        return cli_emit(&out, CLI_OK);
+    }
+    const struct cli_command *command = find_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Remedies. The probes say that something does not work; this looks at the few settings that are
+ * known to be the cause and names the one that applies, with the command that changes it.
+ */
+
+#include "remedy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* ---- looking ---- */
+
+/* The number in a file of /proc/sys; -1 when there is none. */
+static long setting(const char *path)
+{
+    char text[32] = {0};
+    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 ? strtol(text, NULL, 10) : -1;
+}
+
+static bool is_container(void)
+{
+    return access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0;
+}
+
+static bool lists_landlock(void)
+{
+    char text[256] = {0};
+    OWN(fd) int fd = open("/sys/kernel/security/lsm", O_RDONLY | O_CLOEXEC);
+    /* when it cannot be read nothing is known: do not send anybody to the boot loader */
+    return fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || strstr(text, "landlock");
+}
+
+bool version_at_least(const char *version, const char *least)
+{
+    for (;;) {
+        char *rest, *wanted;
+        unsigned long have = strtoul(version, &rest, 10), want = strtoul(least, &wanted, 10);
+        if (have != want)
+            return have > want;
+        if (*wanted != '.')
+            return true;
+        if (*rest != '.')
+            return false;
+        version = rest + 1;
+        least = wanted + 1;
+    }
+}
+
+/* ---- remedies ---- */
+
+static void about_kernel(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (!version_at_least(h->kernel, a->since))
+        buf_fmt(out, "needs Linux %s; this is %s\n", a->since, h->kernel);
+    else if (is_container())
+        buf_str(out, "this kernel is new enough: the container's seccomp profile takes it away\n");
+    else
+        buf_str(out, "this kernel is new enough: a filter or its configuration takes it away\n");
+}
+
+static void about_landlock(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (version_at_least(h->kernel, a->since) && !lists_landlock())
+        buf_str(out, "the kernel was started without it: add landlock to the list in the boot\n"
+                     "parameter lsm=… (see /sys/kernel/security/lsm), then restart\n");
+    else
+        about_kernel(h, a, out);
+}
+
+static void about_listener(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    (void)h, (void)a;
+    buf_str(out, "something above this process supervises it already: another `buckle run`, WSL's\n"
+                 "init, a container runtime. Start buckle outside of it\n");
+}
+
+static void about_yama(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (setting("/proc/sys/kernel/yama/ptrace_scope") >= 2)
+        buf_str(out, "Yama forbids it: sudo sysctl kernel.yama.ptrace_scope=1\n");
+    else
+        about_kernel(h, a, out);
+}
+
+/* Ubuntu lets programs make user namespaces that AppArmor knows by a profile. */
+static void about_apparmor(struct buf *out)
+{
+    char exe[PATH_MAX] = {0};
+    if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) <= 0)
+        snprintf(exe, sizeof(exe), "/usr/local/bin/buckle");
+    buf_str(out,
+            "AppArmor keeps capabilities from it (kernel.apparmor_restrict_unprivileged_userns\n"
+            "is 1). Write this to /etc/apparmor.d/buckle:\n"
+            "\n"
+            "    abi <abi/4.0>,\n"
+            "    include <tunables/global>\n"
+            "    profile buckle ");
+    buf_safe(out, exe, strlen(exe));
+    buf_str(out, " flags=(unconfined) {\n"
+                 "      userns,\n"
+                 "    }\n"
+                 "\n"
+                 "and load it: sudo apparmor_parser -r /etc/apparmor.d/buckle\n");
+}
+
+static void about_userns(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (h->user_ns && strcmp(a->name, "user_ns") != 0 && !h->root)
+        buf_str(out, "user namespaces work, so a filter or a security module refuses this one\n");
+    else if (setting("/proc/sys/user/max_user_namespaces") == 0)
+        buf_str(out, "their number is limited to 0: sudo sysctl user.max_user_namespaces=15000\n");
+    else if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+        buf_str(out, "kept for root: sudo sysctl kernel.unprivileged_userns_clone=1\n");
+    else if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+        about_apparmor(out);
+    else if (is_container())
+        buf_str(out, "the container refuses them; with Docker: docker run --security-opt\n"
+                     "seccomp=unconfined --security-opt apparmor=unconfined\n");
+    else
+        about_kernel(h, a, out);
+}
+
+static void about_proc(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (!h->pid_ns)
+        buf_str(out, "comes with the pid namespace\n");
+    else if (is_container())
+        buf_str(out, "the container masks parts of /proc; with Docker: docker run --security-opt\n"
+                     "systempaths=unconfined. Without it processes are followed one by one\n");
+    else
+        about_userns(h, a, out);
+}
+
+static void about_fuse(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    OWN(fd) int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        buf_str(out, "/dev/fuse is closed to you: sudo chmod 0666 /dev/fuse (most systems have it "
+                     "so)\n");
+    else if (fd < 0 && is_container())
+        buf_str(out, "with Docker: docker run --device /dev/fuse\n");
+    else if (fd < 0)
+        buf_str(out, "there is no /dev/fuse: sudo modprobe fuse\n");
+    else
+        about_userns(h, a, out);
+}
+
+static void about_nft(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    if (!h->net_ns)
+        buf_str(out, "comes with the network namespace\n");
+    else if (!version_at_least(h->kernel, a->since))
+        about_kernel(h, a, out);
+    else
+        buf_str(out, "sudo modprobe nf_tables nft_redir\n");
+}
+
+static void about_cgroup(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    (void)h, (void)a;
+    buf_str(out,
+            "without one, limits hold for each process alone. With systemd: systemd-run --user\n"
+            "--scope -p Delegate=yes buckle run …\n");
+}
+
+void remedy_text(const struct host *h, const struct host_ability *a, struct buf *out)
+{
+    static void (*const about[REMEDY_COUNT])(const struct host *, const struct host_ability *,
+                                             struct buf *) = {
+        [REMEDY_KERNEL] = about_kernel,  [REMEDY_LANDLOCK] = about_landlock,
+        [REMEDY_SECCOMP] = about_kernel, [REMEDY_LISTENER] = about_listener,
+        [REMEDY_YAMA] = about_yama,      [REMEDY_USERNS] = about_userns,
+        [REMEDY_PROC] = about_proc,      [REMEDY_FUSE] = about_fuse,
+        [REMEDY_NFT] = about_nft,        [REMEDY_CGROUP] = about_cgroup,
+    };
+    if (about[a->remedy])
+        about[a->remedy](h, a, out);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_REMEDY_H
+#define BK_CLI_REMEDY_H
+
+#include "base/buf.h"
+#include "kernel/host.h"
+
+/* What to do about an ability that this host lacks: lines of text, without indentation. Looks at
+ * the settings that are known to take it away. */
+void remedy_text(const struct host *h, const struct host_ability *a, struct buf *out);
+
+/* Whether version, such as "6.1.0-18-amd64", is at least `least`, such as "5.13". */
+bool version_at_least(const char *version, const char *least);
+
+#endif

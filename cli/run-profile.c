@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What flags say about writing goes to the end of the profile. Shipped profiles come with
+ * procedures for it (protected.sb), which keep protected names closed inside a folder that is
+ * opened. A profile of the person's own gets plain rules; because an operation's own rules come
+ * before its parent's, those name all writing operations.
+ */
+
+#include "run-profile.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "load.h"
+
+static const char read_operations[] =
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
+static const char write_operations[] =
+    "file-write* file-write-acl file-write-create file-write-data file-write-flags "
+    "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr";
+
+enum { FLAG_PARAMS = 8 };
+
+/* Whether it is a glob. When not, out has the path, in which [*], [?] and [[] meant the character
+ * itself: so does the summary write names that contain one. */
+static bool is_glob(const char *s, char out[PATH_MAX])
+{
+    size_t n = 0;
+    for (; *s && n < PATH_MAX - 1; s++) {
+        bool quoted = s[0] == '[' && s[1] && strchr("*?[", s[1]) && s[2] == ']';
+        if (!quoted && strchr("*?[", *s))
+            return true;
+        out[n++] = quoted ? s[1] : s[0];
+        s += quoted ? 2 : 0;
+    }
+    while (n > 1 && out[n - 1] == '/')
+        n--;
+    out[n] = '\0';
+    return false;
+}
+
+/* A flag's path as the policy sees it: absolute, and canonical as far as it exists. */
+static void canonical(const char *path, const char *cwd, struct buf *out)
+{
+    char joined[PATH_MAX * 2], real[PATH_MAX];
+    const char *home = getenv("HOME");
+    if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
+        snprintf(joined, sizeof(joined), "%s%s", home, path + 1);
+    else if (path[0] == '/')
+        snprintf(joined, sizeof(joined), "%s", path);
+    else
+        snprintf(joined, sizeof(joined), "%s/%s", cwd, path);
+    /* the longest existing part is resolved, the rest is kept */
+    char rest[PATH_MAX * 2] = "";
+    while (!realpath(joined, real)) {
+        char *slash = strrchr(joined, '/');
+        if (!slash || slash == joined) {
+            snprintf(real, sizeof(real), "/");
+            break;
+        }
+        char tail[PATH_MAX * 2];
+        snprintf(tail, sizeof(tail), "%.4000s%.4000s", slash, rest);
+        memcpy(rest, tail, strlen(tail) + 1);
+        *slash = '\0';
+    }
+    buf_str(out, strcmp(real, "/") == 0 && rest[0] ? "" : real);
+    buf_str(out, rest);
+}
+
+static void plain_rule(struct buf *out, const char *action, const char *operations,
+                       const char *form, const struct buf *path)
+{
+    buf_fmt(out, "(%s %s (%s ", action, operations, form);
+    buf_sbpl(out, path->s, path->n);
+    buf_str(out, "))\n");
+}
+
+static void shipped_rule(struct buf *out, bool allow, bool glob, const struct buf *path)
+{
+    const char *open = allow ? (glob ? "(allow-write-matching (glob " : "(allow-write ")
+                             : (glob ? "(deny-write (glob " : "(deny-write (subpath ");
+    buf_str(out, open);
+    buf_sbpl(out, path->s, path->n);
+    buf_str(out, allow && !glob ? ")\n" : "))\n");
+}
+
+/* In this order, so that denials win. Denying to read keeps files visible: programs look around
+ * more than they read. */
+static const struct flag {
+    const char *option;
+    bool allow, write;
+} flags[] = {{"allow-read", true, false},
+             {"allow-write", true, true},
+             {"deny-read", false, false},
+             {"deny-write", false, true}};
+
+static void flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
+                      struct buf *out)
+{
+    OWN(buf) struct buf path = {0};
+    char plain[PATH_MAX];
+    bool glob = is_glob(given, plain);
+    canonical(glob ? given : plain, cwd, &path);
+    const char *action = f->allow ? "allow" : "deny", *form = glob ? "glob" : "subpath";
+    const char *operations = f->write   ? write_operations
+                             : f->allow ? read_operations
+                                        : "file-read-data";
+    if (shipped && f->write)
+        shipped_rule(out, f->allow, glob, &path);
+    else
+        plain_rule(out, action, operations, form, &path);
+}
+
+static void flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out)
+{
+    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
+        for (size_t i = 0; i < args_count(args, flags[f].option); i++)
+            flag_rule(&flags[f], args_nth(args, flags[f].option, i), cwd, shipped, out);
+}
+
+/* ---- parameters ---- */
+
+static int set_params(struct run_profile *p, const struct cli_args *args, const char *cwd,
+                      const char *tmpdir, struct sbpl_options *opt, struct bk_err *err)
+{
+    size_t n = args_count(args, "define"), used = 0, bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(args_nth(args, "define", i)) + 1;
+    p->params = calloc(n + FLAG_PARAMS, sizeof(*p->params));
+    p->words = calloc(1, bytes + PATH_MAX + 1);
+    if (!p->params || !p->words)
+        return err_nomem(err);
+    char *home = p->words, *at = p->words + PATH_MAX;
+    const char *named = getenv("HOME");
+    p->params[used++] = (struct sbpl_param){"CWD", cwd};
+    p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
+    if (named && realpath(named, home))
+        p->params[used++] = (struct sbpl_param){"HOME", home};
+    for (size_t i = 0; i < n; i++) {
+        const char *given = args_nth(args, "define", i);
+        size_t len = strlen(given) + 1;
+        memcpy(at, given, len);
+        char *equals = strchr(at, '=');
+        if (!equals || equals == at)
+            return err_set(err, BK_E_INPUT, "-D takes KEY=VALUE, not %s", given);
+        *equals = '\0';
+        p->params[used++] = (struct sbpl_param){at, equals + 1};
+        at += len;
+    }
+    opt->params = p->params;
+    opt->nparams = used;
+    return 0;
+}
+
+/* ---- texts ---- */
+
+/* A bare word is a shipped profile and never a file: a file that happens to be called `default`
+ * must not become the policy. */
+static int add_profile(struct run_profile *p, const char *name, bool *shipped, struct bk_err *err)
+{
+    char file[128];
+    size_t n = strlen(name);
+    *shipped = !strchr(name, '/') && !(n > 3 && strcmp(name + n - 3, ".sb") == 0);
+    if (!*shipped)
+        return sbpl_add_file(&p->unit, name, err);
+    snprintf(file, sizeof(file), "%.100s.sb", name);
+    if (sbpl_add_builtin(&p->unit, file, err) == 0)
+        return 0;
+    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
+    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
+    return -1;
+}
+
+int run_profile_load(struct run_profile *p, const struct cli_args *args, const char *cwd,
+                     const char *tmpdir, struct bk_err *err)
+{
+    struct sbpl_options opt = {.os = VOCAB_OS_ANY};
+    const char *name = args_value(args, "profile");
+    bool shipped;
+    if (set_params(p, args, cwd, tmpdir, &opt, err) < 0)
+        return -1;
+    sbpl_unit_init(&p->unit, &opt);
+    if (add_profile(p, name ? name : "default", &shipped, err) < 0)
+        return -1;
+    flag_rules(args, cwd, shipped, &p->rules);
+    if (!buf_ok(&p->rules))
+        return err_nomem(err);
+    if (p->rules.n && sbpl_add_text(&p->unit, "<flags>", p->rules.s, p->rules.n, err) < 0)
+        return -1;
+    return sbpl_compile(&p->unit, &p->graph, err);
+}
+
+void run_profile_complain(const struct run_profile *p, const struct bk_err *err)
+{
+    struct buf out = {0};
+    if (p->unit.diags.errors == 0) {
+        cli_fail(err);
+        return;
+    }
+    load_findings(&p->unit, &out);
+    fputs(out.s ? out.s : "", stderr);
+    buf_free(&out);
+}
+
+void run_profile_free(struct run_profile *p)
+{
+    graph_free(p->graph);
+    sbpl_unit_free(&p->unit);
+    buf_free(&p->rules);
+    free(p->params);
+    free(p->words);
+}
