@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# A front door to Meson. `make help` lists the targets.
+#
+# Each target first makes sure that the Debian packages it needs are there (tools/need.sh); nothing
+# happens when they are. SKIP_DEPS=1 leaves packages alone.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 20
+
+PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev
+PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
+	libseccomp-dev
+PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind
+PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
+PKG_FORMAT = clang-format
+
+ifeq ($(SKIP_DEPS),)
+need = @tools/need.sh $(1)
+else
+need = @:
+endif
+
+SHELL = /bin/bash
+.SHELLFLAGS = -o pipefail -c
+SETUP = test -f build/build.ninja || meson setup build --prefix=$(PREFIX) >/dev/null
+NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || true; }
+RUNNER = python3 tests/run.py
+
+.DEFAULT_GOAL = build
+.PHONY: build run check check-all bench fuzz accept format install clean help
+
+build: ## compile to build/ (the program is build/buckle)
+	$(call need,$(PKG_BUILD))
+	@$(SETUP)
+	@$(NINJA)
+
+run: build ## show what Buckle does, on a small profile
+	@docs/demo/demo.sh build/buckle
+
+check: ## the test suites: gcc, clang, sanitizers; a few minutes at most
+	$(call need,$(PKG_CHECK))
+	@$(RUNNER) check
+
+check-all: ## check, and the long suites
+	$(call need,$(PKG_CHECK) valgrind)
+	@$(RUNNER) check-all
+
+bench: ## benchmarks: ratios within one run, and instruction counts
+	$(call need,$(PKG_BENCH))
+	@$(RUNNER) bench
+
+fuzz: ## libFuzzer, FUZZ_SECONDS (20) for each target
+	$(call need,$(PKG_FUZZ))
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(RUNNER) fuzz
+
+accept: build ## write golden files and examples anew; read the difference before committing it
+	@BUCKLE=build/buckle tests/run-golden.py --accept
+	@BUCKLE=build/buckle tests/run-plans.py --accept
+	@BUCKLE=build/buckle tests/run-examples.py --accept
+
+format: ## let clang-format arrange the tree
+	$(call need,$(PKG_FORMAT))
+	@tests/run-format.sh --write
+
+install: build ## install below DESTDIR and PREFIX (/usr/local)
+	@meson configure build -Dprefix=$(PREFIX) && ninja -C build --quiet >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C build --quiet --no-rebuild
+	@echo "Installed to $(DESTDIR)$(PREFIX)"
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20

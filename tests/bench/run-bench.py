@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the engine's benchmarks and holds them against their targets; prints TAP.
+
+    tests/bench/run-bench.py [--write]
+
+Times are compared only within one run: what is compared takes turns (see main.c), each repetition
+gives a ratio, and the median ratio is judged. Ratios of a busy machine vary, so a target counts as
+missed when the median misses it by more than NOISE; what lies between is called NEAR. Instruction
+counts come from callgrind and do not vary.
+
+--write puts the tables into docs/performance.md. The programs are those of build/bench, or
+$BENCH_ENGINE and $BUCKLE.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests"))
+
+import tap  # noqa: E402
+
+BUILD = os.path.join(TOP, "build", "bench")
+ENGINE = os.environ.get("BENCH_ENGINE", os.path.join(BUILD, "tests", "bench", "bench-engine"))
+BUCKLE = os.environ.get("BUCKLE", os.path.join(BUILD, "buckle"))
+SHARED = os.environ.get("BUCKLE_SHARED", os.path.join(os.path.dirname(TOP), "shared"))
+CORPUS = os.path.join(SHARED, "corpus")
+DEMO = os.path.join(TOP, "docs", "demo", "demo.sb")
+PAGE = os.path.join(TOP, "docs", "performance.md")
+
+NOISE = 0.10
+REPETITIONS = 101
+COLD_STARTS = 41
+FIRST_MILLIONS = 2  # instructions from text to the first verdict
+LOAD_MILLIONS = 40  # and for loading the largest real profile
+
+WEBKIT_PARAMETERS = {
+    "CPU": "x86_64",
+    "DARWIN_USER_CACHE_DIR": "/private/var/folders/aa/C",
+    "DARWIN_USER_TEMP_DIR": "/private/var/folders/aa/T",
+    "ENABLE_SANDBOX_MESSAGE_FILTER": "YES",
+    "HOME_DIR": "/Users/alice",
+    "HOME_LIBRARY_PREFERENCES_DIR": "/Users/alice/Library/Preferences",
+    "WEBKIT2_FRAMEWORK_DIR": "/System/Library/Frameworks/WebKit.framework",
+}
+
+
+# ---- numbers ----
+
+
+class Spread:
+    """Median and outer deciles of some samples."""
+
+    def __init__(self, samples):
+        ordered = sorted(samples)
+        self.samples = samples
+        self.p10, self.median, self.p90 = (ordered[int(q * (len(ordered) - 1) + 0.5)]
+                                           for q in (0.1, 0.5, 0.9))
+
+    def over(self, other):
+        """Ratios repetition by repetition."""
+        return Spread([a / b for a, b in zip(self.samples, other.samples)])
+
+    def show(self, unit=1.0, digits=0):
+        numbers = [f"{v / unit:,.{digits}f}" for v in (self.median, self.p10, self.p90)]
+        return f"{numbers[0]} ({numbers[1]}–{numbers[2]})"
+
+
+# ---- the programs ----
+
+
+def call(*argv):
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{os.path.basename(argv[0])}: {done.stderr.strip()}")
+    return done
+
+
+def engine(*args):
+    return call(ENGINE, *args).stdout.split("\n")
+
+
+def times(works, options=(), repetitions=REPETITIONS):
+    """Nanoseconds of each work, taken in turns in one process."""
+    lines = engine(*options, "time", str(repetitions), *works)
+    samples = {}
+    for line in filter(None, lines):
+        name, *numbers = line.split()
+        samples[name] = Spread([float(n) for n in numbers])
+    return samples
+
+
+def cold_times(works):
+    """The same in a fresh process each time, where nothing has been touched yet."""
+    samples = {w: [] for w in works}
+    for turn in range(COLD_STARTS):
+        for i in range(len(works)):
+            work = works[(turn + i) % len(works)]
+            samples[work].append(float(engine("cold", work)[0].split()[0]))
+    return {w: Spread(s) for w, s in samples.items()}
+
+
+def collected(*argv):
+    text = call("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *argv)
+    match = re.search(r"Collected : (\d+)", text.stderr)
+    if not match:
+        raise RuntimeError(f"callgrind counted nothing for {' '.join(argv)}")
+    return int(match[1]), text.stdout
+
+
+def instructions(work, options=(), how="warm"):
+    """Instructions of one unit of work."""
+    count, out = collected("--toggle-collect=measured", ENGINE, *options, how, work)
+    return count / int(out.split()[1])
+
+
+def count_all(works, counting, how="warm"):
+    return {w: instructions(w, how=how) for w in works} if counting else {}
+
+
+def shown_count(counts, work):
+    return f"{counts[work]:,.0f}" if work in counts else "–"
+
+
+# ---- judging ----
+
+
+def say(text):
+    print("= " + text)
+    sys.stdout.flush()
+
+
+def judge(name, value, target, at_most, shown, noise=NOISE):
+    """One target: PASS, NEAR (missed within the noise of times) or MISS."""
+    slack = value / target if at_most else target / value
+    word = "PASS" if slack <= 1 else "NEAR" if slack <= 1 + noise else "MISS"
+    bound = f"{'at most' if at_most else 'at least'} {target:g}"
+    say(f"{word}  {name}: {shown}, target {bound}")
+    tap.ok(word != "MISS", f"{name}: {bound}", shown)
+
+
+def judge_ratio(name, ratio, target, at_most):
+    judge(name, ratio.median, target, at_most, ratio.show(digits=2))
+
+
+def judge_counts(name, counts, work, base, target, at_most):
+    """The same as a ratio of instructions, which no busy machine can blur."""
+    if counts:
+        ratio = counts[work] / counts[base]
+        judge(name + ", in instructions", ratio, target, at_most, f"{ratio:.2f}", noise=0)
+
+
+def judge_millions(name, count, ceiling):
+    """Ceilings on instructions keep work from growing unnoticed."""
+    judge(f"{name}, million instructions", count / 1e6, ceiling, True, f"{count / 1e6:.2f}",
+          noise=0)
+
+
+class Page:
+    """What goes into docs/performance.md."""
+
+    def __init__(self):
+        self.lines = []
+
+    def table(self, title, head, rows):
+        self.lines += ["", f"### {title}", "", "| " + " | ".join(head) + " |",
+                       "|---" * len(head) + "|"]
+        self.lines += ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]
+
+
+# ---- the benchmarks ----
+
+
+# (work, what is judged, how many times as long it must take at least)
+RIVALS = [
+    ("decide-list", "a list tried with PCRE2-JIT takes so many times as long", 3),
+    ("decide-combined", "a combined PCRE2-JIT pattern takes so many times as long", 1),
+    ("match-combined", "the combined pattern without the folders takes so many times as long", 1),
+]
+
+
+def bench_decide(page, counting):
+    number, length, allowed, secrets = engine("agree")[0].split()
+    tap.ok(int(number) >= 2000, f"all three decide alike on {number} paths")
+    names = {
+        "decide": "Buckle",
+        "decide-list": "the rules as a list, regexes by PCRE2-JIT",
+        "decide-combined": "folders as a list, one combined PCRE2-JIT pattern",
+        "match-combined": "that pattern alone, which decides nothing yet",
+    }
+    got, counts = times(names), count_all(names, counting)
+    ours = got["decide"]
+    rows = []
+    for work, name in names.items():
+        rows.append([name, got[work].show(), got[work].over(ours).show(digits=2),
+                     shown_count(counts, work)])
+        say(f"{got[work].show():>22} ns a decision: {name}")
+    for work, name, target in RIVALS:
+        judge_ratio(name, got[work].over(ours), target, False)
+        judge_counts(name, counts, work, "decide", target, False)
+    page.table(f"One decision: 50 subpaths and 20 regexes, {number} paths of {length} bytes "
+               f"({allowed} allowed, {secrets} matched by a regex)",
+               ["", "ns", "× Buckle", "instructions"], rows)
+
+
+def bench_first(page, counting):
+    names = {
+        "first": "Buckle: text → graph → verdict",
+        "first-list": "PCRE2: compile 20 patterns → verdict",
+        "first-combined": "PCRE2: compile the combined pattern → verdict",
+    }
+    warm, cold = times(names), cold_times(list(names))
+    counts = count_all(names, counting, "cold")
+    rows = []
+    for work, name in names.items():
+        rows.append([name, cold[work].show(1000), warm[work].show(1000),
+                     shown_count(counts, work)])
+        say(f"{cold[work].show(1000):>18} µs in a fresh process, {warm[work].show(1000)} again: "
+            + name)
+    judge("from text to the first verdict in a fresh process, ms", cold["first"].median / 1e6, 0.3,
+          True, cold["first"].show(1e6, 3))
+    if counting:
+        judge_millions("from text to the first verdict", counts["first"], FIRST_MILLIONS)
+    page.table("From nothing to the first verdict: the same profile",
+               ["", "µs in a fresh process", "µs when done again", "instructions"], rows)
+
+
+# what grows: (in words, work, sizes)
+GROWTH = [
+    ("rules, five subpaths to two regexes", "decide-rules", (10, 100, 1000)),
+    ("globs", "decide-globs", (1, 10, 100, 1000)),
+]
+
+
+def bench_growth(page, counting):
+    rows = []
+    for title, name, sizes in GROWTH:
+        works = [f"{name}:{n}" for n in sizes]
+        got, counts = times(works), count_all(works, counting)
+        for n, work in zip(sizes, works):
+            ratio = got[work].over(got[works[0]])
+            rows.append([f"{title}: {n:,}", got[work].show(), ratio.show(digits=2),
+                         shown_count(counts, work)])
+            say(f"{got[work].show():>18} ns a decision: {title}: {n:,}")
+        words = f"growth of a decision from {sizes[0]} to {sizes[-1]} {title.split(',')[0]}"
+        judge_ratio(words, got[works[-1]].over(got[works[0]]), 2, True)
+        judge_counts(words, counts, works[-1], works[0], 2, True)
+    page.table("Growth", ["", "ns", "× the smallest", "instructions"], rows)
+
+
+def bench_allocations(page, counting):
+    del page, counting
+    for work in ["decide", "decide-rules:1000", "decide-globs:1000"]:
+        made, before = engine("allocations", work)[0].split()
+        tap.ok(int(before) > 0, f"{work}: the counter counts ({before} while getting ready)")
+        word = "PASS" if made == "0" else "MISS"
+        say(f"{word}  {work}: {made} allocations while deciding, target 0")
+        tap.ok(made == "0", f"{work}: a decision allocates nothing, the first included", made)
+
+
+def safehouse_text():
+    folder, files = os.path.join(CORPUS, "safehouse"), []
+    for where, _, names in os.walk(folder):
+        files += [os.path.join(where, n) for n in names if n.endswith(".sb")]
+    text = ""
+    for path in sorted(files):
+        with open(path, encoding="utf-8") as f:
+            text += f.read() + "\n"
+    mark = "__SAFEHOUSE_REPLACE_ME_WITH_"
+    return text.replace(mark + "ABSOLUTE_HOME_DIR__", "/Users/alice").replace(
+        mark + "WORK_DIR_DEFINE__", '(define WORK_DIR "/Users/alice/work")')
+
+
+def bench_load(page, counting):
+    if not os.path.isdir(CORPUS):
+        tap.skip("the corpus of real profiles is not here (set BUCKLE_SHARED)")
+        return
+    options = [word for k, v in WEBKIT_PARAMETERS.items() for word in ("-D", f"{k}={v}")]
+    with tempfile.NamedTemporaryFile("w", suffix=".sb", encoding="utf-8") as joined:
+        joined.write(safehouse_text())
+        joined.flush()
+        files = {"WebKit's WebProcess": os.path.join(CORPUS, "webkit", "com.apple.WebProcess.sb"),
+                 "all of safehouse": joined.name}
+        works = {name: "load:" + path for name, path in files.items()}
+        got = times(works.values(), options, 41)
+        rows = []
+        for name, work in works.items():
+            size = f"{os.path.getsize(files[name]) / 1024:.0f}"
+            count = instructions(work, options) if counting else 0
+            rows.append([name, size, got[work].show(1e6, 2), f"{count:,.0f}" if count else "–"])
+            say(f"{got[work].show(1e6, 2):>18} ms to load {size} KiB: {name}")
+            if counting:
+                judge_millions(f"loading {name}", count, LOAD_MILLIONS)
+    page.table("Loading real profiles: text → graph", ["", "KiB", "ms", "instructions"], rows)
+
+
+# what is counted: (arguments, ceiling in millions of instructions)
+COMMANDS = {
+    "buckle --version": (["--version"], 0.5),
+    "buckle eval of the demonstration's profile": (["eval", DEMO, "file-read-data", "/usr/x"], 1),
+    "buckle check of the demonstration's profile": (["check", DEMO], 1),
+}
+
+
+def bench_start(page, counting):
+    if not counting:
+        return
+    rows = []
+    for name, (argv, ceiling) in COMMANDS.items():
+        count, _ = collected(BUCKLE, *argv)
+        rows.append([f"`{name}`", f"{count:,}"])
+        judge_millions(name, count, ceiling)
+    page.table("Whole commands, the loader's work included", ["", "instructions"], rows)
+
+
+BENCHMARKS = [bench_decide, bench_first, bench_growth, bench_allocations, bench_load, bench_start]
+
+
+# ---- the page ----
+
+BEGIN, END = "<!-- engine: begin -->", "<!-- engine: end -->"
+OPENING = """# Performance
+
+## The engine
+
+Written by `tests/bench/run-bench.py --write`; `make bench` measures again and fails when a target
+is missed. Times are processor time, medians with the outer deciles in parentheses, and differ from
+machine to machine; ratios are taken within one run, instructions are callgrind's. A dash: not
+counted.
+
+All ways to decide are first made to agree on every path. The regexes of the mixed profile all deny
+and come last, which lets a combined pattern do without knowing which of them matched.
+"""
+
+
+def write_page(page):
+    text = OPENING + "\n" + BEGIN + "\n" + END + "\n"
+    if os.path.exists(PAGE):
+        with open(PAGE, encoding="utf-8") as f:
+            text = f.read()
+    before, rest = text.split(BEGIN)
+    body = "\n".join(page.lines).strip("\n")
+    with open(PAGE, "w", encoding="utf-8") as f:
+        f.write(f"{before}{BEGIN}\n\n{body}\n\n{END}{rest.split(END)[1]}")
+
+
+def main(argv):
+    page, counting = Page(), shutil.which("valgrind") is not None
+    if not counting:
+        tap.skip("valgrind is not installed: no instruction counts")
+    for bench in BENCHMARKS:
+        try:
+            bench(page, counting)
+        except RuntimeError as trouble:
+            tap.ok(False, bench.__name__.replace("bench_", ""), trouble)
+    if "--write" in argv:
+        write_page(page)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real work under the default profile of buckle run: git, a C build, npm, python, many repositories.
+
+After each, `git status` outside shows nothing that the command did not do.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import drive
+from running import SLOW, for_everybody, missing, suggested_flags
+from tap import done, skip
+
+NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "A",
+         "GIT_COMMITTER_EMAIL": "a@example.com"}
+REPOSITORIES = 100 if SLOW else 400
+PACKAGES = ["lodash@4.17.21", "rxjs@7.8.1"]
+
+
+def repository(person, name="repository"):
+    """One that exists before anything runs: two commits, a branch, an ignored file."""
+    folder = person.folder(name)
+    person.env.update(NAMES)
+    person.sh("""
+git init -q -b main .
+printf 'build/\\n' >.gitignore
+mkdir src && echo 'int main(void) { return 0; }' >src/main.c && echo one >notes
+git add -A && git commit -q -m first
+git checkout -q -b side && echo side >>notes && git commit -q -a -m side && git checkout -q main
+""", cwd=folder)
+    return folder
+
+
+def status(person, folder):
+    return person.sh("git status --porcelain --untracked-files=all", cwd=folder)
+
+
+# ---- git ----
+
+
+def test_git_in_a_repository(person, t):
+    folder = repository(person)
+    before = person.sh("cat .git/config; ls .git/hooks", cwd=folder)
+    steps = {
+        "add -A, commit": "echo two >two && git add -A && git commit -q -m two",
+        "commit -a": "echo more >>notes && git commit -q -a -m more",
+        "stash -u and pop": "echo x >untracked && echo y >>notes && git stash -q -u && "
+                            "test ! -e untracked && git stash pop -q && test -e untracked && "
+                            "git checkout -q notes && rm untracked",
+        "branch, checkout, merge": "git checkout -q -b topic && echo t >topic && git add topic && "
+                                   "git commit -q -m topic && git checkout -q main && "
+                                   "git merge -q --no-edit topic && git branch -q -d topic",
+        "merge of a side branch": "git merge -q --no-edit side || "
+                                  "{ git checkout -q --theirs notes && git add notes && "
+                                  "git commit -q --no-edit; }",
+        "rebase": "git checkout -q -b moved main~1 && echo m >moved && git add moved && "
+                  "git commit -q -m moved && git rebase -q main && git checkout -q main",
+        "tag, reset, clean": "git tag v1 && echo x >junk && git clean -q -f && "
+                             "git reset -q --hard HEAD",
+        "worktree add and remove": "git worktree add -q wt -b wt && cd wt && echo w >w && "
+                                   "git add w && git commit -q -m w && cd .. && "
+                                   "git worktree remove wt && git branch -q -D wt",
+        "gc": "git gc -q",
+        "mv, rm": "git mv two zwei && git rm -q zwei && git reset -q --hard",
+        "log, diff, blame, grep": "git log --oneline >/dev/null && git diff HEAD~1 >/dev/null && "
+                                  "git blame notes >/dev/null && git grep -q one",
+    }
+    for name, script in steps.items():
+        t.quiet(person.run("sh", "-ec", script, cwd=folder, timeout=120), f"git {name}")
+    t.equal(status(person, folder), "", "git status outside is clean")
+    t.equal(person.sh("cat .git/config; ls .git/hooks", cwd=folder), before,
+            "settings and hooks are as they were")
+    t.equal(person.sh("git fsck 2>&1 | grep -v dangling || true", cwd=folder), "", "git fsck is content")
+
+
+def test_git_making_repositories(person, t):
+    source, folder = repository(person), person.folder()
+    person.env.update(NAMES)
+    scripts = {
+        "init": "git init -q new && cd new && echo a >a && git add -A && git commit -q -m a",
+        "clone": f"git clone -q --no-hardlinks {source} copy",
+        "clone of a clone, hard links": "git clone -q copy second",
+        "remote add, config, fetch": "cd new && git remote add origin ../copy && "
+                                     "git config user.name B && git fetch -q origin",
+        "clone --bare, push": "git clone -q --bare copy bare.git && cd copy && "
+                              "git remote add bare ../bare.git && echo b >b && git add b && "
+                              "git commit -q -m b && git push -q bare HEAD",
+        "worktree": "cd copy && git worktree add -q ../tree && cd ../tree && echo c >c && "
+                    "git add c && git commit -q -m c && cd ../copy && git worktree remove ../tree",
+        "removing all of it": "rm -rf new copy second bare.git",
+    }
+    script = " && ".join(f"( {s} )" for s in scripts.values())
+    t.quiet(person.run("sh", "-ec", script, cwd=folder, timeout=120),
+            "init, clone, remote, worktree, rm -rf in one session")
+    t.equal(os.listdir(folder), [], "and nothing is left of it")
+    r = person.run("sh", "-ec", f"git clone -q --no-hardlinks {source} copy && cd copy && "
+                   "git config alias.x '!echo ran' && git x", cwd=folder)
+    t.ok(r.status == 0 and r.out == "ran\n", "settings of a clone are the command's own", r)
+    t.equal(status(person, folder + "/copy"), "", "git status of the clone is clean")
+    r = person.run("git", "clone", "-q", source, "linked", cwd=folder)
+    t.ok(r.status == 0 and os.path.exists(folder + "/linked/.git/HEAD"),
+         "cloning from outside works although files there cannot be linked to", r)
+
+
+def test_submodules(person, t):
+    library, folder = repository(person, "library"), repository(person)
+    add = f"git -c protocol.file.allow=always submodule add -q {library} sub"
+    r = person.run("sh", "-c", add, cwd=folder)
+    t.ok(r.status != 0 and ".gitmodules" in r.err and ".git/config" in r.err,
+         "submodule add in a repository that was there: denied, and told why", r)
+    person.sh("git reset -q --hard && rm -rf sub .git/modules", cwd=folder)
+    r = person.run("-w", ".gitmodules", "-w", ".git/config", "sh", "-ec",
+                   add + " && git commit -q -m sub && git submodule update -q", cwd=folder)
+    t.ok(r.status == 0, "with the two flags: added", r)
+    t.equal(status(person, folder), "", "and git status is clean")
+    fresh = person.folder()
+    r = person.run("-w", ".gitmodules", "sh", "-ec",
+                   f"git init -q . && {add} && git commit -q -m sub", cwd=fresh)
+    t.ok(r.status == 0, "in a repository of its own one flag is enough", r)
+
+
+def test_protected_in_repositories(person, t):
+    folder = repository(person)
+    attempts = {
+        "git remote add": "git remote add origin /x",
+        "git config": "git config core.pager evil",
+        "a hook": "echo evil >.git/hooks/pre-commit",
+        "a hook by rename": "echo evil >x && mv x .git/hooks/pre-commit",
+        "a hook by link": "echo evil >x && ln x .git/hooks/pre-commit",
+        "hooks moved away": "mv .git/hooks hidden",
+        ".git moved away": "mv .git hidden",
+        "the settings by append": "echo evil >>.git/config",
+        "the settings by link": "ln .git/config x && echo evil >>x",
+        "the settings removed": "rm -f .git/config",
+        "another folder as hooks": "rm -rf .git/hooks && mkdir other && ln -s ../other .git/hooks",
+    }
+    before = person.sh("cat .git/config; ls -l .git/hooks", cwd=folder)
+    for name, script in attempts.items():
+        r = person.run("sh", "-ec", script, cwd=folder)
+        t.ok(r.status != 0 and "denied" in r.err, f"{name}: denied and told", r)
+        t.equal(person.sh("cat .git/config; ls -l .git/hooks", cwd=folder), before,
+                f"{name}: nothing changed")
+        person.sh("rm -rf x other hidden", cwd=folder)
+    t.equal(status(person, folder), "", "git status is clean")
+    r = person.run("git", "remote", "add", "origin", "/x", cwd=folder)
+    flags = suggested_flags(r.err)
+    t.equal(flags, ["--allow-write", folder + "/.git/config"], "the summary names the flag", r)
+    t.quiet(person.run(*flags, "git", "remote", "add", "origin", "/x", cwd=folder),
+            "and with the flag it works")
+    fresh = person.folder()
+    r = person.run("sh", "-c", "git init -q . && git remote add origin /x && "
+                   "echo evil >.git/hooks/pre-commit", cwd=fresh)
+    t.ok(r.status != 0 and "pre-commit" in r.err and fresh in r.err,
+         "a hook in a repository of its own: denied, and the summary names the repository", r)
+    t.ok(os.path.exists(fresh + "/.git/hooks/pre-commit.sample") or
+         not os.path.exists("/usr/share/git-core/templates/hooks"), "samples are there")
+    t.ok(not os.path.exists(fresh + "/.git/hooks/pre-commit"), "the hook is not")
+    t.ok("/x" in person.sh("git remote -v", cwd=fresh), "its settings could be written")
+
+
+def test_checkout_of_protected_names(person, t):
+    folder = repository(person)
+    person.sh("git checkout -q -b full && echo x >.bashrc && mkdir .vscode && "
+              "echo '{}' >.vscode/tasks.json && echo z >zzz && git add -f -A && "
+              "git commit -q -m full && git checkout -q main", cwd=folder)
+    r = person.run("git", "checkout", "-q", "full", cwd=folder)
+    t.ok(r.status != 0 and ".bashrc" in r.err and ".vscode" in r.err,
+         "a branch with protected names: told which", r)
+    t.equal((person.sh("git branch --show-current", cwd=folder), status(person, folder)),
+            ("main\n", ""), "and the old branch is whole")
+    flags = suggested_flags(r.err)
+    t.quiet(person.run(*flags, "git", "checkout", "-q", "full", cwd=folder),
+            f"with {' '.join(flags)}: checked out")
+    t.equal((person.sh("git branch --show-current", cwd=folder), status(person, folder)),
+            ("full\n", ""), "as a whole")
+
+
+# ---- builds ----
+
+MAKEFILE = """CFLAGS = -O1 -Wall
+OBJECTS = $(patsubst %.c,build/%.o,$(wildcard src/*.c))
+build/program: $(OBJECTS)
+\t$(CC) -o $@ $^
+build/src/%.o: src/%.c | build/src
+\t$(CC) $(CFLAGS) -MMD -c -o $@ $<
+build/src:
+\tmkdir -p $@
+check: build/program
+\ttest "$$(./build/program)" = 42
+install: build/program
+\tinstall -D -m 755 build/program $(DESTDIR)/bin/program
+clean:
+\trm -rf build
+-include build/src/*.d
+"""
+
+
+def test_build(person, t):
+    lacks = missing("make", "gcc", "git")
+    if lacks:
+        return skip(f"{lacks} is not installed")
+    folder = repository(person)
+    os.unlink(folder + "/src/main.c")
+    person.write(folder + "/Makefile", MAKEFILE)
+    total = 12
+    for i in range(total):
+        person.write(f"{folder}/src/part{i}.c", f"#include <stdlib.h>\nint part{i}(void);\n"
+                     f"int part{i}(void) {{ return abs(-{i}); }}\n")
+    calls = "".join(f"int part{i}(void);\n" for i in range(total))
+    body = " + ".join(f"part{i}()" for i in range(total))
+    person.write(folder + "/src/main.c", "#include <stdio.h>\n" + calls +
+                 f"int main(void) {{ printf(\"%d\\n\", {body} - 24); return 0; }}\n")
+    person.sh("git add -A && git commit -q -m build", cwd=folder)
+    t.quiet(person.run("make", "-s", "-j2", cwd=folder, timeout=240), "make -j2")
+    t.quiet(person.run("make", "-s", "check", cwd=folder), "make check")
+    t.quiet(person.run("make", "-s", "install", "DESTDIR=build/root", cwd=folder), "make install")
+    t.ok(os.access(folder + "/build/root/bin/program", os.X_OK), "what it built can be run")
+    person.sh("touch src/part3.c", cwd=folder)
+    r = person.run("make", cwd=folder)
+    t.ok(r.status == 0 and r.out.count(" -c ") == 1, "times decide what is built again", r)
+    t.equal(status(person, folder), "", "git status is clean: build/ is ignored")
+    t.quiet(person.run("make", "-s", "clean", cwd=folder), "make clean")
+    other = person.folder("other")
+    r = person.run("make", "-s", "install", f"DESTDIR={other}", cwd=folder)
+    t.ok(r.status != 0 and suggested_flags(r.err), "make install elsewhere is denied", r)
+
+
+def npm_cache():
+    """A cache filled outside, where there is a network; or why not."""
+    cache, folder = os.path.join(drive.FOLDER, "npm-cache"), os.path.join(drive.FOLDER, "npm-fill")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        done_ = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--cache", cache,
+                                "--ignore-scripts", *PACKAGES], cwd=folder, timeout=90,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except subprocess.TimeoutExpired:
+        return None
+    return cache if done_.returncode == 0 else None
+
+
+def test_npm(person, t):
+    lacks = missing("npm", "node")
+    if lacks:
+        return skip(f"{lacks} is not installed")
+    if not hasattr(test_npm, "cache"):
+        test_npm.cache = npm_cache()
+    if not test_npm.cache:
+        return skip("the npm registry is not reachable")
+    folder = repository(person)
+    person.write(folder + "/package.json", '{"name": "x", "version": "1.0.0", "scripts": '
+                 '{"postinstall": "echo postinstall >done", "test": "node test.js"}}\n')
+    person.write(folder + "/.gitignore", "node_modules/\ncache/\ndone\npackage-lock.json\n")
+    person.write(folder + "/test.js", "const _ = require('lodash'); const r = require('rxjs');\n"
+                 "r.of(_.sum([1, 2, 3])).subscribe(x => console.log('sum', x));\n")
+    person.sh("git add -A && git commit -q -m npm", cwd=folder)
+    shutil.copytree(test_npm.cache, folder + "/cache")
+    for where, folders, files in os.walk(folder + "/cache"):
+        for name in folders + files + ["."]:
+            person.own(os.path.join(where, name))
+    base = ["npm", "--offline", "--no-audit", "--no-fund", "--no-update-notifier", "--cache",
+            folder + "/cache"]
+    t.quiet(person.run(*base, "install", *PACKAGES, cwd=folder, timeout=240), "npm install")
+    count = sum(len(files) for _, _, files in os.walk(folder + "/node_modules"))
+    t.ok(count > 2000, f"{count} files were installed")
+    t.ok(os.path.exists(folder + "/done"), "its scripts ran")
+    r = person.run(*base, "test", cwd=folder)
+    t.ok(r.status == 0 and "sum 6" in r.out, "npm test", r)
+    t.quiet(person.run(*base, "ci", cwd=folder, timeout=240), "npm ci: removed and installed again")
+    t.quiet(person.run("rm", "-rf", "node_modules", cwd=folder), "rm -rf node_modules")
+    person.sh("git checkout -q package.json", cwd=folder)
+    t.equal(status(person, folder), "", "git status shows nothing else")
+
+
+def test_python(person, t):
+    probe = person.call(["/usr/bin/python3", "-c", "import venv, ensurepip"])
+    if probe.status != 0:
+        return skip("python3-venv is not installed")
+    folder = person.folder()
+    t.quiet(person.run("/usr/bin/python3", "-m", "venv", "env", cwd=folder, timeout=240),
+            "python3 -m venv")
+    r = person.run("env/bin/python", "-c", "import pip, sys; print(sys.prefix)", cwd=folder)
+    t.ok(r.status == 0 and r.out == folder + "/env\n", "and what it made runs", r)
+    person.write(folder + "/package/__init__.py", "x = 1\n")
+    t.quiet(person.run("/usr/bin/python3", "-m", "compileall", "-q", "package", cwd=folder),
+            "compiling modules")
+    person.write(folder + "/setup.py", "from setuptools import setup\n"
+                 "setup(name='package', version='1', packages=['package'])\n")
+    r = person.run("env/bin/python", "-c", "import setuptools", cwd=folder)
+    if r.status == 0:
+        t.quiet(person.run("env/bin/pip", "install", "-q", "--no-index", "--no-build-isolation",
+                           "--disable-pip-version-check", ".", cwd=folder, timeout=120,
+                           env={"XDG_CACHE_HOME": folder + "/cache"}), "pip install .")
+
+
+# ---- many ----
+
+
+def test_many_repositories(person, t):
+    template, folder = repository(person), person.folder("many")
+    person.sh(f"i=0; while [ $i -lt {REPOSITORIES} ]; do cp -r {template} r$i; i=$((i+1)); done",
+              cwd=folder, timeout=240)
+    script = ("for r in r*; do git -C $r status --porcelain || exit 1; done; "
+              "for r in r*; do echo x >$r/new && git -C $r add new || exit 1; done")
+    t.quiet(person.run("sh", "-c", script, cwd=folder, timeout=240),
+            f"git status and add in {REPOSITORIES} repositories", "")
+    r = person.run("sh", "-c", "for r in r*; do echo evil >$r/.git/hooks/pre-commit; done; true",
+                   cwd=folder, timeout=240)
+    planted = person.sh("ls -d r*/.git/hooks/pre-commit 2>/dev/null | wc -l", cwd=folder)
+    t.ok(f"{REPOSITORIES} operations were denied" in r.err and planted == "0\n",
+         "a hook in each of them: all denied, all counted", r.err[-2000:])
+    t.ok(r.err[r.err.index("buckle:"):].count("\n") < 40, "in a summary that one can read",
+         r.err[-3000:])
+    fresh = person.folder("many")
+    t.quiet(person.run("sh", "-ec", f"i=0; while [ $i -lt {REPOSITORIES} ]; do git init -q r$i; "
+                       "git -C r$i remote add origin /x; i=$((i+1)); done", cwd=fresh, timeout=280),
+            f"making {REPOSITORIES} repositories")
+
+
+def main():
+    if missing("git"):
+        skip("git is not installed")
+        return done()
+    for_everybody([
+        test_git_in_a_repository, test_git_making_repositories, test_submodules,
+        test_protected_in_repositories, test_checkout_of_protected_names, test_build, test_npm,
+        test_python, test_many_repositories,
+    ])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

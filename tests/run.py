@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds Buckle in several ways, runs the suites and sums up.
+
+    tests/run.py check | check-all | bench | fuzz [SUITE…]
+
+Everything that tests is a program that prints TAP. A suite is a list of such programs; this runner
+prints one line for each suite, details for what failed, and at the end the line
+
+    N passed, N failed, N skipped
+
+It fails when a check fails, when a program ends without saying that it is done, and when a skip is
+not listed in tests/expected-skips.
+"""
+
+import concurrent.futures
+import fnmatch
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STAGE = os.path.join(TOP, "build", "stage")
+PREFIX = "/usr/local"
+BUCKLE = STAGE + PREFIX + "/bin/buckle"
+
+SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
+BUILDS = {
+    # name: (compiler, Meson options)
+    "gcc": ("gcc", ["-Dwerror=true"]),
+    "clang": ("clang", ["-Dwerror=true", "-Dman=disabled"]),
+    "asan": ("clang", ["-Dwerror=true", "-Dman=disabled", *SANITIZE]),
+    "bench": ("gcc", ["-Dbuildtype=release", "-Db_ndebug=true", "-Dbench=true", "-Dman=disabled"]),
+    "fuzz": ("clang", ["-Dfuzz=true", "-Dman=disabled", *SANITIZE]),
+}
+
+# A sanitizer's finding is an exit status of its own, and never goes unnoticed.
+SAN_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=99",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=99",
+}
+
+
+class Suite:
+    def __init__(self, name, programs, env=None, timeout=120):
+        self.name = name
+        self.programs = programs  # argument vectors
+        self.env = env or {}
+        self.timeout = timeout
+
+
+class Result:
+    def __init__(self):
+        self.passed = 0
+        self.failures = []  # texts
+        self.skips = []  # reasons
+        self.figures = []  # lines that start with "= ": what a benchmark measured
+
+    def add(self, other):
+        self.figures += other.figures
+        self.passed += other.passed
+        self.failures += other.failures
+        self.skips += other.skips
+
+
+def tests(*parts):
+    return os.path.join(TOP, "tests", *parts)
+
+
+def found(pattern):
+    return sorted(glob.glob(tests(pattern)))
+
+
+# ---- builds ----
+
+
+def build(name):
+    """Sets up and compiles build/NAME. Returns (ok, log)."""
+    compiler, options = BUILDS[name]
+    folder = os.path.join(TOP, "build", name)
+    env = dict(os.environ, CC=compiler)
+    steps = []
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        shutil.rmtree(folder, ignore_errors=True)
+        steps.append(["meson", "setup", f"--prefix={PREFIX}", *options, folder, TOP])
+    steps.append(["ninja", "-C", folder, "--quiet"])
+    for step in steps:
+        done = subprocess.run(step, env=env, cwd=TOP, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+        if done.returncode:
+            return False, done.stdout
+    return True, ""
+
+
+def stage():
+    """Installs the gcc build, so that tests drive what a user would."""
+    shutil.rmtree(STAGE, ignore_errors=True)
+    done = subprocess.run(
+        ["meson", "install", "-C", os.path.join(TOP, "build", "gcc"), "--quiet", "--no-rebuild"],
+        env=dict(os.environ, DESTDIR=STAGE), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, errors="replace")
+    return done.returncode == 0, done.stdout
+
+
+# ---- TAP ----
+
+LINE = re.compile(r"^(not )?ok\b *(\d+)?(?: *-)? *((?:[^#\\]|\\.)*)(?:# *(skip|todo)\S* *(.*))?$",
+                  re.IGNORECASE)
+
+
+def read_tap(output, status, who):
+    """Counts the checks in a program's output."""
+    result = Result()
+    count, plan, failing = 0, None, None
+    for line in output.split("\n"):
+        match = LINE.match(line)
+        if match:
+            failing = None
+            count += 1
+            number, name, directive, reason = match.group(2, 3, 4, 5)
+            if number and int(number) != count:
+                result.failures.append(f"{who}: check {count} calls itself {number}")
+            if directive and directive.lower() == "skip":
+                result.skips.append(f"{who}: {reason.strip() or 'no reason given'}")
+            elif match.group(1):
+                failing = len(result.failures)
+                result.failures.append(f"{who}: {name.strip()}")
+            else:
+                result.passed += 1
+        elif line.startswith("1.."):
+            plan = int(line[3:].split()[0])
+        elif line.startswith("#") and failing is not None:
+            result.failures[failing] += "\n    " + line
+        elif line.startswith("Bail out!"):
+            result.failures.append(f"{who}: {line}")
+    tail = "\n    ".join(output.rstrip().split("\n")[-15:])
+    if plan is None:
+        result.failures.append(f"{who}: ended early (status {status})\n    {tail}")
+    elif plan != count:
+        result.failures.append(f"{who}: planned {plan} checks, ran {count}\n    {tail}")
+    elif status != 0 and not result.failures:
+        result.failures.append(f"{who}: exit status {status}\n    {tail}")
+    return result
+
+
+def run_program(argv, env, timeout):
+    who = os.path.basename(argv[0])
+    try:
+        done = subprocess.run(argv, env=dict(os.environ, **env), cwd=TOP, timeout=timeout,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+    except OSError as gone:
+        result = Result()
+        result.failures.append(f"{who}: cannot be run; is it in tests/meson.build? {gone}")
+        return result
+    except subprocess.TimeoutExpired as late:
+        result = Result()
+        text = (late.stdout or b"").decode(errors="replace").rstrip().split("\n")[-5:]
+        result.failures.append(f"{who}: still running after {timeout} s\n    " + "\n    ".join(text))
+        return result
+    output = done.stdout.decode(errors="replace")
+    result = read_tap(output, done.returncode, who)
+    result.figures = [line[2:] for line in output.split("\n") if line.startswith("= ")]
+    return result
+
+
+def run_suite(suite):
+    """The programs of a suite side by side, except where the time they take matters."""
+    result = Result()
+    workers = 1 if suite.name == "bench" else os.cpu_count() or 1
+    with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
+        for one in pool.map(lambda argv: run_program(argv, suite.env, suite.timeout),
+                            suite.programs):
+            result.add(one)
+    if not suite.programs:
+        result.failures.append(f"{suite.name}: has no tests")
+    return result
+
+
+# ---- what there is to run ----
+
+
+def unit_programs(where):
+    """One program for each tests/unit/test-NAME.c; a missing one fails by not starting."""
+    names = [os.path.splitext(os.path.basename(f))[0] for f in found("unit/test-*.c")]
+    return [[os.path.join(TOP, "build", where, "tests", name)] for name in names]
+
+
+def replay_programs(where):
+    programs = []
+    for source in found("fuzz/fuzz-*.c"):
+        name = os.path.splitext(os.path.basename(source))[0]
+        corpus = tests("fuzz", "corpus", name[len("fuzz-"):])
+        programs.append([os.path.join(TOP, "build", where, "tests", name + "-replay"), corpus])
+    return programs
+
+
+def e2e_programs():
+    return [[f] for f in found("e2e/*.py") + found("e2e/*.sh") if os.access(f, os.X_OK)]
+
+
+def check_suites():
+    staged = {"BUCKLE": BUCKLE, "STAGE": STAGE, "PREFIX": PREFIX}
+    asan = dict(staged, **SAN_ENV, SLOW="1", BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
+    return [
+        Suite("unit", unit_programs("gcc")),
+        Suite("unit (clang)", unit_programs("clang")),
+        Suite("unit (sanitizers)", unit_programs("asan"), SAN_ENV),
+        Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
+        Suite("verdicts", [[tests("run-verdicts.py")]], staged),
+        Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
+        Suite("fuzz replay", replay_programs("gcc")),
+        Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
+        Suite("e2e", e2e_programs(), staged, timeout=300),
+        Suite("e2e (sanitizers)", e2e_programs(), asan, timeout=300),
+        Suite("examples", [[tests("run-examples.py")]], staged),
+        Suite("tree", [[tests("run-format.sh")], [tests("run-tree.py")]], staged),
+    ]
+
+
+def long_suites():
+    valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
+    return [
+        Suite("verdicts (valgrind)", [[tests("run-verdicts.py")]], valgrind, timeout=900),
+        Suite("fuzz", [[tests("run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
+    ]
+
+
+def bench_suites():
+    return [Suite("bench", [[tests("bench", "run-bench.py")]], timeout=900)]
+
+
+def fuzz_suites():
+    return [Suite("fuzz", [[tests("run-fuzz.py")]], {}, timeout=3600)]
+
+
+MODES = {
+    # mode: (builds, whether to install, suites)
+    "check": (["gcc", "clang", "asan"], True, check_suites),
+    "check-all": (["gcc", "clang", "asan", "fuzz"], True, lambda: check_suites() + long_suites()),
+    "bench": (["bench"], False, bench_suites),
+    "fuzz": (["fuzz"], False, fuzz_suites),
+}
+
+
+# ---- telling ----
+
+
+def expected_skips():
+    with open(tests("expected-skips"), encoding="utf-8") as f:
+        return [line.strip() for line in f if line.strip() and not line.startswith("#")]
+
+
+def report(name, result, seconds, expected):
+    """One line for a suite, then what deserves attention."""
+    reasons = dict.fromkeys(result.skips)  # each once, in order
+    for reason in reasons:
+        if not any(fnmatch.fnmatchcase(reason, pattern) for pattern in expected):
+            result.failures.append(f"unexpected skip: {reason}")
+    words = f"{result.passed} passed"
+    if result.skips:
+        words += f", {len(result.skips)} skipped"
+    if result.failures:
+        words = f"FAILED {len(result.failures)}, " + words
+    print(f"{name:<26} {words}  ({seconds:.1f} s)")
+    for figure in result.figures:
+        print("  " + figure)
+    for failure in result.failures:
+        print("  not ok: " + failure)
+    for reason in reasons:
+        print("  skipped: " + reason)
+    sys.stdout.flush()
+
+
+def timed(work, *args):
+    start = time.monotonic()
+    value = work(*args)
+    return value, time.monotonic() - start
+
+
+def run_builds(names, install, total):
+    """Builds count as checks of one suite each. Returns whether testing makes sense."""
+    steps = [(f"build ({name})", build, [name]) for name in names]
+    if install:
+        steps.append(("install", stage, []))
+    for title, work, args in steps:
+        (fine, log), seconds = timed(work, *args)
+        result = Result()
+        if fine:
+            result.passed = 1
+        else:
+            result.failures.append(title + "\n    " + "\n    ".join(log.strip().split("\n")[-60:]))
+        report(title, result, seconds, [])
+        total.add(result)
+        if not fine:
+            return False
+    return True
+
+
+def main(argv):
+    if len(argv) < 2 or argv[1] not in MODES:
+        sys.exit(__doc__)
+    builds, install, suites = MODES[argv[1]]
+    total, expected = Result(), expected_skips()
+    if run_builds(builds, install, total):
+        for suite in suites():
+            if argv[2:] and suite.name not in argv[2:]:
+                continue
+            result, seconds = timed(run_suite, suite)
+            report(suite.name, result, seconds, expected)
+            total.add(result)
+    print(f"{total.passed} passed, {len(total.failures)} failed, {len(total.skips)} skipped")
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The host: the table of abilities, pretending, the quick look and the probes. What this machine
+ * can do is not known here, so the probes are checked against what the test can find out itself,
+ * and against walls that the test puts up first.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/own.h"
+#include "kernel/host.h"
+#include "tap.h"
+
+static void check_table(void)
+{
+    struct host h = {0};
+    struct bk_err err;
+    for (size_t i = 0; i < host_ability_count; i++) {
+        const struct host_ability *a = &host_abilities[i];
+        char text[64];
+        is_int(host_ability_value(&h, a), 0, "%s begins as nothing", a->name);
+        snprintf(text, sizeof(text), "%s=1", a->name);
+        is_int(host_pretend(&h, text, &err), 0, "pretend %s", text);
+        is_int(host_ability_value(&h, a), 1, "%s can be pretended", a->name);
+        for (size_t k = i + 1; k < host_ability_count; k++)
+            if (host_ability_value(&h, &host_abilities[k]) != 0)
+                ok(false, "%s changes %s", text, host_abilities[k].name);
+        ok(a->words[0] && a->use[0], "%s has words", a->name);
+        bool good = host_ability_good(&h, a);
+        ok(a->kind == ABILITY_TRAP ? !good : good, "%s is judged by its kind", a->name);
+    }
+    ok(h.root && h.landlock == 1 && h.user_ns && h.cgroup && h.listener_taken,
+       "the table reaches the fields");
+}
+
+static void check_pretend(void)
+{
+    static const char *const bad[] = {
+        "nothing=1",    "user_ns", "user_ns=",         "user_ns=2", "user_ns=x",  "landlock=-1",
+        "landlock=100", "=1",      "landlock=4,foo=0", "kernel=",   "user_ns=0 ", "landlock=4x"};
+    struct bk_err err;
+    struct host h = {.user_ns = true, .landlock = 7};
+    const struct host before = h;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        err.msg[0] = '\0';
+        ok(host_pretend(&h, bad[i], &err) < 0 && err.msg[0], "refused: %s", bad[i]);
+        ok(memcmp(&h, &before, sizeof(h)) == 0, "and nothing is changed");
+    }
+    is_int(host_pretend(&h, "landlock=4,user_ns=0,kernel=5.10.0-8-amd64,", &err), 0, "a list");
+    ok(h.landlock == 4 && !h.user_ns, "takes effect");
+    is_str(h.kernel, "5.10.0-8-amd64", "with the kernel's name");
+    is_int(host_pretend(&h, "", &err), 0, "nothing to pretend");
+}
+
+static int open_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void check_quick(void)
+{
+    struct host h;
+    host_quick(&h);
+    long abi = syscall(444, NULL, 0, 1);
+    is_int(h.landlock, abi > 0 ? abi : 0, "Landlock's ABI as the kernel tells it");
+    is_int(h.root, geteuid() == 0, "root");
+    ok(h.kernel[0] >= '2' && h.kernel[0] <= '9', "the kernel's version: %s", h.kernel);
+    ok(!h.listener_taken, "nothing is assumed to be in the way");
+}
+
+/* Whether a child may make a user namespace at all: if not, the probe must say no as well. */
+static bool can_unshare(int flags)
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(unshare(flags) == 0 ? 0 : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void check_probe(void)
+{
+    struct host h;
+    struct bk_err err;
+    struct timespec a, b;
+    fflush(stdout);
+    int before = open_descriptors();
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    is_int(host_probe(&h, &err), 0, "the probes run");
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    ok(b.tv_sec - a.tv_sec < 15, "and end soon");
+    is_int(open_descriptors(), before, "no descriptor is left open");
+    ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no process is left behind");
+    if (h.user_ns)
+        ok(can_unshare(CLONE_NEWUSER), "user namespaces: the kernel agrees");
+    else
+        ok(true, "no user namespaces here");
+    ok(!h.mount_proc || h.pid_ns, "a fresh /proc only with a pid namespace");
+    ok(!h.notify_addfd || h.seccomp_notify, "no descriptors without a listener");
+    ok(!(h.seccomp_notify && h.listener_taken), "a listener is free or taken, not both");
+    printf("# landlock %d notify %d user_ns %d fuse %d nft %d cgroup %d\n", h.landlock,
+           h.seccomp_notify, h.user_ns, h.fuse, h.nftables, h.cgroup);
+}
+
+/* ---- probing behind walls of our own ---- */
+
+static int install(const struct sock_filter *code, size_t n, unsigned long flags)
+{
+    struct sock_fprog p = {.len = (unsigned short)n, .filter = (struct sock_filter *)code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &p);
+}
+
+static int refuse_call(long nr, int error)
+{
+    const struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    return install(code, 4, 0);
+}
+
+static int take_listener(void)
+{
+    const struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    return install(code, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER) < 0 ? -1 : 0;
+}
+
+static int no_unshare(void)
+{
+    return refuse_call(SYS_unshare, EPERM);
+}
+
+static int no_memory(void)
+{
+    return refuse_call(SYS_process_vm_readv, EPERM);
+}
+
+static int no_getfd(void)
+{
+    return refuse_call(438, EPERM);
+}
+
+static int no_mount(void)
+{
+    return refuse_call(SYS_mount, EPERM);
+}
+
+static int no_landlock(void)
+{
+    return refuse_call(446, EPERM);
+}
+
+static bool probe_behind(int (*wall)(void), struct host *out)
+{
+    int status = -1;
+    struct host *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        return false;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct bk_err err;
+        _exit(wall() == 0 && host_probe(shared, &err) == 0 ? 0 : 1);
+    }
+    bool done = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+    *out = *shared;
+    munmap(shared, sizeof(*shared));
+    return done;
+}
+
+static void check_walls(void)
+{
+    struct host h, open;
+    struct bk_err err;
+    host_probe(&open, &err);
+    ok(probe_behind(take_listener, &h), "probed below a listener");
+    if (open.seccomp_notify)
+        ok(h.listener_taken && !h.seccomp_notify, "the listener is found to be taken");
+    else
+        skip("no seccomp notification");
+    ok(probe_behind(no_unshare, &h), "probed without unshare");
+    ok(!h.user_ns && !h.mount_ns && !h.pid_ns && !h.net_ns && !h.ipc_ns && !h.uts_ns && !h.fuse &&
+           !h.nftables,
+       "nothing is claimed that needs it");
+    is_int(h.landlock, open.landlock, "what does not need it is still there");
+    ok(probe_behind(no_memory, &h) && !h.read_memory, "reading memory, when it is refused");
+    ok(probe_behind(no_getfd, &h) && !h.pidfd_getfd, "taking descriptors, when it is refused");
+    ok(probe_behind(no_mount, &h) && !h.mount_ns && !h.mount_proc && !h.fuse,
+       "mounting, when it is refused");
+    is_int(h.net_ns, open.net_ns, "the network does not need it");
+    ok(probe_behind(no_landlock, &h) && h.landlock == 0, "Landlock, when it cannot be entered");
+}
+
+int main(void)
+{
+    check_table();
+    check_pretend();
+    check_quick();
+    check_probe();
+    check_walls();
+    return done_testing();
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The planner: where an operation could be allowed (bounds), which tier each operation gets, which
+ * calls follow from that, where the walls stand, and what happens on hosts that lack something.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "kernel-maker.h"
+#include "kernel/judged.h"
+#include "kernel/kabi.h"
+
+static const struct plan_options plain = {.arch = PLAN_X86_64};
+
+#define HEAD "(version 1)(deny default)"
+/* (allow default) still denies setting the set-user-id bit. */
+#define OPEN "(version 1)(allow default)(allow file-write-setugid)"
+#define TYPICAL HEAD "(allow file-read*)(allow process*)(allow file-write* (subpath \"/w\"))"
+
+/* ---- bounds ---- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* "/a /b=": sorted, "=" behind a path that stands for itself alone; "everywhere", "nowhere". */
+static void show_bound(const char *profile, enum vocab_op op, size_t cap, struct buf *out)
+{
+    OWN(program) struct program p;
+    struct arena arena;
+    struct bound_path list[64];
+    char texts[64][128], *order[64];
+    bool everywhere;
+    arena_init(&arena, 16 << 20);
+    if (!program_load(&p, profile, &sbpl_any)) {
+        buf_str(out, p.err.msg);
+        return;
+    }
+    size_t n = plan_bound(p.graph, op, list, cap, &everywhere, &arena);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "%.*s%s", (int)list[i].len, list[i].path,
+                 list[i].exact ? "=" : "");
+        order[i] = texts[i];
+    }
+    qsort(order, n, sizeof(*order), by_path);
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(out, "%s%s", i ? " " : "", order[i]);
+    if (everywhere || n == 0)
+        buf_str(out, everywhere ? "everywhere" : "nowhere");
+    arena_free(&arena);
+}
+
+static void check_bounds(void)
+{
+    static const struct sbpl_row rows[] = {
+        {"", "nowhere"},
+        {"(allow file-write*)", "everywhere"},
+        {"(allow file-write* (literal \"/a/b\"))", "/a/b="},
+        {"(allow file-write* (subpath \"/a/b\"))", "/a/b"},
+        {"(allow file-write* (subpath \"/\"))", "/"},
+        {"(allow file-write* (prefix \"/a/bc\"))", "/a"},
+        {"(allow file-write* (prefix \"/a/\"))", "/a"},
+        {"(allow file-write* (regex #\"^/a/b/[0-9]+$\"))", "/a/b"},
+        {"(allow file-write* (regex #\"^/a/b/x[0-9]+$\"))", "/a/b"},
+        {"(allow file-write* (regex #\"^/a/b$\"))", "/a/b="},
+        {"(allow file-write* (regex #\"/b/\"))", "everywhere"},
+        {"(allow file-write* (regex #\"^/[ab]/\"))", "everywhere"},
+        {"(allow file-write* (regex #\"^/a|^/b\"))", "everywhere"},
+        /* several rules, and folders inside others */
+        {"(allow file-write* (subpath \"/a\"))(allow file-write* (subpath \"/b\"))", "/a /b"},
+        {"(allow file-write* (subpath \"/a\"))(allow file-write* (subpath \"/a/b\"))", "/a"},
+        {"(allow file-write* (subpath \"/a/b\"))(allow file-write* (subpath \"/a\"))", "/a"},
+        {"(allow file-write* (subpath \"/a\"))(allow file-write* (subpath \"/ab\"))", "/a /ab"},
+        {"(allow file-write* (subpath \"/a\"))(allow file-write* (literal \"/a\"))", "/a"},
+        {"(allow file-write* (literal \"/a\"))(allow file-write* (subpath \"/a\"))", "/a"},
+        {"(allow file-write* (literal \"/a/x\") (subpath \"/b\"))", "/a/x= /b"},
+        /* conditions */
+        {"(allow file-write* (require-all (subpath \"/a\") (subpath \"/a/b\")))", "/a/b"},
+        {"(allow file-write* (require-all (subpath \"/a/b\") (subpath \"/a\")))", "/a/b"},
+        {"(allow file-write* (require-all (subpath \"/a\") (literal \"/a/b\")))", "/a/b="},
+        {"(allow file-write* (require-all (literal \"/a/b\") (subpath \"/a\")))", "/a/b="},
+        {"(allow file-write* (require-all (subpath \"/a\") (subpath \"/b\")))", "nowhere"},
+        {"(allow file-write* (extension \"/a\"))", "everywhere"},
+        {"(allow file-write* (require-all (subpath \"/a\") (vnode-type DIRECTORY)))", "/a"},
+        {"(allow file-write* (require-any (subpath \"/a\") (literal \"/b\")))", "/a /b="},
+        {"(allow file-write* (require-any (subpath \"/a\") (vnode-type DIRECTORY)))", "everywhere"},
+        {"(allow file-write* (require-not (subpath \"/a\")))", "everywhere"},
+        {"(allow file-write* (require-all (subpath \"/a\") (require-not (subpath \"/a/b\"))))",
+         "/a"},
+        {"(allow file-write* (require-all (regex #\"x$\") (subpath \"/a\")))", "/a"},
+        /* denying inside what is allowed does not widen, nor does allowing inside that */
+        {"(allow file-write* (subpath \"/a\"))(deny file-write* (subpath \"/a/b\"))", "/a"},
+        {"(allow file-write* (subpath \"/a\"))(deny file-write* (subpath \"/a/b\"))"
+         "(allow file-write* (subpath \"/a/b/c\"))",
+         "/a"},
+        {"(allow file-write*)(deny file-write* (subpath \"/a\"))", "everywhere"},
+        {"(deny file-write* (subpath \"/\"))(allow file-write* (subpath \"/a\"))", "/a"},
+        /* the operation's own list comes before its parent's */
+        {"(allow file-write* (subpath \"/a\"))(deny file-write-data)", "nowhere"},
+        {"(allow file-write-data (subpath \"/b\"))(allow file-write* (subpath \"/a\"))", "/a /b"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct buf out = {0}, text = {0};
+        buf_fmt(&text, HEAD "%s", rows[i].text);
+        show_bound(text.s, OP_FILE_WRITE_DATA, 64, &out);
+        is_str(out.s, rows[i].want, "bound of %s", rows[i].text[0] ? rows[i].text : "nothing");
+        buf_free(&out);
+        buf_free(&text);
+    }
+    struct buf out = {0};
+    show_bound(HEAD "(allow file-write* (subpath \"/a\") (subpath \"/b\") (subpath \"/c\"))",
+               OP_FILE_WRITE_DATA, 2, &out);
+    is_str(out.s, "everywhere", "more folders than there is room for");
+    buf_free(&out);
+}
+
+static void check_fold_case(void)
+{
+    const struct sbpl_options fold = {.os = VOCAB_OS_ANY, .fold_case = true};
+    OWN(program) struct program p;
+    struct arena arena;
+    struct bound_path list[4];
+    bool everywhere = false;
+    arena_init(&arena, 1 << 20);
+    if (ok(program_load(&p, HEAD "(allow file-write* (subpath \"/Users/A\"))", &fold), "compiles"))
+        plan_bound(p.graph, OP_FILE_WRITE_DATA, list, 4, &everywhere, &arena);
+    ok(everywhere, "without regard to case no folder is a bound");
+    arena_free(&arena);
+}
+
+/* Against evaluation: whatever is allowed lies inside the bound. */
+static bool lies_in(const struct bound_path *b, const char *path)
+{
+    size_t n = strlen(path);
+    if (b->exact)
+        return n == b->len && memcmp(path, b->path, n) == 0;
+    return b->len == 1 || (n >= b->len && memcmp(path, b->path, b->len) == 0 &&
+                           (n == b->len || path[b->len] == '/'));
+}
+
+static char *random_name(char *s)
+{
+    char *at = s;
+    for (int parts = rand() % 3 + 1; parts > 0; parts--)
+        at += sprintf(at, "/%c", "abc"[rand() % 3]);
+    return s;
+}
+
+static void random_rule(struct buf *out)
+{
+    static const char *const forms[] = {"literal", "subpath", "prefix", "subpath"};
+    char a[64], b[64];
+    buf_fmt(out, "(%s file-write* ", rand() % 3 ? "allow" : "deny");
+    int kind = rand() % 5;
+    const char *f = forms[rand() % 4], *g = forms[rand() % 4];
+    random_name(a);
+    random_name(b);
+    if (kind == 0)
+        buf_fmt(out, "(require-all (%s \"%s\") (require-not (%s \"%s\"))))", f, a, g, b);
+    else if (kind == 1)
+        buf_fmt(out, "(require-any (%s \"%s\") (%s \"%s\")))", f, a, g, b);
+    else if (kind == 2)
+        buf_fmt(out, "(regex #\"^%s/[ab]\"))", a);
+    else
+        buf_fmt(out, "(%s \"%s\"))", f, a);
+}
+
+static void check_random(void)
+{
+    size_t asked = 0, bounded = 0, wrong = 0;
+    srand(11);
+    for (int round = 0; round < 300; round++) {
+        struct buf text = {0};
+        struct arena arena;
+        struct program p;
+        struct bound_path list[64];
+        bool everywhere;
+        buf_str(&text, HEAD);
+        for (int rules = rand() % 5 + 1; rules > 0; rules--)
+            random_rule(&text);
+        arena_init(&arena, 16 << 20);
+        if (!program_load(&p, text.s, &sbpl_any)) {
+            wrong++;
+            printf("# %s: %s\n", text.s, p.err.msg);
+        } else {
+            size_t n = plan_bound(p.graph, OP_FILE_WRITE_DATA, list, 64, &everywhere, &arena);
+            bounded += !everywhere;
+            for (int i = 0; i < 50 && !everywhere; i++) {
+                char path[64];
+                bool inside = false;
+                random_name(path);
+                for (size_t k = 0; k < n; k++)
+                    inside |= lies_in(&list[k], path);
+                asked++;
+                if (!inside && program_ask(&p, "file-write-data", path).allow && wrong++ < 5)
+                    printf("# %s allows %s\n", text.s, path);
+            }
+        }
+        program_close(&p);
+        arena_free(&arena);
+        buf_free(&text);
+    }
+    ok(asked > 5000 && bounded > 100, "%zu questions to %zu bounded profiles", asked, bounded);
+    is_int((intmax_t)wrong, 0, "nothing that a profile allows lies outside its bound");
+}
+
+/* ---- tiers ---- */
+
+static const char *tier_of(const struct plan *p, enum vocab_op op)
+{
+    static const char *const names[] = {"free", "judged", "walled", "denied", "absent"};
+    return names[p->ops[op].tier];
+}
+
+struct tier_row {
+    const char *profile;
+    const char *read, *write, *unlink, *mode, *exec, *net;
+};
+
+static void check_tiers(void)
+{
+    static const struct tier_row rows[] = {
+        {"(version 1)(allow default)", "free", "free", "free", "free", "free", "free"},
+        {HEAD, "judged", "judged", "judged", "judged", "walled", "denied"},
+        {TYPICAL, "free", "judged", "judged", "judged", "free", "denied"},
+        {TYPICAL "(allow network*)", "free", "judged", "judged", "judged", "free", "free"},
+        {TYPICAL "(allow network-outbound (remote ip \"localhost:80\"))", "free", "judged",
+         "judged", "judged", "free", "judged"},
+        {"(version 1)(allow default)(deny file-write-unlink (subpath \"/a\"))", "free", "free",
+         "judged", "free", "free", "free"},
+        {"(version 1)(allow default)(deny file-read* (subpath \"/a\"))", "judged", "free", "free",
+         "free", "free", "free"},
+        /* allowed everywhere, but somebody wants to hear of it */
+        {"(version 1)(allow default)(allow file-write-mode (with report))", "free", "free", "free",
+         "judged", "free", "free"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned p;
+        const struct tier_row *r = &rows[i];
+        if (!ok(planned_make(&p, r->profile, &plain, ""), "planned: %s", r->profile))
+            continue;
+        is_str(tier_of(&p.plan, OP_FILE_READ_DATA), r->read, "reading");
+        is_str(tier_of(&p.plan, OP_FILE_WRITE_DATA), r->write, "writing");
+        is_str(tier_of(&p.plan, OP_FILE_WRITE_UNLINK), r->unlink, "removing");
+        is_str(tier_of(&p.plan, OP_FILE_WRITE_MODE), r->mode, "changing modes");
+        is_str(tier_of(&p.plan, OP_PROCESS_EXEC), r->exec, "executing");
+        is_str(tier_of(&p.plan, OP_NETWORK_OUTBOUND), r->net, "connecting");
+    }
+}
+
+static void check_reason(void)
+{
+    OWN(planned) struct planned p;
+    const char text[] = "(version 1)\n(allow default)\n(deny file-write* (subpath \"/a\"))\n";
+    if (!ok(planned_make(&p, text, &plain, ""), "planned"))
+        return;
+    uint32_t rule = p.plan.ops[OP_FILE_WRITE_DATA].rule;
+    if (ok(rule < graph_rule_count(p.program.graph), "a rule is named"))
+        is_int(graph_rule_at(p.program.graph, rule)->origin.line, 3, "it is the one that denies");
+    is_int(p.plan.ops[OP_FILE_READ_DATA].rule, GRAPH_NO_RULE, "what is free has no reason");
+}
+
+/* ---- calls ---- */
+
+static uint32_t verdict(const struct plan *p, const char *name, unsigned arg, uint32_t value)
+{
+    const struct sys_rule *r = find_call(p, name);
+    if (!r)
+        return SYS_ALLOW;
+    for (size_t i = 0; i < r->ntests; i++) {
+        const struct sys_test *t = &r->tests[i];
+        uint32_t low = (t->arg == arg ? value : 0) & t->mask;
+        if (t->how == SYS_EQUAL ? low == t->value : t->how == SYS_ANY ? low : low != t->value)
+            return t->then.verdict;
+    }
+    return r->otherwise.verdict;
+}
+
+/* Every judged call is there exactly when one of its operations is not free. */
+static void check_presence(const char *profile, const struct plan_options *opt)
+{
+    OWN(planned) struct planned p;
+    if (!ok(planned_make(&p, profile, opt, ""), "planned: %s", profile))
+        return;
+    size_t wrong = 0, present = 0;
+    for (size_t i = 0; i < judged_call_count; i++) {
+        bool want = false;
+        const uint16_t *ops = judged_sets[judged_calls[i].set];
+        for (size_t k = 0; k < SET_OPS && ops[k] != OP_NONE; k++)
+            want |= p.plan.ops[ops[k]].tier != TIER_FREE;
+        want = want && judged_calls[i].nr[opt->arch] >= 0;
+        bool got = find_call(&p.plan, judged_calls[i].name) != NULL;
+        present += got;
+        if (got != want && wrong++ < 5)
+            printf("# %s should%s be there\n", judged_calls[i].name, want ? "" : " not");
+    }
+    is_int((intmax_t)wrong, 0, "%zu judged calls, as the tiers say", present);
+    bool sorted = true, notifies = false;
+    for (size_t i = 0; i < p.plan.ncalls; i++) {
+        const struct sys_rule *r = &p.plan.calls[i];
+        sorted = sorted && (i == 0 || r[-1].nr < r->nr);
+        notifies |= r->otherwise.verdict == SYS_NOTIFY;
+        for (size_t t = 0; t < r->ntests; t++)
+            notifies |= r->tests[t].then.verdict == SYS_NOTIFY;
+    }
+    ok(sorted, "calls are sorted and stand once");
+    is_int(notifies, p.plan.judge, "a judge is planned exactly when something asks it");
+}
+
+static void check_calls(void)
+{
+    const struct plan_options arm = {.arch = PLAN_ARM64},
+                              later = {.arch = PLAN_X86_64, .updatable = true};
+    static const char *const profiles[] = {
+        "(version 1)(allow default)",
+        OPEN,
+        HEAD,
+        TYPICAL,
+        "(version 1)(allow default)(deny file-write-times)",
+        "(version 1)(allow default)(deny file-write-flags)",
+        "(version 1)(allow default)(deny network-outbound)",
+        "(version 1)(allow default)(deny file-write-setugid (subpath \"/a\"))",
+    };
+    for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
+        check_presence(profiles[i], &plain);
+        check_presence(profiles[i], &arm);
+        check_presence(profiles[i], &later);
+    }
+    OWN(planned) struct planned open;
+    OWN(planned) struct planned typical;
+    OWN(planned) struct planned usual;
+    if (!ok(planned_make(&open, OPEN, &plain, "") && planned_make(&typical, TYPICAL, &plain, "") &&
+                planned_make(&usual, profiles[0], &plain, ""),
+            "planned"))
+        return;
+    is_int(verdict(&usual.plan, "fchmodat", 2, 04755), SYS_NOTIFY,
+           "allow default: a mode that lends rights is judged");
+    is_int(verdict(&usual.plan, "fchmodat", 2, 0755), SYS_ALLOW, "allow default: others are not");
+    is_int(verdict(&usual.plan, "unlink", 0, 0), SYS_ALLOW, "allow default: removing is not");
+    ok(!open.plan.judge && typical.plan.judge, "a judge only where something is asked");
+    is_int(verdict(&open.plan, "openat2", 0, 0), SYS_ALLOW, "openat2 passes while opens are free");
+    is_int(verdict(&typical.plan, "openat2", 0, 0), SYS_ERRNO, "and is refused otherwise");
+    is_int(verdict(&open.plan, "mount", 0, 0), SYS_ERRNO, "mount is refused whatever the policy");
+    is_int(verdict(&open.plan, "prctl", 0, 4), SYS_ALLOW, "PR_SET_DUMPABLE without a judge");
+    is_int(verdict(&typical.plan, "prctl", 0, 4), SYS_ERRNO, "PR_SET_DUMPABLE with a judge");
+    is_int(verdict(&typical.plan, "openat", 2, 0), SYS_ALLOW, "plain reading passes");
+    is_int(verdict(&typical.plan, "openat", 2, 1), SYS_NOTIFY, "O_WRONLY is judged");
+    is_int(verdict(&typical.plan, "openat", 2, 2), SYS_NOTIFY, "O_RDWR is judged");
+    is_int(verdict(&typical.plan, "openat", 2, 0100), SYS_NOTIFY, "O_CREAT is judged");
+    is_int(verdict(&typical.plan, "openat", 2, 01000), SYS_NOTIFY, "O_TRUNC is judged");
+    is_int(verdict(&typical.plan, "openat", 2, 020200000), SYS_NOTIFY, "O_TMPFILE is judged");
+    is_int(verdict(&typical.plan, "openat", 2, 0200000), SYS_ALLOW, "O_DIRECTORY passes");
+    is_int(verdict(&typical.plan, "openat", 2, 010000001), SYS_ALLOW, "O_PATH passes");
+    is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_ERRNO, "CLONE_NEWUSER");
+    is_int(verdict(&typical.plan, "unshare", 0, 0x80), SYS_ERRNO, "CLONE_NEWTIME");
+    is_int(verdict(&typical.plan, "clone", 0, 0x80), SYS_ALLOW, "a signal number to clone()");
+}
+
+static uint32_t socket_verdict(const struct plan *p, const char *name, uint32_t family,
+                               uint32_t type)
+{
+    const struct sys_rule *r = find_call(p, name);
+    for (size_t i = 0; r && i < r->ntests; i++) {
+        const struct sys_test *t = &r->tests[i];
+        uint32_t low = (t->arg == 0 ? family : type) & t->mask;
+        if (t->how == SYS_EQUAL ? low == t->value : low != t->value)
+            return t->then.verdict;
+    }
+    return r ? r->otherwise.verdict : (uint32_t)SYS_ALLOW;
+}
+
+static void check_sockets(void)
+{
+    OWN(planned) struct planned p;
+    if (!ok(planned_make(&p, TYPICAL, &plain, ""), "planned"))
+        return;
+    static const char *const names[] = {"socket", "socketpair"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *n = names[i];
+        is_int(socket_verdict(&p.plan, n, AF_UNIX, SOCK_STREAM), SYS_ALLOW, "%s: stream", n);
+        is_int(socket_verdict(&p.plan, n, AF_UNIX, SOCK_SEQPACKET), SYS_ALLOW, "%s: packets", n);
+        is_int(socket_verdict(&p.plan, n, AF_UNIX, SOCK_DGRAM), SYS_NOTIFY, "%s: datagrams", n);
+        is_int(socket_verdict(&p.plan, n, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK),
+               SYS_NOTIFY, "%s: datagrams with flags", n);
+        is_int(socket_verdict(&p.plan, n, AF_UNIX, SOCK_RAW), SYS_NOTIFY,
+               "%s: raw, which is datagrams to a Unix socket", n);
+    }
+    is_int(socket_verdict(&p.plan, "socket", AF_INET, SOCK_DGRAM), SYS_ALLOW, "UDP in a namespace");
+    is_int(socket_verdict(&p.plan, "socket", AF_VSOCK, SOCK_STREAM), SYS_ERRNO, "virtual machines");
+    is_int(socket_verdict(&p.plan, "socket", AF_PACKET, SOCK_RAW), SYS_ERRNO, "raw packets");
+}
+
+/* ---- walls ---- */
+
+static const struct wall_path *find_wall(const struct plan *p, const char *path)
+{
+    for (size_t i = 0; i < p->nwalls; i++)
+        if (strcmp(p->walls[i].path, path) == 0)
+            return &p->walls[i];
+    return NULL;
+}
+
+static void check_walls(void)
+{
+    OWN(planned) struct planned p;
+    OWN(planned) struct planned open;
+    OWN(planned) struct planned old;
+    OWN(planned) struct planned reads;
+    if (!ok(planned_make(&p, TYPICAL, &plain, "") &&
+                planned_make(&open, "(version 1)(allow default)", &plain, "") &&
+                planned_make(&old, TYPICAL, &plain, "landlock=1") &&
+                planned_make(&reads,
+                             HEAD "(allow file-write*)(allow process*)"
+                                  "(allow file-read* (subpath \"/usr\"))",
+                             &plain, ""),
+            "planned"))
+        return;
+    const uint64_t writes = KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE | KABI_LL_MAKE_REG |
+                            KABI_LL_MAKE_DIR | KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR |
+                            KABI_LL_MAKE_SYM | KABI_LL_REFER;
+    const struct wall_path *w = find_wall(&p.plan, "/w");
+    ok(p.plan.nwalls == 1 && w && (w->rights & writes) == writes, "writing below /w only");
+    ok((p.plan.handled_fs & writes) == writes, "writing is withheld elsewhere");
+    ok(!(p.plan.handled_fs & (KABI_LL_READ_FILE | KABI_LL_READ_DIR | KABI_LL_EXECUTE)),
+       "reading and executing are not");
+    is_int((intmax_t)p.plan.scoped, KABI_LL_SCOPE_ABSTRACT_UNIX | KABI_LL_SCOPE_SIGNAL,
+           "signals and abstract sockets stay inside");
+    is_int((intmax_t)open.plan.handled_fs, 0, "nothing is withheld where everything is allowed");
+    ok(!(old.plan.handled_fs & (KABI_LL_REFER | KABI_LL_TRUNCATE)) && !old.plan.scoped,
+       "ABI 1 is asked for nothing that it does not know");
+    bool said = false;
+    for (size_t i = 0; i < old.plan.nnotes; i++)
+        said |= strstr(old.plan.notes[i], "between folders") != NULL;
+    ok(said, "and the plan says that moving between folders fails there");
+    /* under any wall Landlock refuses moves that no rule grants */
+    w = find_wall(&reads.plan, "/");
+    ok(w && (w->rights & KABI_LL_REFER) && (reads.plan.handled_fs & KABI_LL_REFER),
+       "a wall for reading leaves moving between folders alone");
+    ok((find_wall(&reads.plan, "/usr")->rights & KABI_LL_READ_FILE) != 0, "reading below /usr");
+}
+
+static void check_exec(void)
+{
+    static const struct {
+        const char *profile, *host, *want;
+    } rows[] = {
+        {HEAD "(allow process-exec (subpath \"/usr/bin\"))", "", "walled"},
+        {HEAD "(allow process-exec)", "", "free"},
+        {OPEN "(deny process-exec (literal \"/usr/bin/sudo\"))", "", "absent"},
+        {HEAD "(allow process-exec (subpath \"/usr/bin\"))", "landlock=0", "absent"},
+    };
+    const struct plan_options weaker = {.arch = PLAN_X86_64, .accept_weaker = true};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned p;
+        if (!ok(planned_make(&p, rows[i].profile, &weaker, rows[i].host), "planned"))
+            continue;
+        is_str(tier_of(&p.plan, OP_PROCESS_EXEC), rows[i].want, "executing: %s %s", rows[i].profile,
+               rows[i].host);
+        bool said = false;
+        for (size_t k = 0; k < p.plan.nnotes; k++)
+            said |= strstr(p.plan.notes[k], "executed") != NULL;
+        is_int(said, strcmp(rows[i].want, "absent") == 0, "a note when nothing enforces it");
+    }
+}
+
+static void check_updatable(void)
+{
+    OWN(planned) struct planned p;
+    const struct plan_options later = {.arch = PLAN_X86_64, .updatable = true};
+    if (!ok(planned_make(&p, "(version 1)(allow default)", &later, ""), "planned"))
+        return;
+    is_str(tier_of(&p.plan, OP_FILE_READ_DATA), "judged", "updatable: reading stays judged");
+    is_str(tier_of(&p.plan, OP_FILE_WRITE_DATA), "judged", "updatable: writing stays judged");
+    is_int((intmax_t)p.plan.handled_fs, 0, "updatable: no wall that could not be moved");
+    ok(p.plan.judge, "updatable: a judge");
+}
+
+/* ---- hosts that lack something ---- */
+
+static void check_hosts(void)
+{
+    static const struct {
+        const char *host, *profile;
+        bool fails;
+    } rows[] = {
+        {"", TYPICAL, false},
+        {"landlock=0", TYPICAL, true},
+        {"user_ns=0", TYPICAL, true},
+        {"net_ns=0", TYPICAL, true},
+        {"net_ns=0", TYPICAL "(allow network*)", false},
+        {"user_ns=0,root=1", TYPICAL, false},
+        {"mount_ns=0", TYPICAL, false},
+        {"mount_proc=0", TYPICAL, false},
+        {"seccomp_notify=0", TYPICAL, true},
+        {"notify_addfd=0", TYPICAL, true},
+        {"listener_taken=1", TYPICAL, true},
+        {"pidfd_getfd=0", TYPICAL, true},
+        {"read_memory=0", TYPICAL, true},
+        {"notify_killable=0", TYPICAL, false},
+        {"fuse=0,nftables=0,cgroup=0,notify_sync=0", TYPICAL, false},
+        {"landlock=0,user_ns=0,seccomp_notify=0,listener_taken=1", OPEN, false},
+    };
+    const struct plan_options weaker = {.arch = PLAN_X86_64, .accept_weaker = true};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned strict;
+        OWN(planned) struct planned weak;
+        planned_make(&strict, rows[i].profile, &plain, rows[i].host);
+        is_int(!strict.made, rows[i].fails, "host with %s: %s",
+               rows[i].host[0] ? rows[i].host : "everything", rows[i].fails ? "fails" : "plans");
+        if (!strict.made)
+            ok(strstr(strict.err.hint, "--accept-weaker") && strict.err.msg[0],
+               "the error names --accept-weaker: %s", strict.err.msg);
+        planned_make(&weak, rows[i].profile, &weaker, rows[i].host);
+        ok(weak.made, "--accept-weaker plans");
+        bool said = false;
+        for (size_t k = 0; weak.made && k < weak.plan.nnotes; k++)
+            said |= strstr(weak.plan.notes[k], "weaker") != NULL;
+        is_int(said, rows[i].fails, "and says so in a note when something is lost");
+    }
+}
+
+static void check_namespaces(void)
+{
+    OWN(planned) struct planned user;
+    OWN(planned) struct planned root;
+    OWN(planned) struct planned masked;
+    const struct plan_options weaker = {.arch = PLAN_X86_64, .accept_weaker = true};
+    OWN(planned) struct planned without;
+    if (!ok(planned_make(&user, TYPICAL, &plain, "") &&
+                planned_make(&root, TYPICAL, &plain, "root=1") &&
+                planned_make(&masked, TYPICAL, &plain, "mount_proc=0") &&
+                planned_make(&without, TYPICAL, &weaker, "user_ns=0"),
+            "planned"))
+        return;
+    ok(user.plan.user_ns && user.plan.pid_ns && user.plan.net_ns && user.plan.mount_ns,
+       "an ordinary user gets all namespaces");
+    ok(!root.plan.user_ns && root.plan.pid_ns && root.plan.net_ns, "root needs no user namespace");
+    ok(masked.plan.net_ns && !masked.plan.pid_ns, "no pid namespace without a fresh /proc");
+    ok(!without.plan.user_ns && !without.plan.net_ns && !without.plan.mount_ns &&
+           !without.plan.pid_ns,
+       "without user namespaces there are none");
+    is_str(tier_of(&without.plan, OP_NETWORK_OUTBOUND), "judged",
+           "and the network is not called denied");
+}
+
+/* ---- printing ---- */
+
+static void check_print(void)
+{
+    OWN(planned) struct planned p;
+    struct buf text = {0}, again = {0}, json = {0};
+    if (!ok(planned_make(&p, TYPICAL, &plain, ""), "planned"))
+        return;
+    plan_print_text(&p.plan, p.program.graph, &text);
+    plan_print_text(&p.plan, p.program.graph, &again);
+    plan_print_json(&p.plan, p.program.graph, &json);
+    is_str(text.s, again.s, "the same plan prints alike");
+    static const char *const parts[] = {
+        "user, mount, pid, network, ipc, uts", "t.sb:1: (deny default)", "/w\n",        "openat",
+        "wall: network namespace alone",       "Landlock (ABI 7)",       "not enforced"};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        ok(text.s && strstr(text.s, parts[i]), "the text has “%s”", parts[i]);
+    bool narrow = true;
+    for (const char *s = text.s; s && *s; s += strcspn(s, "\n") + (s[strcspn(s, "\n")] == '\n'))
+        narrow = narrow && (strcspn(s, "\n") <= 100 || memmem(s, strcspn(s, "\n"), "(allow", 6));
+    ok(narrow, "lines are at most 100 columns wide, rules excepted");
+    ok(json.s && strstr(json.s, "{\"operation\": \"file-write-data\", \"tier\": \"judged\", "
+                                "\"wall\": \"Landlock\""),
+       "the JSON has operations");
+    buf_free(&text);
+    buf_free(&again);
+    buf_free(&json);
+}
+
+int main(void)
+{
+    check_bounds();
+    check_fold_case();
+    check_random();
+    check_tiers();
+    check_reason();
+    check_calls();
+    check_sockets();
+    check_walls();
+    check_exec();
+    check_updatable();
+    check_hosts();
+    check_namespaces();
+    check_print();
+    return done_testing();
+}

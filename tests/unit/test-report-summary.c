@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The summary at the end: grouping, folding, counting, and the flags it names. */
+
+#include "base/own.h"
+#include "graph-maker.h"
+#include "report/event.h"
+#include "tap.h"
+
+enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS };
+
+static struct graph *graph;
+
+/* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks. */
+static void make_graph(void)
+{
+    struct graph_build *b = start(1);
+    uint16_t ops[1] = {OP_FILE_WRITE};
+    struct graph_mod message = {.id = MOD_MESSAGE, .str = "protected: runs by itself"};
+    struct graph_rule r = {.ops = ops,
+                           .nops = 1,
+                           .flags = VOCAB_FLAG_REPORT,
+                           .mods = &message,
+                           .nmods = 1,
+                           .when = lit("/p/.rc"),
+                           .origin = {.file = "/some/where/t.sb", .line = 41, .col = 1}};
+    rule_at(b, 12, false, OP_DEFAULT, NULL);
+    graph_build_rule(b, &r, NULL);
+    r.when = sub("/h/u/hooks");
+    r.origin.line = 43;
+    graph_build_rule(b, &r, NULL);
+    graph = finish(b);
+}
+
+static void deny_n(struct report *r, enum vocab_op op, uint32_t rule, const char *path, uint32_t n)
+{
+    static struct event e;
+    memset(&e, 0, sizeof(e));
+    e.rule = rule;
+    e.op = (uint16_t)op;
+    e.count = n;
+    e.path_len = (uint32_t)strlen(path);
+    memcpy(e.path, path, strlen(path) + 1);
+    report_add(r, &e);
+}
+
+static void deny(struct report *r, enum vocab_op op, uint32_t rule, const char *path)
+{
+    deny_n(r, op, rule, path, 1);
+}
+
+/* Compares and frees. */
+static void summary_is(struct report *r, const char *want, const char *what)
+{
+    OWN(buf) struct buf out = {0};
+    report_summary(r, graph, &out);
+    is_str(out.s ? out.s : "", want, "%s", what);
+    report_free(r);
+}
+
+static size_t lines_of(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += *s == '\n';
+    return n;
+}
+
+static void quiet(void)
+{
+    struct report *r = report_new(0);
+    static struct event e = {.allow = true, .count = 1, .op = OP_FILE_READ_DATA};
+    report_add(r, &e);
+    is_int((intmax_t)report_total(r), 0, "what was allowed is not counted");
+    summary_is(r, "", "nothing denied, nothing said");
+}
+
+static void plain(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
+    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    is_int((intmax_t)report_total(r), 3, "three denials");
+    summary_is(r,
+               "buckle: 3 operations were denied\n"
+               "  write   /p/.rc  2×  t.sb:41  protected: runs by itself\n"
+               "  create  /etc/x      t.sb:12\n"
+               "allow with: --allow-write /etc/x\n"
+               "protected names need their own: --allow-write /p/.rc\n",
+               "grouped, in the order of the first, with rule, reason and flags");
+
+    r = report_new(0);
+    deny(r, OP_FILE_READ_DATA, RULE_DEFAULT, "/root/k");
+    summary_is(r,
+               "buckle: 1 operation was denied\n"
+               "  read  /root/k  t.sb:12\n"
+               "allow with: --allow-read /root/k\n",
+               "one read");
+}
+
+static void without_flags(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, "1.2.3.4:80");
+    deny(r, OP_FILE_WRITE_DATA, GRAPH_NO_RULE, "memory cannot be read");
+    deny(r, OP_SYSCTL_WRITE, RULE_DEFAULT, "kern.x");
+    deny(r, OP_FILE_WRITE_MODE, GRAPH_NO_RULE, "/a");
+    summary_is(r,
+               "buckle: 4 operations were denied\n"
+               "  connect          1.2.3.4:80             t.sb:12\n"
+               "  file-write-data  memory cannot be read\n"
+               "  sysctl-write     kern.x                 t.sb:12\n"
+               "  chmod            /a                     no rule allows it\n"
+               "allow with: --allow-write /a\n",
+               "what no flag allows, what no rule denied, what went wrong");
+}
+
+static void folders(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/a/1");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/a/1/deep");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/a/2");
+    deny(r, OP_FILE_WRITE_UNLINK, RULE_DEFAULT, "/h/u/a/2");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/a/3");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/a/3");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/b/1");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/b/2");
+    summary_is(r,
+               "buckle: 8 operations were denied\n"
+               "  create  /h/u/a/ (3 paths)  4×  t.sb:12\n"
+               "  create  /h/u/a/1/deep          t.sb:12\n"
+               "  remove  /h/u/a/2               t.sb:12\n"
+               "  create  /h/u/b/1               t.sb:12\n"
+               "  create  /h/u/b/2               t.sb:12\n"
+               "allow with: --allow-write /h/u/a --allow-write /h/u/b/1 --allow-write /h/u/b/2\n",
+               "three files of a folder are one line; its flag covers what lies beneath");
+
+    r = report_new(0);
+    for (const char *const *p = (const char *const[]){"/h/u/.x", "/h/u/.y", "/h/u/.z", NULL}; *p;
+         p++)
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, *p);
+    summary_is(r,
+               "buckle: 3 operations were denied\n"
+               "  create  /h/u/.x  t.sb:12\n"
+               "  create  /h/u/.y  t.sb:12\n"
+               "  create  /h/u/.z  t.sb:12\n"
+               "allow with: --allow-write /h/u/.x --allow-write /h/u/.y --allow-write /h/u/.z\n",
+               "a home folder is not what anybody should allow");
+}
+
+static void guarded_folders(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_CREATE, RULE_HOOKS, "/h/u/hooks/1");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_HOOKS, "/h/u/hooks/2");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_HOOKS, "/h/u/hooks/3");
+    summary_is(r,
+               "buckle: 3 operations were denied\n"
+               "  create  /h/u/hooks/ (3 paths)  t.sb:43  protected: runs by itself\n"
+               "protected names need their own: --allow-write /h/u/hooks\n",
+               "a guarded folder is named");
+
+    r = report_new(0);
+    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/1");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/2");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_GUARD, "/h/u/q/3");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/h/u/q");
+    summary_is(r,
+               "buckle: 4 operations were denied\n"
+               "  create  /h/u/q/ (3 paths)  t.sb:41  protected: runs by itself\n"
+               "  create  /h/u/q             t.sb:12\n"
+               "allow with: --allow-write /h/u/q\n",
+               "guarded names in a folder that is not: allowing the folder would not lift them");
+}
+
+/* A flag is only named when it would help. */
+static void guarded_moves(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_UNLINK, RULE_GUARD, "/h/u/other");
+    deny(r, OP_FILE_WRITE_UNLINK, RULE_GUARD, "/p");
+    deny(r, OP_FILE_WRITE_DATA, RULE_GUARD, "/p/.rc");
+    summary_is(r,
+               "buckle: 3 operations were denied\n"
+               "  remove  /h/u/other  t.sb:41  protected: runs by itself\n"
+               "  remove  /p          t.sb:41  protected: runs by itself\n"
+               "  write   /p/.rc      t.sb:41  protected: runs by itself\n"
+               "protected names need their own: --allow-write /p/.rc\n",
+               "what may be made but not moved has no flag, nor stands its flag for what it holds");
+}
+
+static void many(void)
+{
+    struct report *r = report_new(0);
+    char path[64];
+    for (int i = 0; i < 100; i++) {
+        snprintf(path, sizeof(path), "/home/u/cache/%d/%d", i % 10, i);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    }
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
+    summary_is(r,
+               "buckle: 101 operations were denied\n"
+               "  create  /home/u/cache/ (100 paths)  t.sb:12\n"
+               "  create  /etc/x                      t.sb:12\n"
+               "allow with: --allow-write /home/u/cache --allow-write /etc/x\n",
+               "folders of a folder are folded like files");
+
+    r = report_new(0);
+    for (int i = 0; i < 12; i++) {
+        snprintf(path, sizeof(path), "/srv/p/%d/d/f", i);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+    }
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/srv/q");
+    deny(r, OP_FILE_WRITE_DATA, RULE_DEFAULT, "/srv/p/1");
+    summary_is(r,
+               "buckle: 14 operations were denied\n"
+               "  create  /srv/p/ (12 paths)  t.sb:12\n"
+               "  create  /srv/q              t.sb:12\n"
+               "  write   /srv/p/1            t.sb:12\n"
+               "allow with: --allow-write /srv/q --allow-write /srv/p/1\n",
+               "too many lines: what has the deepest folder in common, but no flag for a wide one");
+}
+
+static void bounded(void)
+{
+    OWN(buf) struct buf out = {0};
+    struct report *r = report_new(8);
+    char path[64];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(path, sizeof(path), "/%d", i);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path);
+        deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/often");
+    }
+    is_int((intmax_t)report_total(r), 2000, "totals are exact in a small table");
+    report_summary(r, graph, &out);
+    ok(strstr(out.s, "  create  /often  1000×"), "what comes again and again is kept");
+    ok(strstr(out.s, "/999 ") && strstr(out.s, "/993 ") && !strstr(out.s, "/992 "),
+       "of the others, the newest");
+    ok(strstr(out.s, "\n  and 993 others\n"), "the rest is counted");
+    report_free(r);
+    buf_free(&out);
+
+    r = report_new(0);
+    for (int i = 0; i < 200; i++) {
+        snprintf(path, sizeof(path), "/%d", i);
+        deny_n(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, path, 2);
+    }
+    report_summary(r, graph, &out);
+    ok(lines_of(out.s) <= 15, "at most fifteen lines");
+    ok(strstr(out.s, "\n  and 380 others\n"), "ten lines of two, 380 more");
+    report_free(r);
+}
+
+static void hostile(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/a b");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/it's");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/\033]0;x\a");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/[id]*");
+    summary_is(r,
+               "buckle: 4 operations were denied\n"
+               "  create  /a b           t.sb:12\n"
+               "  create  /it's          t.sb:12\n"
+               "  create  /\\x1b]0;x\\x07  t.sb:12\n"
+               "  create  /[id]*         t.sb:12\n"
+               "allow with: --allow-write '/a b' --allow-write $'/it\\'s' "
+               "--allow-write $'/\\x1b]0;x\\x07' --allow-write '/[[]id][*]'\n",
+               "names are shown safely and quoted for the shell and for patterns");
+
+    OWN(buf) struct buf out = {0};
+    char path[EVENT_PATH];
+    memset(path, 'a', sizeof(path));
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    r = report_new(1);
+    deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, path);
+    report_summary(r, graph, &out);
+    ok(out.n < 400 && strstr(out.s, "a…a"), "a long name is shortened in its middle");
+    report_free(r);
+}
+
+int main(void)
+{
+    make_graph();
+    quiet();
+    plain();
+    without_flags();
+    folders();
+    guarded_folders();
+    guarded_moves();
+    many();
+    bounded();
+    hostile();
+    graph_free(graph);
+    arena_free(&maker_arena);
+    return done_testing();
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# seal.sh OUT.a IN.a… : one static library from several, in which only the public names are left.
+# Hidden symbols are still global within an archive and would clash with names of the programs that
+# link it; after this they are local.
+set -eu
+out=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ld -r -o "$work/buckle.o" --whole-archive "$@"
+objcopy --localize-hidden "$work/buckle.o"
+rm -f "$out"
+ar rcsD "$out" "$work/buckle.o"
