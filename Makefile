@@ -10,8 +10,11 @@ FUZZ_SECONDS ?= 20
 
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
-	libseccomp-dev
-PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind
+	libseccomp-dev $(PKG_WORK)
+PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind bubblewrap $(PKG_WORK)
+# what is tried inside `buckle run`; npm comes with some packages of node, too
+PKG_WORK = git make python3-venv tmux vim less procps $(if $(shell command -v npm),,npm)
+PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
 
@@ -35,7 +38,8 @@ build: ## compile to build/ (the program is build/buckle)
 	@$(SETUP)
 	@$(NINJA)
 
-run: build ## show what Buckle does, on a small profile
+run: build ## show what Buckle does: a build that tries more than it should
+	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
 
 check: ## the test suites: gcc, clang, sanitizers; a few minutes at most

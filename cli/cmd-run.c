@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "kernel/cgroup.h"
 #include "kernel/environ.h"
+#include "kernel/ground.h"
 #include "kernel/launch.h"
 #include "kernel/scratch.h"
 #include "load.h"
@@ -63,6 +64,7 @@ struct run {
     struct plan plan;
     struct scratch scratch;
     struct cgroup cgroup;
+    struct ground ground;
     struct arena arena;
     struct environ_result env;
     struct report *report;
@@ -221,7 +223,7 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
         l->max_memory = l->max_procs = 0;
     l->cgroup = r->cgroup.fd;
     l->wait_all = args_has(r->args, "wait");
-    l->give_stdio = true;
+    l->give_stdio = l->leave_worker = true; /* we end right after it */
     l->nkeep = args_count(r->args, "keep-fd");
     int *keep = arena_array(&r->arena, l->nkeep + 1, sizeof(*keep));
     if (!keep)
@@ -260,7 +262,7 @@ static bool learn(struct host *h, const struct launch_end *end)
 
 static int run_planned(struct run *r, struct host *host, struct launch_end *end, struct bk_err *err)
 {
-    struct launch l = {.plan = &r->plan};
+    struct launch l = {.plan = &r->plan, .ground = &r->ground};
     if (fill_launch(r, &l, err) < 0)
         return -1;
     for (;;) {
@@ -336,6 +338,9 @@ static int run_all(struct run *r)
     const char *pretend = getenv("BUCKLE_PRETEND");
     if (pretend && host_pretend(&host, pretend, &err) < 0)
         return cli_fail(&err), 125;
+    /* laid while the profile is being compiled */
+    if (!args_has(r->args, "dry-run"))
+        ground_start(&r->ground, &host);
     if (scratch_make(&r->scratch, &err) < 0)
         return cli_fail(&err), 125;
     if (run_profile_load(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0)
@@ -346,6 +351,8 @@ static int run_all(struct run *r)
     if (!r->report || prepare_env(r, &err) < 0)
         return cli_fail(&err), 125;
     int result = run_planned(r, &host, &end, &err);
+    if (result == 0) /* gone already, but for what the kernel cleans up */
+        r->ground = (struct ground){.pidfd = -1, .ready = -1};
     return result < 0 ? failed(&end, &err) : finish(r, &end);
 }
 
@@ -359,8 +366,10 @@ static int cmd_run_main(struct cli_args *args)
     r->args = args;
     r->scratch.lock = -1;
     r->cgroup.fd = -1;
+    r->ground.pidfd = r->ground.ready = -1;
     arena_init(&r->arena, 64 << 20);
     int status = run_all(r);
+    ground_end(&r->ground);
     cgroup_remove(&r->cgroup);
     scratch_remove(&r->scratch);
     plan_free(&r->plan);

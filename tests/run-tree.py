@@ -86,6 +86,23 @@ def check_links():
     tap.equal(broken, [], "no page links to what is not there")
 
 
+def check_promises():
+    """Each promise of the threat model names a test that is there."""
+    with open(os.path.join(TOP, "docs", "threat-model.md"), encoding="utf-8") as f:
+        promised = f.read().split("## Promised")[1].split("## Not promised")[0]
+    for promise in re.split(r"\n- ", promised)[1:]:
+        text = " ".join(promise.split())
+        match = re.search(r"\((tests/[\w./-]+)(?:: ([^)]*))?\)$", text)
+        path = os.path.join(TOP, match[1]) if match else ""
+        source = ""
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as f:
+                source = f.read()
+        functions = re.findall(r"\b(?:test|trap)_\w+", match[2] or "") if match else []
+        tap.ok(source and all(f"def {one}(" in source for one in functions),
+               f"promised and tested: {text[:60]}…", f"{path or 'names no test'} {functions}")
+
+
 def installed(pattern):
     expression = re.compile(pattern)
     for folder, _, files in os.walk(ROOT):
@@ -109,6 +126,7 @@ def main():
     check_pages()
     check_sources()
     check_links()
+    check_promises()
     check_installation()
     return tap.done()
 

@@ -204,7 +204,8 @@ def e2e_programs():
 
 
 def check_suites():
-    staged = {"BUCKLE": BUCKLE, "STAGE": STAGE, "PREFIX": PREFIX}
+    staged = {"BUCKLE": BUCKLE, "STAGE": STAGE, "PREFIX": PREFIX,
+              "TOOLS": os.path.join(TOP, "build", "gcc", "tests")}
     asan = dict(staged, **SAN_ENV, SLOW="1", BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
     return [
         Suite("unit", unit_programs("gcc")),
@@ -212,6 +213,7 @@ def check_suites():
         Suite("unit (sanitizers)", unit_programs("asan"), SAN_ENV),
         Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
         Suite("verdicts", [[tests("run-verdicts.py")]], staged),
+        Suite("verdicts (kernel)", [[tests("run-kernel-verdicts.py")]], staged),
         Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
@@ -225,13 +227,17 @@ def check_suites():
 def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     return [
+        Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
+              {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
+               "RACE_SECONDS": "20"}, timeout=900),
         Suite("verdicts (valgrind)", [[tests("run-verdicts.py")]], valgrind, timeout=900),
         Suite("fuzz", [[tests("run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
     ]
 
 
 def bench_suites():
-    return [Suite("bench", [[tests("bench", "run-bench.py")]], timeout=900)]
+    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-launch.py")]],
+                  timeout=900)]
 
 
 def fuzz_suites():

@@ -1,37 +1,38 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make run` shows: a small profile, and what Buckle says about a few things that a program
-# might do under it.
+# What `make run` shows: a build that works in its directory, tries to plant a git hook and to write
+# outside, and what Buckle says about it.
 set -eu
 buckle=$(realpath "$1")
-cd "$(dirname "$0")"
+here=$(realpath "$(dirname "$0")")
+project=$(mktemp -d)/project
+trap 'rm -rf "$(dirname "$project")"' EXIT
 
-cat <<'TEXT'
-Buckle judges what programs do by profiles like this one, docs/demo/demo.sb:
+mkdir "$project"
+cp "$here/build.sh" "$here/hello.c" "$project"
+cd "$project"
+printf 'build/\n' >.gitignore
+git init -q .
+git add -A
+git -c user.name=demo -c user.email=demo@example.com commit -q -m 'a project from somewhere'
 
-TEXT
-awk '{ printf "  %3d  %s\n", NR, $0 }' demo.sb
+show() {
+    printf '\n$ %s\n' "$*"
+}
 
-cat <<'TEXT'
+echo "A project in $project has this build.sh:"
+echo
+sed -n '4,$s/^/    /p' build.sh
 
-What may a program do under it, and which rule says so?
+show buckle run -- ./build.sh
+"$buckle" run -- ./build.sh 2>&1
 
-  $ buckle eval --batch demo.sb
-TEXT
-"$buckle" eval --batch demo.sb <<'QUESTIONS' | sed 's/^/  /; s/  (\(demo\.sb:.*\))$/\n         \1/'
-file-read-data /usr/bin/cc
-file-write-create /home/me/project/main.o
-file-write-data /home/me/project/.git/config
-file-read-data /home/me/project/server.pem
-file-read-data /home/me/.ssh/id_ed25519
-network-outbound tcp:localhost:8080
-network-outbound tcp:example.com:443
-QUESTIONS
+show "git status --short; ls build; ls .git/hooks/pre-commit"
+git status --short
+ls build
+ls .git/hooks/pre-commit 2>&1 || true
 
-cat <<'TEXT'
-
-And why is that?
-
-  $ buckle explain demo.sb file-read-data /home/me/.ssh/id_ed25519
-TEXT
-"$buckle" explain demo.sb file-read-data /home/me/.ssh/id_ed25519 | sed 's/^/  /'
+echo
+echo "Which rules are those, and how does this host enforce them?"
+show 'buckle run --dry-run -- ./build.sh | head -20'
+"$buckle" run --dry-run -- ./build.sh | head -20

@@ -82,6 +82,8 @@ static int pin_of(struct worker *w, const struct request *r, struct pinned *p,
         case BY_LINK:
             return pin_object(w, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, p);
         case BY_FD:
+            if (target_fd_is_name(w, r, (int)a[0]))
+                return -EBADF;
             return pin_descriptor(w, r, (int)a[0], 0, p);
         case BY_AT:
             if (at & ~(unsigned)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))

@@ -129,7 +129,11 @@ struct answer act_symlink(struct worker *w, const struct request *r)
 
 /* ---- what two names may do to each other ---- */
 
-static const enum vocab_op guarded[] = {OP_FILE_WRITE_DATA, OP_FILE_READ_DATA};
+/* What can be done to a file by any of its names. */
+static const enum vocab_op guarded[] = {
+    OP_FILE_WRITE_DATA,  OP_FILE_READ_DATA,   OP_FILE_WRITE_MODE,  OP_FILE_WRITE_OWNER,
+    OP_FILE_WRITE_TIMES, OP_FILE_WRITE_XATTR, OP_FILE_WRITE_FLAGS,
+};
 
 /* Whether the second name would allow what the first denies; then the event tells of the first. */
 static int ask_not_freed(struct worker *w, const struct request *r, const char *from, size_t n,
@@ -264,8 +268,6 @@ struct answer act_link(struct worker *w, const struct request *r)
         err = ask_not_freed(w, r, old.path, old.path_len, new.path, new.path_len, &old.st);
     if (err < 0)
         return answer_value(err);
-    if (S_ISLNK(old.st.st_mode))
-        return answer_errno(EPERM); /* a link to a symbolic link would need its name again */
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", old.fd);
     return done(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));
@@ -292,8 +294,8 @@ struct answer act_unlink(struct worker *w, const struct request *r)
     int err = pin_parent(w, r, a.dirfd, a.path, 0, &p);
     if (err == 0 && p.fd < 0)
         err = -ENOENT;
-    if (err == 0 && (flags & AT_REMOVEDIR) && is_full_folder(&p) &&
-        !would_allow(w, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st))
+    if (err == 0 && (flags & AT_REMOVEDIR) &&
+        !would_allow(w, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
         err = -ENOTEMPTY; /* git tries this on purpose; nobody need be told */
     if (err == 0)
         err = ask_path(w, r, OP_FILE_WRITE_UNLINK, &p);
@@ -308,19 +310,24 @@ struct answer act_unlink(struct worker *w, const struct request *r)
 #define RENAME_EXCHANGE (1 << 1)
 #endif
 
-/* Whether `old` may go to `new`'s place. */
+/* Whether `old` may go to `new`'s place. What is replaced there is judged as it stands; what comes
+ * brings along that the command made it. */
 static int ask_move(struct worker *w, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
     int err = ask_path(w, r, OP_FILE_WRITE_UNLINK, old);
-    if (err == 0)
-        err = ask_name(w, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (err == 0 && new->fd >= 0)
         err = ask_path(w, r, OP_FILE_WRITE_UNLINK, new);
+    if (err < 0)
+        return err;
+    w->moving = old;
+    w->moving_to = new;
+    err = ask_name(w, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (err == 0)
         err = ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
     if (err == 0 && S_ISDIR(old->st.st_mode))
         err = ask_beneath(w, r, old, new);
+    w->moving = w->moving_to = NULL;
     return err;
 }
 
@@ -344,5 +351,9 @@ struct answer act_rename(struct worker *w, const struct request *r)
         err = ask_move(w, r, &new, &old);
     if (err < 0)
         return answer_value(err);
-    return done((int)syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags));
+    if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
+        return answer_errno(errno);
+    if (S_ISDIR(old.st.st_mode))
+        made_moved(&w->repositories, old.path, old.path_len, new.path, new.path_len);
+    return answer_value(0);
 }

@@ -81,26 +81,21 @@ struct fifo_wait {
     int pin, flags;
 };
 
-/* For writing: tries without blocking until a reader is there, the target is gone or a signal
- * waits. For reading there is no such way to ask, so this thread waits in the target's stead. */
+/* Waits in the target's stead, and looks up often: whether the target is still there, and whether a
+ * signal wants it back. */
 static void *fifo_thread(void *arg)
 {
     struct fifo_wait *f = arg;
-    struct timespec nap = {.tv_nsec = 2000000};
-    bool reads = (f->flags & O_ACCMODE) == O_RDONLY;
-    int fd = reads ? reopen(f->pin, f->flags) : -ENXIO;
-    while (!reads && request_is_valid(f->w, &f->r)) {
-        fd = reopen(f->pin, f->flags | O_NONBLOCK);
-        if (fd != -ENXIO)
+    timer_t timer;
+    bool ticks = worker_look_up_often(&timer) == 0;
+    int fd = ticks ? -EINTR : -EAGAIN;
+    while (fd == -EINTR && request_is_valid(f->w, &f->r)) {
+        fd = reopen(f->pin, f->flags);
+        if (fd == -EINTR && target_is_interrupted(f->w, &f->r))
             break;
-        if (target_is_interrupted(f->w, &f->r)) {
-            fd = -EINTR;
-            break;
-        }
-        nanosleep(&nap, NULL);
     }
-    if (fd >= 0 && !(f->flags & O_NONBLOCK))
-        fcntl(fd, F_SETFL, f->flags & ~O_NONBLOCK);
+    if (ticks)
+        timer_delete(timer);
     if (fd >= 0)
         worker_send_fd(f->w->listener, f->r.id, fd, f->flags & O_CLOEXEC);
     else
@@ -226,14 +221,32 @@ static struct answer create(struct worker *w, const struct request *r, const str
         err = worker_take_umask(w, r);
     if (err < 0)
         return answer_value(err);
-    int fd = openat(p->parent, p->name, o->flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, o->mode);
+    /* O_EXCL follows no link and leaves no trace; O_NOFOLLOW is for what somebody outside made */
+    int flags = o->flags | O_CLOEXEC | O_NOCTTY;
+    int fd = openat(p->parent, p->name, flags | O_EXCL, o->mode);
+    if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
+        fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
     return give(w, r, fd < 0 ? -errno : fd, o->flags);
+}
+
+static struct answer open_found(struct worker *w, const struct request *r, const struct opening *o,
+                                struct pinned *p)
+{
+    int own = own_descriptor(w, r, o, p);
+    return own >= 0 ? give(w, r, own, o->flags) : open_existing(w, r, o, p);
 }
 
 static struct answer open_new(struct worker *w, const struct request *r, const struct opening *o)
 {
     OWN(pinned) struct pinned p;
+    OWN(pinned) struct pinned there = {.fd = -1, .parent = -1};
     int err = pin_parent(w, r, o->dirfd, o->path, 0, &p);
+    bool is_link = err == 0 && p.fd >= 0 && S_ISLNK(p.st.st_mode);
+    /* a link that only seems to dangle, or a folder that only seems to be ours: through /proc/self
+     */
+    if ((is_link || err == -EACCES) && !(o->flags & (O_EXCL | O_NOFOLLOW)) &&
+        pin_object(w, r, o->dirfd, o->path, 0, 0, &there) == 0)
+        return open_found(w, r, o, &there);
     for (int i = 0; err == 0 && p.fd >= 0 && S_ISLNK(p.st.st_mode); i++) {
         if ((o->flags & (O_EXCL | O_NOFOLLOW)) || i == LINK_MAX_FOLLOWED)
             return answer_errno(o->flags & O_EXCL ? EEXIST : ELOOP);
@@ -251,16 +264,17 @@ static struct answer open_new(struct worker *w, const struct request *r, const s
 struct answer act_open(struct worker *w, const struct request *r)
 {
     struct opening o = opening_of(r);
+    int new = O_CREAT | O_EXCL;
+    if ((o.flags & (new | O_TMPFILE)) == new)
+        return open_new(w, r, &o); /* only its absence is of interest */
     OWN(pinned) struct pinned p;
-    int err = pin_object(w, r, o.dirfd, o.path, o.flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0, 0, &p);
+    unsigned how = (o.flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0) | (o.flags & O_CREAT ? PIN_QUICK : 0);
+    int err = pin_object(w, r, o.dirfd, o.path, how, 0, &p);
     if (err == -ENOENT && (o.flags & O_CREAT) && (o.flags & O_TMPFILE) != O_TMPFILE)
         return open_new(w, r, &o);
     if (err < 0)
         return answer_value(err);
     if ((o.flags & O_TMPFILE) == O_TMPFILE)
         return open_unnamed(w, r, &o, &p);
-    int own = own_descriptor(w, r, &o, &p);
-    if (own >= 0)
-        return give(w, r, own, o.flags);
-    return open_existing(w, r, &o, &p);
+    return open_found(w, r, &o, &p);
 }

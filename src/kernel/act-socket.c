@@ -61,51 +61,64 @@ static bool is_pathname(const union address *a, socklen_t len)
 /* ---- connecting ---- */
 
 struct connecting {
-    int listener, sock;
-    uint64_t id;
+    struct worker *w;
+    struct request r;
+    int sock;
+    int pin; /* what the address leads to; open until the connection is made */
     union address to;
     socklen_t len;
 };
 
+/* Looks up often, as whoever waits for a FIFO does: a full queue may never be emptied. */
 static void *connect_thread(void *arg)
 {
     struct connecting *c = arg;
-    int err;
-    do
+    timer_t timer;
+    bool ticks = worker_look_up_often(&timer) == 0;
+    int err = ticks ? -EINTR : -EAGAIN;
+    while (err == -EINTR && request_is_valid(c->w, &c->r)) {
         err = connect(c->sock, &c->to.any, c->len) < 0 ? -errno : 0;
-    while (err == -EINTR);
-    worker_send(c->listener, c->id, err);
+        if (err == -EINTR && target_is_interrupted(c->w, &c->r))
+            break;
+    }
+    if (ticks)
+        timer_delete(timer);
+    worker_send(c->w->listener, c->r.id, err);
     close(c->sock);
+    if (c->pin >= 0)
+        close(c->pin);
     free(c);
     return NULL;
 }
 
+/* Takes over the pin as well: its number must mean nothing else while the address names it. */
 static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
-                                   const union address *to, socklen_t len)
+                                   const union address *to, socklen_t len, struct pinned *p)
 {
     pthread_t thread;
     struct connecting *c = malloc(sizeof(*c));
     if (!c)
         return close(sock), answer_errno(ENOMEM);
-    *c = (struct connecting){w->listener, sock, r->id, *to, len};
+    *c = (struct connecting){w, *r, sock, p->fd, *to, len};
     if (pthread_create(&thread, NULL, connect_thread, c) != 0) {
         free(c);
         close(sock);
         return answer_errno(EAGAIN);
     }
     pthread_detach(thread);
+    p->fd = -1;
     return (struct answer){.sent = true};
 }
 
 /* Takes over sock. What cannot block is done at once. */
 static struct answer connect_now(struct worker *w, const struct request *r, int sock,
-                                 const union address *to, socklen_t len)
+                                 const union address *to, socklen_t len, struct pinned *p)
 {
     int flags = fcntl(sock, F_GETFL), type = 0;
     socklen_t n = sizeof(type);
     getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n);
     if (!(flags & O_NONBLOCK) && type != SOCK_DGRAM)
-        return connect_aside(w, r, sock, to, len);
+        return connect_aside(w, r, sock, to, len, p);
     int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
     close(sock);
     return answer_value(err);
@@ -157,7 +170,7 @@ struct answer act_connect(struct worker *w, const struct request *r)
         return answer_value(err);
     }
     /* Unix sockets accept at once or their queue is full; both ends are known to be judged. */
-    return connect_now(w, r, sock, &to, len);
+    return connect_now(w, r, sock, &to, len, &p);
 }
 
 /* ---- binding ---- */

@@ -45,8 +45,8 @@ static bool in_made_repository(const struct worker *w, const char *path, size_t 
     if (!to || len < to->path_len || memcmp(path, to->path, to->path_len) != 0 ||
         (len > to->path_len && path[to->path_len] != '/'))
         return false;
-    return made_covers(&w->repositories, w->moving->path, w->moving->path_len,
-                       path + to->path_len, len - to->path_len);
+    return made_covers(&w->repositories, w->moving->path, w->moving->path_len, path + to->path_len,
+                       len - to->path_len);
 }
 
 enum { ASK_FACTS = 8 };

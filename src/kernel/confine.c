@@ -191,10 +191,10 @@ int capabilities_drop(bool keep_file_work)
     for (size_t i = 0; keep_file_work && i < sizeof(file_work) / sizeof(file_work[0]); i++)
         keep |= UINT64_C(1) << file_work[i];
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    /* without CAP_SETPCAP (EPERM) there is nothing in the set that could be gained */
     for (int cap = 0; cap < 64; cap++)
-        if (!(keep >> cap & 1) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&
-            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
-            return -errno;
+        if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+            break;
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     if (syscall(SYS_capget, &head, data) < 0)
@@ -259,14 +259,16 @@ int loopback_up(void)
 
 /* ---- descriptors ---- */
 
+/* Files, pipes, terminals and /dev/null only give and take bytes. Whatever else there is (folders,
+ * sockets, devices, and what has no name at all: rings, process handles) could lead elsewhere. */
 static bool leads_around(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return false;
-    if (S_ISDIR(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISBLK(st.st_mode))
-        return true;
-    return S_ISCHR(st.st_mode) && !isatty(fd) && st.st_rdev != makedev(1, 3);
+    if (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))
+        return false;
+    return !S_ISCHR(st.st_mode) || (!isatty(fd) && st.st_rdev != makedev(1, 3));
 }
 
 static bool is_kept(int fd, const int *keep, size_t nkeep)
@@ -277,18 +279,15 @@ static bool is_kept(int fd, const int *keep, size_t nkeep)
     return false;
 }
 
-/* A descriptor that the command must not inherit is closed. */
-static void screen(int fd, const int *keep, size_t nkeep)
+/* Whether a command must not inherit this descriptor. */
+static bool is_unwanted(int fd, const int *keep, size_t nkeep)
 {
-    if (is_kept(fd, keep, nkeep))
-        return;
-    int flags = fcntl(fd, F_GETFD);
+    int flags = is_kept(fd, keep, nkeep) ? -1 : fcntl(fd, F_GETFD);
     if (flags < 0)
-        return;
+        return false;
     struct stat st;
     bool folder = fd <= 2 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
-    if (folder || (fd > 2 && !(flags & FD_CLOEXEC) && leads_around(fd)))
-        close(fd);
+    return folder || (fd > 2 && !(flags & FD_CLOEXEC) && leads_around(fd));
 }
 
 /* One entry of a folder, as the kernel lays it out. */
@@ -326,18 +325,28 @@ static int list_descriptors(int *out, size_t cap, size_t *n)
     }
 }
 
-void close_inherited(const int *keep, size_t nkeep)
+void inherited_list(struct inherited *in, const int *keep, size_t nkeep)
 {
-    enum { LISTED = 1024, HIGHEST = 65536 };
-    int open_now[LISTED];
+    int open_now[INHERITED_MAX];
     size_t n = 0;
-    if (list_descriptors(open_now, LISTED, &n) == 0) {
-        for (size_t i = 0; i < n; i++)
-            screen(open_now[i], keep, nkeep);
+    *in = (struct inherited){.keep = keep, .nkeep = nkeep};
+    if (list_descriptors(open_now, INHERITED_MAX, &n) < 0) {
+        in->unknown = true;
         return;
     }
-    /* no /proc, or very many: one by one */
-    long max = sysconf(_SC_OPEN_MAX);
-    for (int fd = 0; fd < (max < 0 || max > HIGHEST ? HIGHEST : max); fd++)
-        screen(fd, keep, nkeep);
+    for (size_t i = 0; i < n; i++)
+        if (is_unwanted(open_now[i], keep, nkeep))
+            in->fds[in->n++] = open_now[i];
+}
+
+void inherited_close(const struct inherited *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        close(in->fds[i]);
+    /* too many to look at, or no /proc: everything goes that was not asked for */
+    for (int fd = 3; in->unknown && fd < (int)sysconf(_SC_OPEN_MAX); fd++)
+        if (!is_kept(fd, in->keep, in->nkeep))
+            close(fd);
+    if (in->unknown) /* limits may have been lowered since they were opened */
+        syscall(SYS_close_range, (unsigned)sysconf(_SC_OPEN_MAX), ~0U, 0);
 }

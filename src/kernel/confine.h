@@ -33,8 +33,18 @@ int map_own_ids(uid_t uid, gid_t gid);
 
 int loopback_up(void);
 
-/* Closes inherited descriptors that lead around the sandbox: folders, sockets and devices above 2,
- * unless kept. */
-void close_inherited(const int *keep, size_t nkeep);
+/* Inherited descriptors that lead around the sandbox: folders, sockets and devices above 2, unless
+ * kept. They are listed before the filter stands and closed after it. */
+enum { INHERITED_MAX = 1024 };
+
+struct inherited {
+    const int *keep;
+    size_t nkeep, n;
+    bool unknown; /* they could not be listed */
+    int fds[INHERITED_MAX];
+};
+
+void inherited_list(struct inherited *in, const int *keep, size_t nkeep);
+void inherited_close(const struct inherited *in);
 
 #endif

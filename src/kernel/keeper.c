@@ -59,9 +59,8 @@ static void kill_everything(int proc)
     }
 }
 
-static void report(int to, int kind, int status)
+static void tell(int to, struct kept k)
 {
-    struct kept k = {kind, status};
     while (write(to, &k, sizeof(k)) < 0 && errno == EINTR)
         ;
 }
@@ -74,7 +73,7 @@ static bool collect(pid_t command, int to, int *status)
         if (pid != command)
             continue;
         if (WIFSTOPPED(st)) {
-            report(to, KEPT_STOPPED, st);
+            tell(to, (struct kept){.kind = KEPT_STOPPED, .value = st});
             continue;
         }
         *status = st;
@@ -83,26 +82,40 @@ static bool collect(pid_t command, int to, int *status)
     return false;
 }
 
-void keeper_main(pid_t command, int proc, bool wait_all, int to)
+static void watch(pid_t command, int proc, int to, int *status)
 {
     sigset_t heard;
-    int status = 0;
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
     sigaddset(&heard, KEEPER_ORPHANED);
-    prctl(PR_SET_NAME, "buckle-keeper", 0, 0, 0);
-    while (!collect(command, to, &status)) {
-        int sig = sigwaitinfo(&heard, NULL);
-        if (sig == KEEPER_ORPHANED) {
+    while (!collect(command, to, status))
+        if (sigwaitinfo(&heard, NULL) == KEEPER_ORPHANED) {
             kill_everything(proc);
             _exit(1);
         }
+}
+
+void keeper_main(const struct command *c, int proc, int to)
+{
+    pid_t command;
+    int status = 0, listener;
+    enum launch_stage stage;
+    prctl(PR_SET_NAME, "buckle-keeper", 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    close(c->s->status);
+    close(c->s->events);
+    int err = command_start(c, &command, &listener, &stage);
+    if (err < 0) {
+        tell(to, (struct kept){.kind = KEPT_FAILED, .value = -err, .stage = (int32_t)stage});
+        _exit(1);
     }
-    if (wait_all)
+    tell(to, (struct kept){.kind = KEPT_COMMAND, .value = command, .listener = listener});
+    watch(command, proc, to, &status);
+    if (c->s->launch->wait_all)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
             ;
     else
         kill_everything(proc);
-    report(to, KEPT_EXITED, status);
+    tell(to, (struct kept){.kind = KEPT_EXITED, .value = status});
     _exit(0);
 }

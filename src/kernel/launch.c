@@ -173,6 +173,8 @@ static void attend(struct control *c)
 {
     struct pollfd fds[] = {{c->status, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0}};
     while (!c->exited) {
+        /* a signal that comes before its receiver waits for him */
+        fds[2].fd = c->command > 0 ? c->signals : -1;
         int n = poll(fds, 3, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
@@ -188,8 +190,11 @@ static void attend(struct control *c)
             hear_signal(c);
     }
     hear_events(c);
-    /* whatever is left of it ends with the worker */
     kill(c->worker, SIGKILL);
+    /* when the command ended by itself its processes are gone, and the worker has nothing left to do
+     * but to give back what the kernel keeps for it, which takes longer than anybody should wait */
+    if (!c->lost && c->l->leave_worker)
+        return;
     while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
         ;
     hear_events(c);
@@ -210,11 +215,13 @@ static int start_worker(struct control *c, struct stage *s)
 {
     const struct plan *p = c->l->plan;
     unsigned long flags = SIGCHLD;
-    flags |= p->user_ns ? CLONE_NEWUSER : 0;
-    flags |= p->mount_ns ? CLONE_NEWNS : 0;
-    flags |= p->net_ns ? CLONE_NEWNET : 0;
-    flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
-    flags |= p->uts_ns ? CLONE_NEWUTS : 0;
+    if (!s->ground) {
+        flags |= p->user_ns ? CLONE_NEWUSER : 0;
+        flags |= p->mount_ns ? CLONE_NEWNS : 0;
+        flags |= p->net_ns ? CLONE_NEWNET : 0;
+        flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
+        flags |= p->uts_ns ? CLONE_NEWUTS : 0;
+    }
     c->worker = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
                                   : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (c->worker == 0)
@@ -295,35 +302,62 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     return 0;
 }
 
-int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
+/* The ground that the plan wants, or none. */
+static int take_ground(const struct launch *l, struct ground *own, struct stage *s,
+                       struct launch_end *end)
 {
-    static struct stage s; /* the filter is large; one launch at a time in a process */
-    static struct control c;
+    struct ground *g = l->ground ? l->ground : own;
+    if (!l->plan->pid_ns) {
+        ground_end(g);
+        return 0;
+    }
+    if (!g->init && g->ready < 0)
+        ground_start(g, &l->plan->host);
+    s->ground = g;
+    return ground_wait(g, &end->stage, &end->sys);
+}
+
+static int run_with_signals(struct control *c, struct stage *s, struct bk_err *err)
+{
     sigset_t all, heard;
-    memset(end, 0, sizeof(*end));
-    memset(&c, 0, sizeof(c));
-    s = (struct stage){
-        .launch = l, .plan = l->plan, .controller = getpid(), .uid = geteuid(), .gid = getegid()};
-    if (bpf_assemble(l->plan, s.filter, FILTER_MAX, &s.nfilter, err) < 0)
-        return -1;
-    c.l = l;
-    c.end = end;
     sigemptyset(&heard);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         sigaddset(&heard, passed_on[i]);
     OWN(fd) int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");
-    c.signals = signals;
+    c->signals = signals;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &s.mask); /* the worker starts with everything blocked */
+    sigprocmask(SIG_SETMASK, &all, &s->mask); /* the worker starts with everything blocked */
     OWN(terminal) struct terminal terminal = terminal_remember();
     /* stop signals must act on us; what we hear comes through the descriptor */
-    c.mask = heard;
-    sigaddset(&c.mask, SIGTTOU);
-    sigaddset(&c.mask, SIGPIPE);
-    int result = run(&c, &s, err);
+    c->mask = heard;
+    sigaddset(&c->mask, SIGTTOU);
+    sigaddset(&c->mask, SIGPIPE);
+    int result = run(c, s, err);
     terminal_restore(&terminal);
-    sigprocmask(SIG_SETMASK, &s.mask, NULL);
+    sigprocmask(SIG_SETMASK, &s->mask, NULL);
+    return result;
+}
+
+int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
+{
+    static struct stage s; /* the filter is large; one launch at a time in a process */
+    static struct control c;
+    struct ground own = {.pidfd = -1, .ready = -1};
+    memset(end, 0, sizeof(*end));
+    memset(&c, 0, sizeof(c));
+    s = (struct stage){
+        .launch = l, .plan = l->plan, .controller = getpid(), .uid = geteuid(), .gid = getegid()};
+    c.l = l;
+    c.end = end;
+    inherited_list(&s.inherited, l->keep_fds, l->nkeep);
+    int result = bpf_assemble(l->plan, s.filter, FILTER_MAX, &s.nfilter, err);
+    if (result == 0 && take_ground(l, &own, &s, end) < 0)
+        result = word_failure(l, end, err);
+    if (result == 0)
+        result = run_with_signals(&c, &s, err);
+    if (result < 0 || !l->leave_worker || end->timed_out)
+        ground_end(l->ground ? l->ground : &own);
     return result;
 }

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A hash set of paths. Asking about a path hashes it once from its beginning and looks the set up at
- * each slash, so that the cost does not depend on how many folders there are.
+ * A hash set of paths. Asking about a path hashes it once from its beginning and looks the set up
+ * at each slash, so that the cost does not depend on how many folders there are.
  */
 
 #include "kernel/made.h"

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * Folders that the command made itself and may therefore treat as its own: repositories, so far. A set
- * of paths in memory that is taken once. When it is full, later ones are not remembered, and stay
- * protected as if they had existed before.
+ * Folders that the command made itself and may therefore treat as its own: repositories, so far. A
+ * set of paths in memory that is taken once. When it is full, later ones are not remembered, and
+ * stay protected as if they had existed before.
  */
 enum { MADE_MAX = 8192 };
 
@@ -18,7 +18,8 @@ struct made {
     char *text;
     size_t used;
     uint32_t n;
-    uint32_t start[MADE_MAX + 1]; /* where each path begins in text; the last entry: where they end */
+    uint32_t
+        start[MADE_MAX + 1]; /* where each path begins in text; the last entry: where they end */
     uint16_t slots[2 * MADE_MAX]; /* by hash: number of a path plus one, 0: free */
 };
 
@@ -28,7 +29,8 @@ void made_add(struct made *m, const char *path, size_t len);
 /* Whether the path head + tail is one of them or lies in one. Either part may be empty. */
 bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
                  size_t ntail);
-/* A folder has been renamed: what was remembered at or below its old name is at the new one, too. */
+/* A folder has been renamed: what was remembered at or below its old name is at the new one, too.
+ */
 void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto);
 
 #endif

@@ -85,20 +85,27 @@ static void test_prctl(const struct plan *p, struct sys_rule *r)
         r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
 }
 
-/* btrfs makes, removes and receives whole subvolumes through a folder opened for reading; only its
- * way of sharing blocks between files, which needs one opened for writing, stays. */
+/* File systems take orders through descriptors that are open for reading only. What sets flags is
+ * judged; btrfs's ways to make and remove whole subvolumes, and everything else that the generic
+ * family would change (versions, verity, encryption), is refused. Sharing blocks between files
+ * needs a descriptor for writing and stays. */
 static void test_ioctl(const struct plan *p, struct sys_rule *r)
 {
+    static const uint32_t type = 0xff00, changes = 0x40000000;
     r->tests[r->ntests++] = equal(1, KABI_TIOCSTI, refuse(EPERM));
     r->tests[r->ntests++] = equal(1, KABI_TIOCLINUX, refuse(EPERM));
     r->tests[r->ntests++] = equal(1, KABI_FICLONE, allow);
     r->tests[r->ntests++] = equal(1, KABI_FICLONERANGE, allow);
     r->tests[r->ntests++] = equal(1, KABI_FIDEDUPERANGE, allow);
-    r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, 0xff00, KABI_BTRFS_TYPE, refuse(EPERM)};
+    r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, type, KABI_BTRFS_TYPE, refuse(EPERM)};
     if (plan_set_is_free(p, SET_FLAGS))
         return;
     r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SETFLAGS, notify);
     r->tests[r->ntests++] = equal(1, KABI_FS_IOC_FSSETXATTR, notify);
+    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SET_ENCRYPTION_POLICY, refuse(EPERM));
+    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SETVERSION, refuse(EPERM));
+    r->tests[r->ntests++] =
+        (struct sys_test){1, SYS_EQUAL, type | changes, KABI_FS_IOC_TYPE | changes, refuse(EPERM)};
 }
 
 /* With a listener of its own a command could answer for itself once ours is gone. */

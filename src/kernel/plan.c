@@ -304,7 +304,7 @@ static void dismiss_judge(struct plan *p)
         }
 }
 
-static int plan_needs(struct plan *p, struct bk_err *err)
+static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     const struct host *h = &p->host;
     bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
@@ -327,6 +327,11 @@ static int plan_needs(struct plan *p, struct bk_err *err)
         return -1;
     if (net && !p->net_ns)
         network_is_open(p);
+    bool apart = p->pid_ns || (p->scoped & KABI_LL_SCOPE_SIGNAL);
+    if (!is_free(g, OP_SIGNAL) &&
+        need(p, apart, "pid namespace, nor Landlock for signals",
+             "processes outside can be signalled, Buckle's own included", err) < 0)
+        return -1;
     if (!p->pid_ns)
         plan_note(p, "no pid namespace: the command's processes are tracked and ended one by one");
     if (p->judge && !h->notify_killable)
@@ -348,7 +353,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     plan_walls(p, g);
     exec_without_wall(p);
     plan_namespaces(p);
-    return plan_needs(p, err);
+    return plan_needs(p, g, err);
 }
 
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,

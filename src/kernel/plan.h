@@ -63,7 +63,7 @@ struct sys_test {
     struct sys_action then;
 };
 
-enum { SYS_TESTS = 8 };
+enum { SYS_TESTS = 12 };
 
 struct sys_rule {
     const char *name;

@@ -14,11 +14,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -33,9 +35,11 @@ void pinned_close(struct pinned *p)
     p->fd = p->parent = -1;
 }
 
+/* Links of procfs lead to objects rather than names, and some of them to the worker's own: they are
+ * never followed on the way, which gives ELOOP. */
 static int walk(int base, const char *path, uint64_t flags)
 {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
     return fd < 0 ? -errno : fd;
 }
@@ -120,6 +124,113 @@ static int refuse_foreign_proc(struct worker *w, const struct request *r, int fd
     pid_t pid = strncmp(path, "/proc/", 6) == 0 ? (pid_t)atoi(path + 6) : 0;
     return pid > 0 && (pid == r->tid || pid == target_process(w, r)) ? 0 : -EACCES;
 }
+
+/* ---- walking by hand ---- */
+
+enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
+
+static bool is_proc_root(int fd)
+{
+    struct stat st;
+    struct statfs fs;
+    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && fstatfs(fd, &fs) == 0 &&
+           fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The target's own entry in a procfs: what "self" and "thread-self" mean. */
+static int step_to_self(struct worker *w, const struct request *r, int from, bool thread)
+{
+    char own[32];
+    pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+    if (pid < 0 || tid < 0)
+        return -EPERM;
+    snprintf(own, sizeof(own), thread ? "%d/task/%d" : "%d", pid, tid);
+    return walk(from, own, 0);
+}
+
+/* Follows a link of procfs that leads to an object, if its folder belongs to the target. */
+static int step_by_magic(struct worker *w, const struct request *r, int from, const char *name)
+{
+    char path[PATH_BYTES];
+    int err = read_back(from, path, sizeof(path));
+    if (err >= 0)
+        err = refuse_foreign_proc(w, r, from, path);
+    int fd = err < 0 ? err : openat(from, name, O_PATH | O_CLOEXEC);
+    return fd < 0 && err >= 0 ? -errno : fd;
+}
+
+/* One step from a pinned folder. */
+static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
+{
+    bool thread = strcmp(name, "thread-self") == 0;
+    if ((thread || strcmp(name, "self") == 0) && is_proc_root(from))
+        return step_to_self(w, r, from, thread);
+    struct statfs fs;
+    int fd = walk(from, name, O_NOFOLLOW);
+    if (fd < 0 || !follow || fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
+        return fd;
+    /* a link there that can be followed without magic is one like any other */
+    int plain = walk(from, name, 0);
+    if (plain != -ELOOP)
+        return plain < 0 ? fd : (close(fd), plain);
+    close(fd);
+    return step_by_magic(w, r, from, name);
+}
+
+/* The path goes on with what a symbolic link says. 1 when it does, 0 when fd is no link. */
+static int splice_link(int fd, char *rest)
+{
+    char text[PATH_BYTES];
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
+        return 0;
+    ssize_t n = readlinkat(fd, "", text, sizeof(text));
+    size_t len = strlen(rest);
+    if (n <= 0)
+        return -ENOENT;
+    if ((size_t)n + 1 + len >= PATH_BYTES)
+        return -ENAMETOOLONG;
+    memmove(rest + n + 1, rest, len + 1);
+    memcpy(rest, text, (size_t)n);
+    rest[n] = '/';
+    return 1;
+}
+
+/* For names that lead through procfs: "self" there is not the worker, and what its links lead to
+ * has to be the target's. Walks by hand, every step from a pin. */
+static int walk_by_hand(struct worker *w, const struct request *r, int base, const char *path,
+                        bool follow_last)
+{
+    char rest[PATH_BYTES * 2], name[256];
+    snprintf(rest, sizeof(rest), "%.*s", PATH_BYTES - 1, path);
+    OWN(fd) int at = walk(base, path[0] == '/' ? "/" : ".", O_DIRECTORY);
+    for (int links = 0; at >= 0 && links <= LINKS_FOLLOWED;) {
+        char *from = rest + strspn(rest, "/");
+        size_t n = strcspn(from, "/");
+        if (n == 0)
+            return steal_fd(&at);
+        if (n >= sizeof(name))
+            return -ENAMETOOLONG;
+        memcpy(name, from, n);
+        name[n] = '\0';
+        memmove(rest, from + n, strlen(from + n) + 1);
+        bool follow = follow_last || rest[0];
+        OWN(fd) int next = step(w, r, at, name, follow);
+        if (next < 0)
+            return next;
+        int linked = follow ? splice_link(next, rest) : 0;
+        if (linked < 0)
+            return linked;
+        links += linked;
+        if (linked && rest[0] != '/')
+            continue;
+        close(at);
+        at = linked ? walk(AT_FDCWD, "/", O_DIRECTORY) : steal_fd(&next);
+    }
+    return at < 0 ? at : -ELOOP;
+}
+
+/* ---- describing ---- */
 
 int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out)
 {
@@ -220,6 +331,8 @@ static int pin_from(struct worker *w, const struct request *r, const struct star
         return -ENOENT;
     int fd = empty ? fcntl(s->base, F_DUPFD_CLOEXEC, 3)
                    : walk(s->base, s->path, flags & PIN_NOFOLLOW ? O_NOFOLLOW : 0);
+    if (fd == -ELOOP || (fd == -ENOENT && !(flags & PIN_QUICK)))
+        fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW));
     if (fd < 0)
         return empty ? -EBADF : fd;
     out->fd = fd;
@@ -308,6 +421,8 @@ int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
     *out = (struct pinned){.fd = -1, .parent = -1};
     out->name = split(w->path[slot], &folder);
     int fd = walk(base, folder, O_DIRECTORY);
+    if (fd == -ENOENT || fd == -ELOOP)
+        fd = walk_by_hand(w, r, base, folder, true);
     if (fd < 0)
         return fd;
     out->parent = fd;

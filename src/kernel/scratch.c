@@ -72,7 +72,8 @@ static int base_folder(char out[128], struct bk_err *err)
     return 0;
 }
 
-/* Removes what killed sessions left: folders whose lock can be had. */
+/* Removes what killed sessions left: folders whose lock can be had, or that never got one. Nobody is
+ * making a folder meanwhile. */
 static void sweep(const char *base)
 {
     DIR *d = opendir(base);
@@ -83,7 +84,7 @@ static void sweep(const char *base)
         snprintf(top, sizeof(top), "%s/%s", base, e->d_name);
         snprintf(lock, sizeof(lock), "%s/lock", top);
         OWN(fd) int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd < 0 ? errno == ENOENT : flock(fd, LOCK_EX | LOCK_NB) == 0)
             remove_tree(top);
     }
     if (d)
@@ -96,6 +97,9 @@ int scratch_make(struct scratch *s, struct bk_err *err)
     *s = (struct scratch){.lock = -1};
     if (base_folder(base, err) < 0)
         return -1;
+    OWN(fd) int turn = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (turn < 0 || flock(turn, LOCK_EX) < 0)
+        return err_sys(err, "cannot lock %s", base);
     sweep(base);
     char real[4096];
     if (!realpath(base, real) || strlen(real) > 200)

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "kernel/confine.h"
+#include "kernel/ground.h"
 #include "kernel/launch.h"
 
 /* What controller and worker share. Messages from the worker, one write each. */
@@ -23,12 +25,14 @@ enum { FILTER_MAX = 4096 };
 struct stage {
     const struct launch *launch;
     const struct plan *plan;
+    const struct ground *ground; /* NULL: the worker makes what namespaces it can */
     pid_t controller;
     uid_t uid;
     gid_t gid;
     int status;    /* pipe to the controller */
     int events;    /* socket to the controller */
     sigset_t mask; /* the caller's, for the command */
+    struct inherited inherited; /* descriptors that the command must not get */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
 };
@@ -36,21 +40,29 @@ struct stage {
 /* The worker's whole life, in its own process; never returns. */
 void worker_main(struct stage *s) __attribute__((noreturn));
 
-/* init.c: makes the pid namespace's first process. *pid is its number out here. 0 or a negated
- * errno with *stage set. The namespace's fresh /proc is mounted when this returns. */
-int init_start(pid_t *pid, enum launch_stage *stage);
+/* command.c: starts the command's process. It runs in our memory until it execs, and leaves the
+ * filter's listener in our table of descriptors. 0 with *pid, and *listener (-1 when nothing is
+ * judged); or a negated errno with *stage. */
+struct command {
+    const struct stage *s;
+    int walls, scope; /* Landlock rulesets, or -1 */
+    int pids;         /* the pid namespace that the command enters, or -1 */
+};
+int command_start(const struct command *c, pid_t *pid, int *listener, enum launch_stage *stage);
 
 /* keeper.c: what stands in for a pid namespace. What it tells the worker: */
-enum kept_kind { KEPT_COMMAND, KEPT_STOPPED, KEPT_EXITED };
+enum kept_kind { KEPT_COMMAND, KEPT_FAILED, KEPT_STOPPED, KEPT_EXITED };
 
 struct kept {
-    int32_t kind;  /* enum kept_kind */
-    int32_t value; /* COMMAND: its pid; else a wait status */
+    int32_t kind;     /* enum kept_kind */
+    int32_t value;    /* COMMAND: its pid; FAILED: errno; else a wait status */
+    int32_t listener; /* COMMAND: the listener's number in the keeper, or -1 */
+    int32_t stage;    /* FAILED */
 };
 
 enum { KEEPER_ORPHANED = SIGUSR2 }; /* how it hears of the worker's death */
 
-/* Its life after it started the command; all signals are blocked. */
-void keeper_main(pid_t command, int proc, bool wait_all, int to) __attribute__((noreturn));
+/* Its whole life in its own process; all signals are blocked. */
+void keeper_main(const struct command *c, int proc, int to) __attribute__((noreturn));
 
 #endif

@@ -116,6 +116,14 @@ int target_pin_fd(const struct worker *w, const struct request *r, int fd)
     return pin;
 }
 
+bool target_fd_is_name(const struct worker *w, const struct request *r, int fd)
+{
+    char name[64];
+    struct stat st;
+    snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
+    return fstatat(w->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !(st.st_mode & 0600);
+}
+
 pid_t target_process(const struct worker *w, const struct request *r)
 {
     char text[32];

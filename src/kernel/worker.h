@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "graph/graph.h"
 #include "kernel/judged.h"
@@ -91,6 +92,8 @@ pid_t target_inner_thread(const struct worker *w, const struct request *r);
 int target_umask(const struct worker *w, const struct request *r, mode_t *mask);
 /* A descriptor of the target, as an O_PATH descriptor of ours; or a negated errno. */
 int target_pin_fd(const struct worker *w, const struct request *r, int fd);
+/* Whether a descriptor of the target only names a file (O_PATH): most calls refuse those. */
+bool target_fd_is_name(const struct worker *w, const struct request *r, int fd);
 /* A working copy of a descriptor of the target. */
 int target_take_fd(const struct worker *w, const struct request *r, int fd);
 /* Whether a signal waits that the target would handle: a long wait should end with EINTR. */
@@ -110,7 +113,11 @@ struct pinned {
 void pinned_close(struct pinned *p);
 #define OWN_pinned pinned_close
 
-enum { PIN_NOFOLLOW = 1, PIN_EMPTY = 2 /* an empty path means the descriptor itself */ };
+enum {
+    PIN_NOFOLLOW = 1,
+    PIN_EMPTY = 2, /* an empty path means the descriptor itself */
+    PIN_QUICK = 4, /* when it is not found at once it is not there */
+};
 
 /* dirfd and path as the target gave them; slot 0 or 1 says which of the worker's buffers to use.
  * 0 or a negated errno. pin_object: the object must exist. pin_parent: the folder must exist, the
@@ -172,13 +179,17 @@ struct answer act_flags(struct worker *w, const struct request *r);
 /* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
 int worker_take_umask(struct worker *w, const struct request *r);
 
+/* Has the waiting of this thread, which is not the worker's own, interrupted (EINTR) now and then.
+ * 0, with a timer to delete, or a negated errno. */
+int worker_look_up_often(timer_t *timer);
+
 /* Answers a call; gives fd to the target as its result (closing ours) or fails the call. Safe to
  * call from any thread. */
 void worker_send(int listener, uint64_t id, int64_t value);
 void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
 
-/* Answers calls until the listener has no users left. */
-void worker_loop(struct worker *w);
+/* Receives one call that waits, and answers it. */
+void worker_answer(struct worker *w);
 
 int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
                 bool pid_ns);

@@ -77,10 +77,8 @@ static const struct {
     const char *name;
     void (*before)(void), (*work)(void), (*after)(void);
 } calls[] = {
-    {"open-read", nothing, open_read, after_open},
-    {"open-write", nothing, open_write, after_open},
-    {"create", nothing, create, after_create},
-    {"unlink", before_unlink, remove_file, nothing},
+    {"open-read", nothing, open_read, after_open}, {"open-write", nothing, open_write, after_open},
+    {"create", nothing, create, after_create},     {"unlink", before_unlink, remove_file, nothing},
     {"mkdir", nothing, make_folder, after_folder},
 };
 

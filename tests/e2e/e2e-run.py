@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -584,6 +585,52 @@ def test_wait(person, t):
     t.equal((r.status, os.path.exists(folder + "/late")), (3, True), "--wait lets them finish", r)
 
 
+# ---- what lies outside ----
+
+OUTSIDE = """
+import errno, os, signal, sys
+pid = int(sys.argv[1])
+def tried(f, *a):
+    try:
+        f(*a)
+    except OSError as e:
+        return errno.errorcode[e.errno]
+    return "done"
+print(tried(os.kill, pid, 0), tried(os.kill, pid, signal.SIGKILL),
+      tried(open, f"/proc/{pid}/mem", "rb"), os.path.exists(f"/proc/{pid}"), os.getppid(),
+      len([n for n in os.listdir("/proc") if n.isdigit()]), flush=True)
+"""
+
+
+def test_processes_outside(person, t):
+    """Another process of the same person, and Buckle's own."""
+    other = person.start(["sleep", "1000"])
+    r = python(person, OUTSIDE.replace("sys.argv[1]", str(other.pid)))
+    t.ok(r.out == "ESRCH ESRCH ENOENT False 0 2\n", "they can be neither seen nor signalled", r)
+    t.ok(other.poll() is None, "and live on", r)
+    other.kill()
+    other.wait()
+
+
+def test_privileges(person, t):
+    r = inside(person, "cat", "/proc/self/status")
+    told = dict(line.split(":\t") for line in r.out.strip().split("\n") if ":\t" in line)
+    t.equal(told["NoNewPrivs"], "1", "no privilege can be gained")
+    # chown, dac_override, fowner, fsetid, kill, setgid, setuid: what work on files needs
+    allowed = 0xfb if person.uid == 0 else 0
+    for field in ("CapEff", "CapPrm", "CapBnd"):
+        most = allowed if field != "CapBnd" or person.uid == 0 else (1 << 64) - 1
+        t.ok(int(told[field], 16) & ~most == 0, f"{field} is not more than it should be",
+             told[field])
+    if os.geteuid() != 0 or person.uid == 0:
+        return
+    program = os.path.join(os.path.dirname(BUCKLE), "set-id")
+    shutil.copy("/usr/bin/id", program)
+    os.chmod(program, 0o4755)
+    t.equal(person.call([program, "-u"]).out, "0\n", "outside a set-id program is root's")
+    t.equal(inside(person, program, "-u").out, f"{person.uid}\n", "inside it is not")
+
+
 # ---- plans and hosts ----
 
 
@@ -609,6 +656,7 @@ LACKING = {
     "landlock=0": "Landlock",
     "seccomp_notify=0": "judge",
     "net_ns=0": "network",
+    "pid_ns=0,landlock=5": "signalled",
 }
 
 
@@ -647,7 +695,8 @@ def main():
         test_streams, test_devices, test_programs, test_refusals_as_the_kernel, test_summary,
         test_following_the_flag, test_json, test_report_elsewhere, test_live, test_modifiers,
         test_places, test_write_flags, test_protected, test_parameters, test_environment,
-        test_descriptors, test_limits, test_wait, test_dry_run, test_lesser_hosts, test_nested,
+        test_descriptors, test_limits, test_wait, test_processes_outside,
+        test_privileges, test_dry_run, test_lesser_hosts, test_nested,
     ])
     return done()
 

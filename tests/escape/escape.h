@@ -7,8 +7,8 @@
 
 /*
  * Attackers for the end-to-end tests: each tries one way out of a sandbox and tells what it met, a
- * line for each attempt. Whether something got out is for the test to see, from outside. All that an
- * attacker could ever change is files that the test made for it.
+ * line for each attempt. Whether something got out is for the test to see, from outside. All that
+ * an attacker could ever change is files that the test made for it.
  */
 
 struct attack {

@@ -3,9 +3,9 @@
 
 /*
  * Races. One thread changes what the arguments of a call mean, as fast as it can, while others make
- * the call: had the kernel gone on with what was judged a moment ago, sooner or later it would act on
- * what never was. IN is a folder that may be written, OUT one that may not; they differ in one byte,
- * and both hold "victim", a file, and "sub", an empty folder.
+ * the call: had the kernel gone on with what was judged a moment ago, sooner or later it would act
+ * on what never was. IN is a folder that may be written, OUT one that may not; they differ in one
+ * byte, and both hold "victim", a file, and "sub", an empty folder.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ enum { RACING_FD = 100, RACERS = 3 };
 
 static const char *inside, *outside;
 
-static char racing_path[4][4096];  /* victim, sub, new, new2 */
+static char racing_path[4][4096]; /* victim, sub, new, new2 */
 static size_t differs_at;
 static char choice[2];
 static int choice_fd[2];
@@ -91,7 +91,7 @@ static void try_names(char path[4][4096])
     count_fd(open(path[0], O_WRONLY | O_TRUNC));
     count_fd(open(path[2], O_WRONLY | O_CREAT | O_EXCL, 0600));
     count(unlink(path[2]));
-    count_fd(open(path[2], O_WRONLY | O_CREAT, 0600));
+    count_fd(open(path[2], O_WRONLY | O_CREAT | O_NONBLOCK, 0600));
     count(rename(path[2], path[3]));
     count(link(path[3], path[2]));
     count(unlink(path[3]));

@@ -8,9 +8,9 @@
  *     probe --batch             one operation a line, words apart by tabs, bytes as \xNN
  *     probe --list
  *
- * Every form of a call is an operation of its own and goes to the kernel directly, so that no library
- * chooses another. Descriptors that an operation works on are opened for reading only. Linked
- * statically: it has to start in any sandbox.
+ * Every form of a call is an operation of its own and goes to the kernel directly, so that no
+ * library chooses another. Descriptors that an operation works on are opened for reading only.
+ * Linked statically: it has to start in any sandbox.
  */
 
 #include <errno.h>
@@ -199,6 +199,11 @@ static long with_reader(const char *path, long (*work)(int fd))
 static long do_chmod(char **a)
 {
     return syscall(SYS_chmod, a[0], MODE);
+}
+
+static long do_chmod_setuid(char **a)
+{
+    return syscall(SYS_chmod, a[0], MODE | S_ISUID | S_ISGID);
 }
 
 static long fchmod_of(int fd)
@@ -565,6 +570,7 @@ static const struct operation {
     {"mknod-dev", 1, do_mknod_dev},
     {"mknodat-dev", 1, do_mknodat_dev},
     {"chmod", 1, do_chmod},
+    {"chmod-setuid", 1, do_chmod_setuid},
     {"fchmod", 1, do_fchmod},
     {"fchmodat", 1, do_fchmodat},
     {"fchmodat2", 1, do_fchmodat2},

@@ -496,6 +496,9 @@ static void check_hosts(void)
         {"user_ns=0,root=1", TYPICAL, false},
         {"mount_ns=0", TYPICAL, false},
         {"mount_proc=0", TYPICAL, false},
+        {"pid_ns=0,landlock=6", TYPICAL, false},
+        {"pid_ns=0,landlock=5", TYPICAL, true}, /* nothing keeps it from signalling others */
+        {"pid_ns=0,landlock=5", OPEN, false},
         {"seccomp_notify=0", TYPICAL, true},
         {"notify_addfd=0", TYPICAL, true},
         {"listener_taken=1", TYPICAL, true},

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From the worker to the command: the last layer, the filter, exec. The new process borrows the
+ * worker's memory until it execs, which saves copying it, and its descriptors until the filter is
+ * installed, which is how the worker gets the listener; the worker sleeps meanwhile. So nothing here
+ * may call anything that is judged once the filter stands: there would be nobody to answer.
+ *
+ * Only children of a process that entered a pid namespace live in it, and a process that did can
+ * start no threads any more. Hence a short-lived go-between, which makes the command our child and not
+ * its own.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/confine.h"
+#include "kernel/stage.h"
+
+enum { STACK_BYTES = 64 << 10, KEPT_FDS = 64 };
+
+/* One launch at a time in a process; both stacks are idle once the command has execed. */
+static struct {
+    const struct command *c;
+    volatile pid_t pid;
+    volatile int listener, stage, err;
+    _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
+} start;
+
+static int set_limits(const struct launch *l)
+{
+    struct rlimit r;
+    if (l->max_memory) {
+        r.rlim_cur = r.rlim_max = l->max_memory;
+        if (setrlimit(RLIMIT_AS, &r) < 0)
+            return -errno;
+    }
+    if (l->max_procs) {
+        r.rlim_cur = r.rlim_max = l->max_procs;
+        if (setrlimit(RLIMIT_NPROC, &r) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+static void step(enum launch_stage stage, int err)
+{
+    if (err >= 0)
+        return;
+    start.stage = (int)stage;
+    start.err = -err;
+    syscall(SYS_exit_group, 127); /* before _exit() sanitizers would look for the stack they know */
+}
+
+static int command_main(void *arg)
+{
+    const struct command *c = arg;
+    const struct stage *s = c->s;
+    const struct launch *l = s->launch;
+    int listener = -1;
+    step(STAGE_LIMITS, set_limits(l));
+    /* a layer more than the worker has, so that the worker can look in here and not the reverse */
+    step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
+    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root));
+    step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
+    start.listener = listener;
+    /* from here on the table is our own, and the listener stays behind in the worker's */
+    step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
+    inherited_close(&s->inherited);
+    sigprocmask(SIG_SETMASK, &s->mask, NULL);
+    execvpe(l->argv[0], l->argv, l->env);
+    step(STAGE_EXEC, -errno);
+    return 127;
+}
+
+enum { BORROW = CLONE_VM | CLONE_VFORK | CLONE_FILES };
+
+static int between_main(void *arg)
+{
+    const struct command *c = arg;
+    step(STAGE_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
+    start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
+    step(STAGE_FORK, start.pid < 0 ? -errno : 0);
+    return 0;
+}
+
+static void start_in_namespace(const struct command *c)
+{
+    pid_t between = clone(between_main, start.between + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
+    if (between < 0) {
+        start.stage = STAGE_FORK;
+        start.err = errno;
+        return;
+    }
+    while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+int command_start(const struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
+{
+    start.c = c;
+    start.pid = start.listener = -1;
+    start.stage = start.err = 0;
+    if (c->pids >= 0) {
+        start_in_namespace(c);
+    } else {
+        start.pid =
+            clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
+        if (start.pid < 0) {
+            start.stage = STAGE_FORK;
+            start.err = errno;
+        }
+    }
+    *stage = (enum launch_stage)start.stage;
+    if (start.err) {
+        if (start.pid > 0)
+            waitpid(start.pid, NULL, 0);
+        return -start.err;
+    }
+    *pid = start.pid;
+    *listener = start.listener;
+    return 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The first process of the sandbox's namespaces. It maps ids, mounts what the sandbox needs of its
+ * own, gives up everything else it could do, and from then on only collects orphans. When it ends,
+ * the kernel ends every process of its pid namespace.
+ *
+ * It should: mount, drop, wait. It must not: read anything the command controls, or be worth
+ * attacking, which is why its own filter leaves it nothing but waiting.
+ */
+
+#include "kernel/ground.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/confine.h"
+
+struct laid {
+    int32_t stage, err;
+};
+
+/* ---- the first process ---- */
+
+static volatile sig_atomic_t leave_when_alone;
+
+static void on_leave(int sig)
+{
+    (void)sig;
+    leave_when_alone = 1;
+}
+
+static void on_child(int sig)
+{
+    (void)sig;
+}
+
+static int only_wait(void)
+{
+#define ALLOW(call)                                                                                \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1),                                         \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(wait4),
+        ALLOW(rt_sigsuspend),
+        ALLOW(rt_sigreturn),
+        ALLOW(exit_group),
+        ALLOW(restart_syscall),
+        /* sanitizers ask where the stack is before a call that does not return */
+        ALLOW(sigaltstack),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+#undef ALLOW
+    struct sock_fprog prog = {sizeof(program) / sizeof(program[0]), program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
+}
+
+static void __attribute__((noreturn)) collect(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, leave_when_alone ? 0 : WNOHANG);
+        if (pid < 0 && errno == ECHILD && leave_when_alone)
+            _exit(0);
+        if (pid <= 0)
+            sigsuspend(&none);
+    }
+}
+
+/* POSIX shared memory lies in files there, which the host's programs share with each other. */
+static int private_shared_memory(void)
+{
+    if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0)
+        return 0;
+    return errno == ENOENT ? 0 : -errno;
+}
+
+/* What the first process is to do. */
+struct task {
+    bool user_ns, net_ns;
+    uid_t uid;
+    gid_t gid;
+    int spaces; /* namespaces to make: here and not at birth, which would keep the parent waiting */
+};
+
+static int lay(const struct task *t, enum launch_stage *stage)
+{
+    int err = 0;
+    *stage = STAGE_MAP_IDS;
+    if (t->user_ns && (err = map_own_ids(t->uid, t->gid)) < 0)
+        return err;
+    *stage = STAGE_NAMESPACES;
+    if (unshare(t->spaces) < 0)
+        return -errno;
+    *stage = STAGE_PRIVATE_MOUNTS;
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return -errno;
+    *stage = STAGE_SHARED_MEMORY;
+    if ((err = private_shared_memory()) < 0)
+        return err;
+    *stage = STAGE_LOOPBACK;
+    if (t->net_ns && (err = loopback_up()) < 0)
+        return err;
+    *stage = STAGE_MOUNT_PROC;
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return -errno;
+    *stage = STAGE_NONE;
+    return 0;
+}
+
+static void __attribute__((noreturn)) first_main(const struct task *t, int ready)
+{
+    enum launch_stage stage;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_NAME, "buckle-init", 0, 0, 0);
+    int err = lay(t, &stage);
+    struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
+    sigaction(SIGUSR1, &leave, NULL);
+    sigaction(SIGCHLD, &child, NULL);
+    /* whoever died before we were tied to him cannot read this any more */
+    struct laid laid = {stage, -err};
+    if (write(ready, &laid, sizeof(laid)) != sizeof(laid) || err < 0)
+        _exit(1);
+    closefrom(0);
+    if (capabilities_drop(false) < 0 || only_wait() < 0)
+        _exit(1);
+    collect();
+}
+
+/* ---- the controller's side ---- */
+
+void ground_start(struct ground *g, const struct host *h)
+{
+    int ends[2];
+    *g = (struct ground){.pidfd = -1, .ready = -1};
+    struct task t = {.user_ns = !h->root, .net_ns = h->net_ns, .uid = geteuid(), .gid = getegid()};
+    if ((t.user_ns && !h->user_ns) || !h->mount_ns || !h->pid_ns || !h->mount_proc ||
+        pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    t.spaces = CLONE_NEWNS | (h->net_ns ? CLONE_NEWNET : 0) | (h->ipc_ns ? CLONE_NEWIPC : 0) |
+               (h->uts_ns ? CLONE_NEWUTS : 0);
+    unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    if (pid == 0) {
+        close(ends[0]); /* or a dead controller would still seem to read */
+        first_main(&t, ends[1]);
+    }
+    struct laid failed = {STAGE_NAMESPACES, errno};
+    if (pid < 0 && write(ends[1], &failed, sizeof(failed)) < 0)
+        pid = 0;
+    close(ends[1]);
+    g->ready = ends[0];
+    g->init = pid > 0 ? pid : 0;
+    g->net_ns = h->net_ns;
+    g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+int ground_wait(struct ground *g, enum launch_stage *stage, int *sys)
+{
+    struct laid laid = {STAGE_INIT, EIO};
+    while (read(g->ready, &laid, sizeof(laid)) < 0 && errno == EINTR)
+        ;
+    close(steal_fd(&g->ready));
+    if (laid.err == 0 && g->pidfd >= 0)
+        return 0;
+    *stage = (enum launch_stage)laid.stage;
+    *sys = laid.err;
+    return -1;
+}
+
+void ground_end(struct ground *g)
+{
+    if (g->init > 0) {
+        kill(g->init, SIGKILL);
+        while (waitpid(g->init, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (g->pidfd >= 0)
+        close(g->pidfd);
+    if (g->ready >= 0)
+        close(g->ready);
+    *g = (struct ground){.pidfd = -1, .ready = -1};
+}

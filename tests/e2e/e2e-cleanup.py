@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What buckle run leaves behind: nothing, however it ends. No process, namespace, mount or folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from running import BUCKLE, eventually, for_everybody, namespaces, processes
+from tap import done
+
+# Says where it lives, then spreads: a child, one in a session of its own, an orphan of an orphan.
+SPREAD = """
+readlink /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/pid /proc/self/ns/ipc
+echo "tmp $TMPDIR"; echo x >$TMPDIR/file; mkdir -p $TMPDIR/deep/er; chmod 0 $TMPDIR/deep
+(sleep {0}1) &
+setsid sleep {0}2 &
+(setsid sh -c 'trap "" TERM INT HUP; sleep {0}3 & sleep {0}4' &)
+i=0; while [ $i -lt 100 ] && ! {{ {1}; }}; do i=$((i+1)); sleep 0.02; done
+echo ready
+{2}
+"""
+COUNT = 0
+
+
+class Session:
+    """One run that says where it lives, and what became of it."""
+
+    def __init__(self, person, ending, flags=(), env=None):
+        global COUNT
+        COUNT += 1
+        # sleeping times that nobody else uses tell our processes from others
+        self.mark = f"{os.getpid()}{COUNT}"
+        seen = f"[ \"$(ps -e -o args= 2>/dev/null | grep -c '^sleep {self.mark}')\" -ge 3 ]"
+        self.folder = person.folder()
+        self.child = person.start([BUCKLE, "run", *flags, "sh", "-c",
+                                   SPREAD.format(self.mark, seen, ending)],
+                                  cwd=self.folder, env=env, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.spaces, self.tmp = [], None
+        for line in self.child.stdout:
+            words = line.decode().split()
+            if words[0] == "ready":
+                return
+            if words[0] == "tmp":
+                self.tmp = words[1]
+            else:
+                self.spaces.append(words[0])
+        raise RuntimeError(f"the command did not start: {self.child.stderr.read()}")
+
+    def end(self, timeout=30):
+        try:
+            self.child.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            return None
+        return self.child.returncode
+
+    def running(self):
+        return processes(rf"^sleep {self.mark}\d ")
+
+    def own_spaces(self):
+        """Those of its namespaces that are not ours as well."""
+        ours = {os.readlink(f"/proc/self/ns/{k}") for k in ("mnt", "net", "pid", "ipc")}
+        return set(self.spaces) - ours
+
+    def gone(self):
+        return not self.running() and not self.own_spaces() & namespaces()
+
+
+def mounts():
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return [line for line in f if "buckle" in line]
+
+
+def helpers_of(pid):
+    """The processes that buckle itself started."""
+    found = []
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{one}/stat", encoding="utf-8", errors="replace") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(int(one))
+        except OSError:
+            pass
+    return found
+
+
+def check_gone(t, s, how, tmp_too=True):
+    t.ok(eventually(lambda: not s.running(), 5), f"{how}: no process", s.running())
+    t.ok(eventually(s.gone, 5), f"{how}: no namespace", s.own_spaces() & namespaces())
+    t.equal(mounts(), [], f"{how}: no mount")
+    if tmp_too:
+        t.ok(not os.path.exists(s.tmp), f"{how}: no TMPDIR", s.tmp)
+        t.ok(not os.path.exists(os.path.dirname(s.tmp)), f"{how}: nor what is around it", s.tmp)
+    t.equal(os.listdir(s.folder), [], f"{how}: nothing in the working directory")
+
+
+def test_normal_end(person, t):
+    s = Session(person, "exit 3")
+    t.ok(len(s.own_spaces()) == 4 and s.tmp, "it lives in namespaces of its own", s.spaces)
+    t.equal(s.end(), 3, "a normal end")
+    check_gone(t, s, "normal end")
+
+
+def test_signals(person, t):
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        s = Session(person, "while :; do sleep 0.05; done")
+        t.ok(len(s.running()) >= 4, f"{sig.name}: four processes are there first", s.running())
+        s.child.send_signal(sig)
+        t.equal(s.end(), -int(sig), f"{sig.name}: ends buckle as it ended the command")
+        check_gone(t, s, sig.name)
+
+
+def test_kill(person, t):
+    s = Session(person, "while :; do sleep 0.05; done")
+    s.child.kill()
+    t.equal(s.end(), -int(signal.SIGKILL), "SIGKILL")
+    check_gone(t, s, "SIGKILL", tmp_too=False)
+    t.ok(os.path.exists(s.tmp), "SIGKILL: TMPDIR is all that is left")
+    person.run("true", cwd=person.folder())
+    t.ok(eventually(lambda: not os.path.exists(os.path.dirname(s.tmp)), 5),
+         "and the next run removes it")
+
+
+def test_kill_of_the_worker(person, t):
+    s = Session(person, "while :; do sleep 0.05; done")
+    workers = helpers_of(s.child.pid)
+    t.ok(workers, "it has a worker", workers)
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+    status = s.end()
+    t.ok(status not in (0, None), "a killed worker is no success", status)
+    check_gone(t, s, "killed worker")
+
+
+def test_killed_early(person, t):
+    """At any moment of the start, too."""
+    folder = person.folder()
+    mark = f"{os.getpid()}77"
+    for i in range(24):
+        child = person.start([BUCKLE, "run", "sleep", mark], cwd=folder,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(i * 0.0005)
+        child.kill()
+        child.wait()
+    t.ok(eventually(lambda: not processes(rf"^sleep {mark} "), 5), "killed while starting: no process",
+         processes(rf"^sleep {mark} "))
+    t.ok(eventually(lambda: not processes(rf"buckle run sleep {mark}"), 5), "no worker either",
+         processes(rf"buckle run sleep {mark}"))
+
+
+def test_tmpdir_of_the_living(person, t):
+    """Cleaning up spares sessions that are still there."""
+    s = Session(person, "read line; test -e $TMPDIR/file && exit 5")
+    person.run("true", cwd=person.folder())
+    t.ok(os.path.exists(s.tmp), "another run leaves a living session's TMPDIR alone")
+    s.child.stdin.write(b"\n")
+    s.child.stdin.flush()
+    t.equal(s.end(), 5, "which still works")
+
+
+def test_background(person, t):
+    s = Session(person, "exit 0")
+    s.end()
+    t.equal(s.running(), [], "background processes end with the command")
+    folder = person.folder()
+    began = time.monotonic()
+    r = person.run("--wait", "sh", "-c", "setsid sh -c 'sleep 1; echo late >late' & exit 6",
+                   cwd=folder)
+    t.ok(r.status == 6 and os.path.exists(folder + "/late") and time.monotonic() - began > 0.9,
+         "--wait: they finish first", r)
+
+
+def test_without_pid_namespace(person, t):
+    env = {"BUCKLE_PRETEND": "pid_ns=0,mount_proc=0"}
+    for how, send in [("normal end", None), ("SIGTERM", signal.SIGTERM), ("SIGKILL", signal.SIGKILL)]:
+        s = Session(person, "exit 3" if send is None else "while :; do sleep 0.05; done",
+                    flags=["--accept-weaker"], env=env)
+        if send:
+            s.child.send_signal(send)
+        status = s.end()
+        t.equal(status, 3 if send is None else -int(send), f"no pid namespace: {how}")
+        t.ok(eventually(lambda: not s.running(), 5), f"no pid namespace: {how}: no process",
+             s.running())
+        for pid, _ in s.running():
+            os.kill(pid, signal.SIGKILL)
+    person.run("true", cwd=person.folder())
+
+
+def main():
+    for_everybody([
+        test_normal_end, test_signals, test_kill, test_kill_of_the_worker, test_killed_early,
+        test_tmpdir_of_the_living, test_background, test_without_pid_namespace,
+    ])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Not attacks but everyday calls, and the odd ones that judges get wrong. The test runs them bare
+ * and in a sandbox, in a folder that may be written: what they tell must be the same.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "escape.h"
+
+static long tell_fd(const char *what, int fd)
+{
+    tell(what, fd);
+    if (fd >= 0)
+        close(fd);
+    return fd;
+}
+
+static void make_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    must(fd, path);
+    must(write(fd, "content", 7), path);
+    close(fd);
+}
+
+/* ---- strings and threads ---- */
+
+/* Two pages, the second of which cannot be read. */
+static char *edge(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    char *m =
+        mmap(NULL, (size_t)page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(m == MAP_FAILED ? -1 : 0, "mmap");
+    must(mprotect(m + page, (size_t)page, PROT_NONE), "mprotect");
+    return m + page;
+}
+
+static int like_strings(char **a)
+{
+    char *end = edge(),
+         *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)a;
+    strcpy(end - 5, "edge"); /* its NUL is the last byte */
+    tell_fd("path up to the end of a page", open(end - 5, O_WRONLY | O_CREAT, 0600));
+    memcpy(end - 4, "long", 4);
+    tell_fd("path without an end", open(end - 4, O_WRONLY | O_CREAT, 0600));
+    strcpy(two + 4094, "across");
+    tell_fd("path across pages", open(two + 4094, O_WRONLY | O_CREAT, 0600));
+    tell_fd("no path", (int)syscall(SYS_open, NULL, O_WRONLY | O_CREAT, 0600));
+    tell_fd("path in the kernel", open((char *)-4096L, O_WRONLY | O_CREAT, 0600));
+    tell_fd("empty path", open("", O_WRONLY | O_CREAT, 0600));
+    for (int n = 4094; n <= 4097; n++) {
+        static char path[5000];
+        memset(path, '/', sizeof(path));
+        memcpy(path, "./", 2);
+        snprintf(path + n - 4, 5, "%04d", n);
+        char what[40];
+        snprintf(what, sizeof(what), "path of %d bytes", n);
+        tell_fd(what, open(path, O_WRONLY | O_CREAT, 0600));
+        snprintf(what, sizeof(what), "stat of %04d", n);
+        tell(what, access(path + n - 4, F_OK));
+    }
+    char name[300];
+    memset(name, 'n', 299);
+    name[299] = '\0';
+    tell_fd("name of 299 bytes", open(name, O_WRONLY | O_CREAT, 0600));
+    name[255] = '\0';
+    tell_fd("name of 255 bytes", open(name, O_WRONLY | O_CREAT, 0600));
+    tell("mkdir of it", mkdir(name, 0700));
+    tell("unlink of it", unlink(name));
+    return 0;
+}
+
+static void *in_thread(void *arg)
+{
+    (void)arg;
+    tell_fd("create in a thread", open("thread-file", O_WRONLY | O_CREAT, 0600));
+    tell("mkdir in a thread", mkdir("thread-dir", 0700));
+    must(unshare(CLONE_FILES), "unshare");
+    int fd = open("thread-file", O_RDONLY);
+    tell("fchmod with descriptors of its own", fchmod(fd, 0640));
+    must(unshare(CLONE_FS), "unshare");
+    must(chdir("thread-dir"), "chdir");
+    umask(0);
+    tell_fd("create in a folder of its own", open("deep", O_WRONLY | O_CREAT, 0666));
+    char *argv[] = {(char *)"/proc/self/exe", (char *)"like-after-exec", NULL};
+    execv(argv[0], argv);
+    tell("exec in a thread", -1);
+    return NULL;
+}
+
+static int like_threads(char **a)
+{
+    pthread_t t;
+    (void)a;
+    umask(022);
+    must(-pthread_create(&t, NULL, in_thread, NULL), "thread");
+    pthread_join(t, NULL);
+    return 0;
+}
+
+static void mode_of(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        printf("%s: %s\n", path, outcome(-1));
+    else
+        printf("%s: %o, %d links\n", path, st.st_mode, S_ISDIR(st.st_mode) ? 0 : (int)st.st_nlink);
+    fflush(stdout);
+}
+
+static int like_after_exec(char **a)
+{
+    (void)a;
+    tell_fd("create after exec in a thread", open("after", O_WRONLY | O_CREAT, 0666));
+    mode_of("after");
+    mode_of("deep");
+    return 0;
+}
+
+/* ---- names that mean the caller ---- */
+
+static int like_magic(char **a)
+{
+    static const char *const paths[] = {
+        "/proc/self/fd/100",
+        "/proc/thread-self/fd/100",
+        "/dev/fd/100",
+        "//proc/self/fd/100",
+        "/proc/./self/fd/100",
+        "/dev/../proc/self/fd/100",
+        "magic-link",
+        "/proc/self/fd/99",
+        "/proc/self/comm",
+        "/proc/thread-self/comm",
+        "/proc/self/oom_score_adj",
+        "/dev/null",
+        "/dev/./null",
+        "/proc/self/nothing",
+        "/dev/tty",
+        "magic-dir/fd/100",
+        "magic-dir/fd/99",
+    };
+    (void)a;
+    make_file("magic");
+    must(symlink("/proc/self/fd/100", "magic-link"), "symlink");
+    must(symlink("../../../../../../proc/self", "magic-dir"), "symlink");
+    int fd = open("magic", O_RDONLY);
+    must(dup2(fd, 100), "dup2");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        /* as shells open what they write to; nothing can be made in /proc */
+        if (tell_fd(paths[i], open(paths[i], O_WRONLY)) >= 0)
+            tell_fd(paths[i], open(paths[i], O_WRONLY | O_CREAT, 0600));
+    }
+    int found = 0; /* numbers that somebody else may have open */
+    for (int n = 3; n < 90; n++) {
+        static const char *const folders[] = {"magic-dir/fd", "/dev/./fd"};
+        for (int f = 0; f < 2; f++) {
+            char path[32];
+            snprintf(path, sizeof(path), "%s/%d", folders[f], n);
+            int other = n == fd ? -1 : open(path, O_WRONLY);
+            found += other >= 0;
+            close(other);
+        }
+    }
+    printf("descriptors of others: %d\n", found);
+    int pipes[2];
+    must(pipe(pipes), "pipe");
+    must(dup2(pipes[1], 101), "dup2");
+    int again = open("/proc/self/fd/101", O_WRONLY);
+    tell("a pipe again", again);
+    tell("writing to it", write(again, "x", 1));
+    must(chdir("/proc/self"), "chdir");
+    tell_fd("fd/100, from /proc/self", open("fd/100", O_WRONLY));
+    must(chdir("/dev"), "chdir");
+    tell_fd("fd/100, from /dev", open("fd/100", O_WRONLY));
+    tell_fd("stdout, from /dev", open("stdout", O_WRONLY));
+    tell_fd("null, from /dev", open("null", O_WRONLY));
+    tell("chmod through /proc", chmod("/proc/self/fd/100", 0600));
+    return 0;
+}
+
+/* ---- creating and opening ---- */
+
+static int like_open(char **a)
+{
+    (void)a;
+    make_file("file");
+    must(mkdir("dir", 0700), "mkdir");
+    must(symlink("file", "link"), "symlink");
+    must(symlink("made-by-link", "dangling"), "symlink");
+    must(symlink("dir/made-by-link", "dangling2"), "symlink");
+    must(symlink("loop", "loop"), "symlink");
+    static const struct {
+        const char *what, *path;
+        int flags;
+    } opens[] = {
+        {"exclusive, exists", "file", O_WRONLY | O_CREAT | O_EXCL},
+        {"exclusive, link", "link", O_WRONLY | O_CREAT | O_EXCL},
+        {"exclusive, dangling", "dangling", O_WRONLY | O_CREAT | O_EXCL},
+        {"no follow, link", "link", O_WRONLY | O_NOFOLLOW},
+        {"no follow, dangling, create", "dangling", O_WRONLY | O_CREAT | O_NOFOLLOW},
+        {"no follow, file", "file", O_WRONLY | O_NOFOLLOW},
+        {"link", "link", O_WRONLY},
+        {"dangling", "dangling", O_WRONLY},
+        {"dangling, create", "dangling", O_WRONLY | O_CREAT},
+        {"dangling in a folder, create", "dangling2", O_RDWR | O_CREAT},
+        {"loop", "loop", O_WRONLY},
+        {"loop, create", "loop", O_WRONLY | O_CREAT},
+        {"folder", "dir", O_WRONLY},
+        {"folder, create", "dir", O_WRONLY | O_CREAT},
+        {"folder, read and create", "dir", O_RDONLY | O_CREAT},
+        {"folder with a slash, create", "dir/", O_WRONLY | O_CREAT},
+        {"new with a slash", "new/", O_WRONLY | O_CREAT},
+        {"file with a slash", "file/", O_WRONLY},
+        {"below a file", "file/x", O_WRONLY | O_CREAT},
+        {"below nothing", "nothing/x", O_WRONLY | O_CREAT},
+        {"dot", ".", O_WRONLY | O_CREAT},
+        {"dot dot", "dir/..", O_RDWR},
+        {"must be a folder", "file", O_RDWR | O_DIRECTORY},
+        {"folder and create", "newdir", O_RDONLY | O_DIRECTORY | O_CREAT},
+        {"name only", "file", O_PATH | O_WRONLY},
+        {"name only, create", "nothing", O_PATH | O_WRONLY | O_CREAT},
+        {"unnamed", "dir", O_RDWR | O_TMPFILE},
+        {"unnamed for reading", "dir", O_RDONLY | O_TMPFILE},
+        {"unnamed in a file", "file", O_RDWR | O_TMPFILE},
+        {"unnamed in nothing", "nothing", O_RDWR | O_TMPFILE},
+        {"truncate", "file", O_WRONLY | O_TRUNC},
+        {"truncate while reading", "file", O_RDONLY | O_TRUNC},
+        {"neither reading nor writing", "file", O_ACCMODE},
+        {"unknown flags", "file", O_WRONLY | 0x40000000},
+    };
+    for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
+        tell_fd(opens[i].what, open(opens[i].path, opens[i].flags, 0640));
+    tell_fd("at a descriptor that is none", openat(77, "x", O_WRONLY | O_CREAT, 0600));
+    int fd = open("file", O_RDONLY);
+    tell_fd("at a file", openat(fd, "x", O_WRONLY | O_CREAT, 0600));
+    mode_of("made-by-link");
+    return 0;
+}
+
+static int like_results(char **a)
+{
+    (void)a;
+    int first = open("/dev/null", O_RDONLY), fd;
+    close(first);
+    fd = open("file", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    printf("lowest number: %d\n", fd == first);
+    printf("flags: %o %d\n", fcntl(fd, F_GETFL) & ~0100000, fcntl(fd, F_GETFD));
+    int other = open("file", O_RDWR | O_NONBLOCK);
+    printf("flags: %o %d\n", fcntl(other, F_GETFL) & ~0100000, fcntl(other, F_GETFD));
+    tell("lock", flock(fd, LOCK_EX | LOCK_NB));
+    tell("lock again", flock(other, LOCK_EX | LOCK_NB));
+    tell("grow", ftruncate(other, 4096));
+    char *m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+    tell("shared memory", m == MAP_FAILED ? -1 : 0);
+    struct rlimit few = {(rlim_t)other + 1, (rlim_t)other + 1};
+    must(setrlimit(RLIMIT_NOFILE, &few), "setrlimit");
+    tell_fd("too many descriptors", open("file", O_RDWR));
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(mkdir("by-vfork", 0700) == 0 ? 7 : 8);
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("vfork: %d\n", WEXITSTATUS(status));
+    return 0;
+}
+
+static int like_umask(char **a)
+{
+    static const mode_t masks[] = {0, 022, 077, 0777};
+    (void)a;
+    for (size_t i = 0; i < 4; i++) {
+        char name[4][32];
+        static const char *const kinds[] = {"file", "dir", "fifo", "tmp"};
+        for (int k = 0; k < 4; k++)
+            snprintf(name[k], sizeof(name[k]), "%s-%03o", kinds[k], masks[i]);
+        umask(masks[i]);
+        tell_fd(name[0], open(name[0], O_WRONLY | O_CREAT | O_EXCL, 0666));
+        tell(name[1], mkdir(name[1], 01777));
+        tell(name[2], mkfifo(name[2], 0666));
+        int fd = open(".", O_WRONLY | O_TMPFILE, 0666);
+        char path[40];
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        tell(name[3], linkat(AT_FDCWD, path, AT_FDCWD, name[3], AT_SYMLINK_FOLLOW));
+        close(fd);
+        for (int k = 0; k < 4; k++)
+            mode_of(name[k]);
+    }
+    return 0;
+}
+
+/* ---- names ---- */
+
+static int like_names(char **a)
+{
+    (void)a;
+    make_file("f");
+    make_file("g");
+    must(mkdir("empty", 0700), "mkdir");
+    must(mkdir("full", 0700), "mkdir");
+    make_file("full/x");
+    must(symlink("f", "l"), "symlink");
+    tell("file over folder", rename("f", "empty"));
+    tell("folder over file", rename("empty", "f"));
+    tell("folder over full", rename("empty", "full"));
+    tell("into itself", rename("full", "full/y"));
+    tell("dot", rename(".", "y"));
+    tell("dot dot", rename("full/..", "y"));
+    tell("nothing", rename("nothing", "y"));
+    tell("file with a slash", rename("f/", "y"));
+    tell("to a slash", rename("f", "y/"));
+    tell("onto itself", rename("f", "f"));
+    tell("exchange with nothing", renameat2(AT_FDCWD, "f", AT_FDCWD, "no", RENAME_EXCHANGE));
+    tell("exchange", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
+    tell("exchange back", renameat2(AT_FDCWD, "f", AT_FDCWD, "empty", RENAME_EXCHANGE));
+    tell("no replace", renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE));
+    tell("both flags", renameat2(AT_FDCWD, "f", AT_FDCWD, "g", RENAME_NOREPLACE | RENAME_EXCHANGE));
+    tell("into a folder", rename("f", "full/f"));
+    tell("and back", rename("full/f", "f"));
+    tell("a folder", rename("full", "moved"));
+    tell("a link", rename("l", "l2"));
+    tell("link", link("f", "f2"));
+    tell("link again", link("f", "f2"));
+    tell("link to a folder", link("moved", "f3"));
+    tell("link to a symbolic link", link("l2", "l3"));
+    tell("link through it", linkat(AT_FDCWD, "l2", AT_FDCWD, "f4", AT_SYMLINK_FOLLOW));
+    mode_of("l3");
+    mode_of("f4");
+    tell("unlink a folder", unlink("moved"));
+    tell("rmdir a file", rmdir("f"));
+    tell("rmdir a full one", rmdir("moved"));
+    tell("rmdir dot", rmdir("."));
+    tell("rmdir with a slash", rmdir("empty/"));
+    tell("unlink nothing", unlink("nothing"));
+    tell("unlink with a slash", unlink("f/"));
+    tell("unlinkat, unknown flags", unlinkat(AT_FDCWD, "f", 0x40));
+    tell("mkdir exists", mkdir("moved", 0700));
+    tell("mkdir with a slash", mkdir("slash///", 0700));
+    tell("mkdir dot", mkdir(".", 0700));
+    tell("mkdir below a file", mkdir("f/x", 0700));
+    tell("mknod of a folder", mknod("node", S_IFDIR | 0700, 0));
+    tell("mknod without a kind", mknod("node", 0600, 0));
+    tell("symlink without text", symlink("", "s"));
+    tell("symlink exists", symlink("x", "f"));
+    tell("symlink with a slash", symlink("x", "s/"));
+    return 0;
+}
+
+/* ---- attributes ---- */
+
+static int like_attributes(char **a)
+{
+    static const struct timespec omit[2] = {{0, UTIME_OMIT}, {5, 6}}, bad[2] = {{0, -5}, {0, 0}};
+    struct stat st;
+    (void)a;
+    make_file("f");
+    must(symlink("f", "l"), "symlink");
+    must(symlink("nothing", "broken"), "symlink");
+    tell("truncate to less than nothing", truncate("f", -1));
+    tell("truncate a folder", truncate(".", 1));
+    tell("truncate a link", truncate("l", 3));
+    tell("omit", utimensat(AT_FDCWD, "f", omit, 0));
+    stat("f", &st);
+    printf("times: %ld %ld\n", (long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec);
+    tell("bad times", utimensat(AT_FDCWD, "f", bad, 0));
+    tell("times of a link", utimensat(AT_FDCWD, "broken", omit, AT_SYMLINK_NOFOLLOW));
+    lstat("broken", &st);
+    printf("times: %ld %ld\n", (long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec);
+    tell("times of nothing", utimensat(AT_FDCWD, "broken", omit, 0));
+    tell("times, unknown flags", utimensat(AT_FDCWD, "f", omit, 0x4000));
+    tell("times of no descriptor", (int)syscall(SYS_utimensat, 77, NULL, omit, 0));
+    tell("times, bad pointer", (int)syscall(SYS_utimensat, AT_FDCWD, "f", 8, 0));
+    tell("mode of a link", fchmodat(AT_FDCWD, "l", 0600, AT_SYMLINK_NOFOLLOW));
+    tell("mode of nothing", chmod("nothing", 0600));
+    tell("mode of no descriptor", fchmod(77, 0600));
+    tell("owner of a link", lchown("l", getuid(), getgid()));
+    tell("owner unchanged", chown("f", (uid_t)-1, (gid_t)-1));
+    tell("attribute", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
+    tell("attribute again", setxattr("f", "user.a", "1234", 4, XATTR_CREATE));
+    tell("attribute anew", setxattr("f", "user.b", "1234", 4, XATTR_REPLACE));
+    tell("attribute, empty", setxattr("f", "user.c", NULL, 0, 0));
+    tell("attribute, bad name", setxattr("f", "nonsense", "1", 1, 0));
+    tell("attribute, no name", setxattr("f", "", "1", 1, 0));
+    tell("attribute, bad flags", setxattr("f", "user.d", "1", 1, 77));
+    tell("attribute, too large", syscall(SYS_setxattr, "f", "user.d", "1", 1 << 20, 0));
+    tell("attribute, bad pointer", syscall(SYS_setxattr, "f", "user.d", 8, 5, 0));
+    tell("attribute of a link", lsetxattr("l", "user.a", "1", 1, 0));
+    tell("no attribute", removexattr("f", "user.z"));
+    tell("attribute removed", removexattr("f", "user.a"));
+    int fd = open("f", O_PATH);
+    tell("mode of a name only", fchmod(fd, 0600));
+    tell("attribute of a name only", fsetxattr(fd, "user.a", "1", 1, 0));
+    tell("owner of a name only", fchown(fd, getuid(), getgid()));
+    return 0;
+}
+
+/* ---- named pipes ---- */
+
+static void on_signal(int sig)
+{
+    (void)sig;
+}
+
+static double fifo_start;
+static pid_t waiting; /* whom to signal: nobody else, should it be gone */
+
+static void tell_wait(const char *what, long result)
+{
+    const char *came = outcome(result);
+    double took = now() - fifo_start;
+    printf("%s: %s, %s\n", what, came, took < 0.05 ? "at once" : took < 2 ? "waited" : "too long");
+    fflush(stdout);
+}
+
+static pid_t later(void (*work)(void))
+{
+    fflush(stdout);
+    waiting = getpid();
+    pid_t child = fork();
+    must(child, "fork");
+    if (child == 0) {
+        usleep(150000);
+        work();
+        _exit(0);
+    }
+    fifo_start = now();
+    return child;
+}
+
+static void open_reader(void)
+{
+    char c;
+    int fd = open("fifo", O_RDONLY);
+    while (fd >= 0 && read(fd, &c, 1) > 0)
+        ;
+}
+
+static void open_writer(void)
+{
+    int fd = open("fifo", O_WRONLY);
+    if (fd >= 0 && write(fd, "x", 1) < 0)
+        _exit(1);
+}
+
+static void signal_parent(void)
+{
+    if (getppid() == waiting)
+        kill(waiting, SIGUSR1);
+}
+
+static int like_fifo(char **a)
+{
+    struct sigaction act = {.sa_handler = on_signal};
+    (void)a;
+    sigaction(SIGUSR1, &act, NULL);
+    must(mkfifo("fifo", 0600), "mkfifo");
+    fifo_start = now();
+    tell_wait("writer that does not wait", open("fifo", O_WRONLY | O_NONBLOCK));
+    pid_t child = later(open_reader);
+    int fd = open("fifo", O_WRONLY);
+    tell_wait("writer waits for a reader", fd);
+    tell("writing", write(fd, "x", 1));
+    printf("blocking: %d\n", !(fcntl(fd, F_GETFL) & O_NONBLOCK));
+    close(fd);
+    waitpid(child, NULL, 0);
+    /* O_TRUNC makes it a call that could write, which is judged where plain reading is not */
+    child = later(open_writer);
+    fd = open("fifo", O_RDONLY | O_TRUNC);
+    tell_wait("reader waits for a writer", fd);
+    char c = 0;
+    tell("reading", read(fd, &c, 1));
+    close(fd);
+    waitpid(child, NULL, 0);
+    child = later(signal_parent);
+    tell_wait("writer hears a signal", open("fifo", O_WRONLY));
+    waitpid(child, NULL, 0);
+    child = later(signal_parent);
+    tell_wait("reader hears a signal", open("fifo", O_RDONLY | O_TRUNC));
+    waitpid(child, NULL, 0);
+    fifo_start = now();
+    tell_wait("both ends at once", open("fifo", O_RDWR));
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        child = fork();
+        must(child, "fork");
+        if (child == 0)
+            _exit(open("fifo", i ? O_WRONLY : O_RDONLY | O_TRUNC));
+        usleep(100000);
+        kill(child, SIGKILL);
+        fifo_start = now();
+        tell_wait(i ? "writer is killed" : "reader is killed", waitpid(child, NULL, 0));
+    }
+    tell_fd("and everything goes on", open("after", O_WRONLY | O_CREAT, 0600));
+    return 0;
+}
+
+/* ---- signals by the thousand ---- */
+
+static int like_storm(char **a)
+{
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    int wrong = 0;
+    double end = now() + atof(a[0]);
+    sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; now() < end; i++) {
+        char name[40], moved[40];
+        snprintf(name, sizeof(name), "storm-%u", i);
+        snprintf(moved, sizeof(moved), "moved-%u", i);
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        wrong += fd < 0;
+        close(fd);
+        wrong += rename(name, moved) < 0;
+        wrong += link(moved, name) < 0;
+        wrong += unlink(moved) < 0;
+        wrong += unlink(name) < 0;
+        wrong += mkdir(name, 0700) < 0;
+        wrong += rmdir(name) < 0;
+        wrong += symlink("x", name) < 0;
+        wrong += unlink(name) < 0;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("done twice or not at all: %d\n", wrong);
+    return 0;
+}
+
+const struct attack attacks_like[] = {
+    {"like-strings", 0, like_strings},
+    {"like-threads", 0, like_threads},
+    {"like-after-exec", 0, like_after_exec},
+    {"like-magic", 0, like_magic},
+    {"like-open", 0, like_open},
+    {"like-results", 0, like_results},
+    {"like-umask", 0, like_umask},
+    {"like-names", 0, like_names},
+    {"like-attributes", 0, like_attributes},
+    {"like-fifo", 0, like_fifo},
+    {"like-storm", 1, like_storm},
+    {0},
+};
