@@ -340,7 +340,7 @@ static int run_all(struct run *r)
         return cli_fail(&err), 125;
     /* laid while the profile is being compiled */
     if (!args_has(r->args, "dry-run"))
-        ground_start(&r->ground, &host);
+        ground_start(&r->ground, &host, r->cwd);
     if (scratch_make(&r->scratch, &err) < 0)
         return cli_fail(&err), 125;
     if (run_profile_load(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0)

@@ -199,14 +199,27 @@ def replay_programs(where):
     return programs
 
 
-def e2e_programs():
-    return [[f] for f in found("e2e/*.py") + found("e2e/*.sh") if os.access(f, os.X_OK)]
+# Minutes under the sanitizers, and about what happens around the program rather than in it.
+SLOW_E2E = ("e2e-cleanup.py", "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
+
+
+def e2e_programs(slow=True, quick=True):
+    programs = [f for f in found("e2e/*.py") + found("e2e/*.sh") if os.access(f, os.X_OK)]
+    return [[f] for f in programs if (slow if os.path.basename(f) in SLOW_E2E else quick)]
+
+
+def staged_env():
+    return {"BUCKLE": BUCKLE, "STAGE": STAGE, "PREFIX": PREFIX,
+            "TOOLS": os.path.join(TOP, "build", "gcc", "tests")}
+
+
+def asan_env():
+    return dict(staged_env(), **SAN_ENV, SLOW="1",
+                BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
 
 
 def check_suites():
-    staged = {"BUCKLE": BUCKLE, "STAGE": STAGE, "PREFIX": PREFIX,
-              "TOOLS": os.path.join(TOP, "build", "gcc", "tests")}
-    asan = dict(staged, **SAN_ENV, SLOW="1", BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
+    staged, asan = staged_env(), asan_env()
     return [
         Suite("unit", unit_programs("gcc")),
         Suite("unit (clang)", unit_programs("clang")),
@@ -218,7 +231,7 @@ def check_suites():
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
         Suite("e2e", e2e_programs(), staged, timeout=300),
-        Suite("e2e (sanitizers)", e2e_programs(), asan, timeout=300),
+        Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300),
         Suite("examples", [[tests("run-examples.py")]], staged),
         Suite("tree", [[tests("run-format.sh")], [tests("run-tree.py")]], staged),
     ]
@@ -227,6 +240,7 @@ def check_suites():
 def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     return [
+        Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "RACE_SECONDS": "20"}, timeout=900),

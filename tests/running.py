@@ -41,9 +41,12 @@ class Person:
         self.name, self.uid = name, uid
         self.home = os.path.join(os.path.realpath(drive.FOLDER), "home-" + name)
         self.made = 0
-        os.makedirs(self.home)
-        self.own(self.home)
-        self.env = {"PATH": PATH, "HOME": self.home, "USER": name, "LC_ALL": "C.UTF-8",
+        # sessions of their own: a run sweeps away what killed ones left, also those of other tests
+        self.sessions = os.path.join(os.path.realpath(drive.FOLDER), "run-" + name)
+        for path in (self.home, self.sessions):
+            os.makedirs(path, mode=0o700)
+            self.own(path)
+        self.env = {"PATH": PATH, "HOME": self.home, "XDG_RUNTIME_DIR": self.sessions, "USER": name, "LC_ALL": "C.UTF-8",
                     "TERM": "xterm", "GIT_CONFIG_NOSYSTEM": "1",
                     **{k: os.environ[k] for k in PASSED if k in os.environ}}
 

@@ -180,8 +180,11 @@ def child_named(pid, name):
 
 def is_alive(path):
     """Whether the process of a path in /proc is more than a status that nobody has asked for."""
-    with open("/".join(path.split("/")[:3]) + "/stat") as f:
-        return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    try:
+        with open("/".join(path.split("/")[:3]) + "/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def until(check, seconds=5.0):

@@ -4,12 +4,12 @@
 /*
  * From the worker to the command: the last layer, the filter, exec. The new process borrows the
  * worker's memory until it execs, which saves copying it, and its descriptors until the filter is
- * installed, which is how the worker gets the listener; the worker sleeps meanwhile. So nothing here
- * may call anything that is judged once the filter stands: there would be nobody to answer.
+ * installed, which is how the worker gets the listener; the worker sleeps meanwhile. So nothing
+ * here may call anything that is judged once the filter stands: there would be nobody to answer.
  *
  * Only children of a process that entered a pid namespace live in it, and a process that did can
- * start no threads any more. Hence a short-lived go-between, which makes the command our child and not
- * its own.
+ * start no threads any more. Hence a short-lived go-between, which makes the command our child and
+ * not its own.
  */
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static int command_main(void *arg)
     step(STAGE_LIMITS, set_limits(l));
     /* a layer more than the worker has, so that the worker can look in here and not the reverse */
     step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
-    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root));
+    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root, true));
     step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
     /* from here on the table is our own, and the listener stays behind in the worker's */
@@ -85,7 +85,8 @@ static int between_main(void *arg)
 {
     const struct command *c = arg;
     step(STAGE_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
-    start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
+    start.pid =
+        clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
     step(STAGE_FORK, start.pid < 0 ? -errno : 0);
     return 0;
 }
@@ -110,8 +111,7 @@ int command_start(const struct command *c, pid_t *pid, int *listener, enum launc
     if (c->pids >= 0) {
         start_in_namespace(c);
     } else {
-        start.pid =
-            clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
+        start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
         if (start.pid < 0) {
             start.stage = STAGE_FORK;
             start.err = errno;

@@ -185,14 +185,14 @@ int landlock_enter(int fd)
 static const int file_work[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
                                 CAP_SETUID, CAP_SETGID,       CAP_KILL};
 
-int capabilities_drop(bool keep_file_work)
+int capabilities_drop(bool keep_file_work, bool for_good)
 {
     uint64_t keep = 0;
     for (size_t i = 0; keep_file_work && i < sizeof(file_work) / sizeof(file_work[0]); i++)
         keep |= UINT64_C(1) << file_work[i];
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     /* without CAP_SETPCAP (EPERM) there is nothing in the set that could be gained */
-    for (int cap = 0; cap < 64; cap++)
+    for (int cap = 0; for_good && cap < 64; cap++)
         if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break;
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -22,8 +22,9 @@ int landlock_walls(const struct plan *p, int proc, int *fd);
 int landlock_scope(const struct plan *p, int *fd);
 int landlock_enter(int fd); /* adds a layer to the calling thread; fd -1 does nothing */
 
-/* Drops every capability (keep: those of a root that works with files) from all sets. */
-int capabilities_drop(bool keep_file_work);
+/* Drops every capability (keep: those of a root that works with files). for_good: from the bounding
+ * set as well, for a process that will exec. */
+int capabilities_drop(bool keep_file_work, bool for_good);
 
 /* Installs the filter. *listener gets the notification descriptor when the plan judges. */
 int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);

@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -95,6 +96,7 @@ static int private_shared_memory(void)
 /* What the first process is to do. */
 struct task {
     bool user_ns, net_ns;
+    bool own_shm; /* the command does not work there */
     uid_t uid;
     gid_t gid;
     int spaces; /* namespaces to make: here and not at birth, which would keep the parent waiting */
@@ -113,7 +115,7 @@ static int lay(const struct task *t, enum launch_stage *stage)
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return -errno;
     *stage = STAGE_SHARED_MEMORY;
-    if ((err = private_shared_memory()) < 0)
+    if (t->own_shm && (err = private_shared_memory()) < 0)
         return err;
     *stage = STAGE_LOOPBACK;
     if (t->net_ns && (err = loopback_up()) < 0)
@@ -142,14 +144,14 @@ static void __attribute__((noreturn)) first_main(const struct task *t, int ready
     if (write(ready, &laid, sizeof(laid)) != sizeof(laid) || err < 0)
         _exit(1);
     closefrom(0);
-    if (capabilities_drop(false) < 0 || only_wait() < 0)
+    if (capabilities_drop(false, false) < 0 || only_wait() < 0)
         _exit(1);
     collect();
 }
 
 /* ---- the controller's side ---- */
 
-void ground_start(struct ground *g, const struct host *h)
+void ground_start(struct ground *g, const struct host *h, const char *cwd)
 {
     int ends[2];
     *g = (struct ground){.pidfd = -1, .ready = -1};
@@ -157,6 +159,7 @@ void ground_start(struct ground *g, const struct host *h)
     if ((t.user_ns && !h->user_ns) || !h->mount_ns || !h->pid_ns || !h->mount_proc ||
         pipe2(ends, O_CLOEXEC) < 0)
         return;
+    t.own_shm = strncmp(cwd, "/dev/shm", 8) != 0;
     t.spaces = CLONE_NEWNS | (h->net_ns ? CLONE_NEWNET : 0) | (h->ipc_ns ? CLONE_NEWIPC : 0) |
                (h->uts_ns ? CLONE_NEWUTS : 0);
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);

@@ -11,8 +11,8 @@
 
 /*
  * The ground a sandbox stands on: its namespaces with everything mounted, held by their first
- * process. It does not depend on the policy, so it is laid while the profile is still being compiled.
- * A launch that does not need part of it leaves that part alone.
+ * process. It does not depend on the policy, so it is laid while the profile is still being
+ * compiled. A launch that does not need part of it leaves that part alone.
  */
 struct ground {
     pid_t init;  /* the first process, as seen out here; 0 when there is no ground */
@@ -21,8 +21,9 @@ struct ground {
     bool net_ns; /* has a network of its own */
 };
 
-/* Starts laying it, in a process of its own, as far as the host can. */
-void ground_start(struct ground *g, const struct host *h);
+/* Starts laying it, in a process of its own, as far as the host can. cwd: what must stay visible.
+ */
+void ground_start(struct ground *g, const struct host *h, const char *cwd);
 /* Waits until it is laid: 0, or -1 with the stage and errno that failed. */
 int ground_wait(struct ground *g, enum launch_stage *stage, int *sys);
 /* Ends it and every process on it, and waits until they are gone. */

@@ -191,8 +191,9 @@ static void attend(struct control *c)
     }
     hear_events(c);
     kill(c->worker, SIGKILL);
-    /* when the command ended by itself its processes are gone, and the worker has nothing left to do
-     * but to give back what the kernel keeps for it, which takes longer than anybody should wait */
+    /* when the command ended by itself its processes are gone, and the worker has nothing left to
+     * do but to give back what the kernel keeps for it, which takes longer than anybody should wait
+     */
     if (!c->lost && c->l->leave_worker)
         return;
     while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
@@ -312,7 +313,7 @@ static int take_ground(const struct launch *l, struct ground *own, struct stage 
         return 0;
     }
     if (!g->init && g->ready < 0)
-        ground_start(g, &l->plan->host);
+        ground_start(g, &l->plan->host, l->cwd);
     s->ground = g;
     return ground_wait(g, &end->stage, &end->sys);
 }
@@ -346,11 +347,18 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     static struct control c;
     struct ground own = {.pidfd = -1, .ready = -1};
     memset(end, 0, sizeof(*end));
-    memset(&c, 0, sizeof(c));
-    s = (struct stage){
-        .launch = l, .plan = l->plan, .controller = getpid(), .uid = geteuid(), .gid = getegid()};
+    /* both are large: only what a former launch may have left is set again */
+    s.launch = l;
+    s.plan = l->plan;
+    s.ground = NULL;
+    s.controller = getpid();
+    s.uid = geteuid();
+    s.gid = getegid();
     c.l = l;
     c.end = end;
+    c.worker = c.command = 0;
+    c.deadline = 0;
+    c.exited = c.lost = false;
     inherited_list(&s.inherited, l->keep_fds, l->nkeep);
     int result = bpf_assemble(l->plan, s.filter, FILTER_MAX, &s.nfilter, err);
     if (result == 0 && take_ground(l, &own, &s, end) < 0)

@@ -18,8 +18,8 @@
  *        └───────▶ worker ──▶ the command
  *
  * The controller is the calling process: it stays outside, hears events and passes signals on. The
- * worker enters the namespaces, confines itself, starts the command one layer further in and answers
- * its judged calls. Whoever of them dies takes the command along.
+ * worker enters the namespaces, confines itself, starts the command one layer further in and
+ * answers its judged calls. Whoever of them dies takes the command along.
  */
 struct ground;
 
@@ -37,7 +37,7 @@ struct launch {
     uint32_t max_procs;  /* 0: as it is */
     uint32_t timeout_ms; /* 0: none */
     bool wait_all;       /* background processes may finish */
-    bool leave_worker; /* return without waiting for what the kernel still cleans up */
+    bool leave_worker;   /* return without waiting for what the kernel still cleans up */
     bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
     void *arg;

@@ -72,8 +72,8 @@ static int base_folder(char out[128], struct bk_err *err)
     return 0;
 }
 
-/* Removes what killed sessions left: folders whose lock can be had, or that never got one. Nobody is
- * making a folder meanwhile. */
+/* Removes what killed sessions left: folders whose lock can be had, or that never got one. Nobody
+ * is making a folder meanwhile. */
 static void sweep(const char *base)
 {
     DIR *d = opendir(base);

@@ -4,15 +4,13 @@
 /*
  * The worker's life, in stages. Each says what it should do and must not do.
  *
- *   0  unconfined   Should enter the namespaces that were laid out for the sandbox (ground.c), and open
- *                   what must be opened before the walls stand. Must not look at anything the command
- *                   controls.
- *   1  walled       Should enter the Landlock wall, so that whatever it does for the command from here
- *                   on is bounded. Must not keep a descriptor that leads around it.
- *   2  the command  A child of stage 1 (command.c), so its own layer lies inside the worker's: the
- *                   worker can look into the command, never the other way round.
- *   3  judging      Should answer calls without capabilities. Must not allocate per call, nor let the
- *                   kernel go on with arguments that can still change.
+ *   0  unconfined   Should enter the namespaces that were laid out for the sandbox (ground.c), and
+ * open what must be opened before the walls stand. Must not look at anything the command controls.
+ *   1  walled       Should enter the Landlock wall, so that whatever it does for the command from
+ * here on is bounded. Must not keep a descriptor that leads around it. 2  the command  A child of
+ * stage 1 (command.c), so its own layer lies inside the worker's: the worker can look into the
+ * command, never the other way round. 3  judging      Should answer calls without capabilities.
+ * Must not allocate per call, nor let the kernel go on with arguments that can still change.
  */
 
 #include "kernel/stage.h"
@@ -228,7 +226,7 @@ static struct worker the_worker; /* large, and there is one in a process */
 static void stage_judging(struct inside *in)
 {
     struct stage *s = in->s;
-    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root));
+    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root, false));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);
@@ -246,8 +244,8 @@ static void on_child(int sig)
     (void)sig; /* it only has to end the wait */
 }
 
-/* One thread answers calls and hears of the command's end. SIGCHLD gets through while waiting and at
- * no other time, so none is missed. */
+/* One thread answers calls and hears of the command's end. SIGCHLD gets through while waiting and
+ * at no other time, so none is missed. */
 static void __attribute__((noreturn)) attend(struct inside *in)
 {
     struct sigaction child = {.sa_handler = on_child};

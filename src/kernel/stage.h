@@ -29,9 +29,9 @@ struct stage {
     pid_t controller;
     uid_t uid;
     gid_t gid;
-    int status;    /* pipe to the controller */
-    int events;    /* socket to the controller */
-    sigset_t mask; /* the caller's, for the command */
+    int status;                 /* pipe to the controller */
+    int events;                 /* socket to the controller */
+    sigset_t mask;              /* the caller's, for the command */
     struct inherited inherited; /* descriptors that the command must not get */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;

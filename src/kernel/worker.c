@@ -45,7 +45,6 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
                 bool pid_ns)
 {
     struct stat st;
-    memset(w, 0, sizeof(*w));
     w->graph = g;
     w->listener = listener;
     w->events = events;

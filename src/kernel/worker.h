@@ -191,6 +191,7 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
 /* Receives one call that waits, and answers it. */
 void worker_answer(struct worker *w);
 
+/* w is zeroed: it is large, and touching all of it would take longer than the rest. */
 int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
                 bool pid_ns);
 

@@ -25,7 +25,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import tap
-from world import (World, batch, check_batch, child_named, escape, is_alive, people, processes_with,
+from world import (World, check_batch, child_named, escape, is_alive, people, processes_with,
                    read_until, tool, until)
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "0.4" if os.environ.get("SLOW") else "2"))
@@ -101,7 +101,7 @@ def trap_2(who):
            child.returncode, err)
     tap.ok("written" not in out and "judges itself" not in out and world.intact(),
            f"{who.name}: 2: nothing got out meanwhile", out[-300:])
-    tap.ok(until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside)),
+    tap.ok(until(lambda: not any(is_alive(f"/proc/{pid}") for pid in inside)),
            f"{who.name}: 2: nobody is left")
 
 

@@ -173,25 +173,32 @@ static long install(unsigned flags)
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-/* Signal 0 asks whether one could signal and does nothing: should a sandbox let it through, whoever
- * is out there must not suffer for it. */
-static void ask_to_signal(void)
+static void ask_about(pid_t pid)
 {
     char path[32];
+    if (pid <= 0 || pid == getpid())
+        return;
+    if (kill(pid, 0) == 0)
+        printf("can signal process %d\n", pid);
+    snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return;
+    printf("can read process %d\n", pid);
+    close(fd);
+}
+
+/* Signal 0 asks whether one could signal and does nothing: should a sandbox let it through, whoever
+ * is out there must not suffer for it. Worker and init started just before us. */
+static void ask_to_signal(void)
+{
     tell("signal the first process", kill(1, 0));
     if (getppid() > 0) /* 0: it is not even in sight */
         tell("signal the parent", kill(getppid(), 0));
-    for (pid_t pid = 2; pid < 40000; pid++)
-        if (pid != getpid() && kill(pid, 0) == 0)
-            printf("can signal process %d\n", pid);
-    for (pid_t pid = 1; pid < 40000; pid++) {
-        snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-        int fd = pid == getpid() ? -1 : open(path, O_RDONLY);
-        if (fd >= 0)
-            printf("can read process %d\n", pid);
-        if (fd >= 0)
-            close(fd);
-    }
+    for (pid_t pid = 1; pid < 1000; pid++)
+        ask_about(pid);
+    for (pid_t pid = getpid() - 500; pid < getpid() + 50; pid++)
+        ask_about(pid);
 }
 
 static int call_judge(char **a)
