@@ -249,6 +249,9 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
 /* An ability that the quick look took for granted and the launch found missing. */
 static bool learn(struct host *h, const struct launch_end *end)
 {
+    /* a plain chroot, whose root is no mount of its own */
+    if (end->stage == STAGE_PRIVATE_MOUNTS && h->mount_ns)
+        return h->mount_ns = false, true;
     if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
         return h->mount_proc = false, true;
     bool refused = end->sys == EPERM || end->sys == ENOSPC || end->sys == EINVAL;
