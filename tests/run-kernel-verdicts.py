@@ -451,18 +451,33 @@ def put(path, text):
         f.write(text)
 
 
-def copy_program(to):
-    """The program, its loader and its libraries; returns how to start it."""
-    shutil.copy(BUCKLE, to + "/buckle")
-    shutil.copy(os.path.join(TOOLS, "probe"), to + "/probe")
+def take_along():
+    """What the new root needs, read while everything can be read: {name: bytes}; and how to start the
+    program there."""
+    paths = {"buckle": BUCKLE, "probe": os.path.join(TOOLS, "probe")}
     listed = subprocess.run(["ldd", BUCKLE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             text=True).stdout
     loader = None
     for path in re.findall(r"(/\S+) \(0x", listed):
-        shutil.copy(path, to)
+        paths[os.path.basename(path)] = path
         if "/ld-" in path:
             loader = f"{TOOL}/{os.path.basename(path)}"
-    return [loader, "--library-path", TOOL] if loader else []
+    folder = os.path.join(HERE, "verdicts")
+    paths.update({"tables/" + f: os.path.join(folder, f) for f in os.listdir(folder)
+                  if f.endswith(".sb")})
+    contents = {}
+    for name, path in paths.items():
+        with open(path, "rb") as f:
+            contents[name] = f.read()
+    return contents, [loader, "--library-path", TOOL] if loader else []
+
+
+def unpack(contents, to):
+    for name, content in contents.items():
+        path = os.path.join(to, name)
+        with open(path, "wb") as f:
+            f.write(content)
+        os.chmod(path, 0o755)
 
 
 def enter(uid, root):
@@ -499,11 +514,9 @@ def switch(root):
 def inside(uid, files, root, send):
     global LOADER
     groups = [(os.path.basename(path), group) for path in files for group in verdicts.parse(path)]
+    contents, LOADER = take_along()
     enter(uid, root)
-    LOADER = copy_program(root + TOOL)
-    for path in os.listdir(os.path.join(HERE, "verdicts")):
-        if path.endswith(".sb"):
-            shutil.copy(os.path.join(HERE, "verdicts", path), root + TOOL + "/tables")
+    unpack(contents, root + TOOL)
     switch(root)
 
     def tell(name, row, call_name, good, detail):

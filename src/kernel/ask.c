@@ -56,8 +56,8 @@ static size_t path_facts(const struct worker *w, const char *path, size_t len,
 {
     size_t n = 0;
     f[n++] = (struct graph_fact){.filter = FILTER_PATH, .str = path, .len = (uint32_t)len};
-    f[n++] = (struct graph_fact){.filter = FILTER_UID, .num = (int64_t)getuid()};
-    f[n++] = (struct graph_fact){.filter = FILTER_GID, .num = (int64_t)getgid()};
+    f[n++] = (struct graph_fact){.filter = FILTER_UID, .num = w->uid};
+    f[n++] = (struct graph_fact){.filter = FILTER_GID, .num = w->gid};
     if (st) {
         f[n++] = (struct graph_fact){.filter = FILTER_VNODE_TYPE, .num = vnode_type(st->st_mode)};
         f[n++] = (struct graph_fact){.filter = FILTER_FILE_MODE, .num = st->st_mode & 07777};

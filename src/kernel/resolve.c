@@ -420,7 +420,9 @@ int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
     const char *folder;
     *out = (struct pinned){.fd = -1, .parent = -1};
     out->name = split(w->path[slot], &folder);
-    int fd = walk(base, folder, O_DIRECTORY);
+    /* a bare name lies in the folder that is pinned already */
+    bool here = base != AT_FDCWD && strcmp(folder, ".") == 0;
+    int fd = here ? fcntl(base, F_DUPFD_CLOEXEC, 3) : walk(base, folder, O_DIRECTORY);
     if (fd == -ENOENT || fd == -ELOOP)
         fd = walk_by_hand(w, r, base, folder, true);
     if (fd < 0)

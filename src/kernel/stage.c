@@ -239,9 +239,12 @@ static void stage_judging(struct inside *in)
         fail(s, STAGE_WORKER, ENOMEM);
 }
 
+static volatile sig_atomic_t child_changed = 1; /* looked at once before the first wait */
+
 static void on_child(int sig)
 {
-    (void)sig; /* it only has to end the wait */
+    (void)sig;
+    child_changed = 1;
 }
 
 /* One thread answers calls and hears of the command's end. SIGCHLD gets through while waiting and
@@ -255,7 +258,10 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     sigaction(SIGCHLD, &child, NULL);
     struct pollfd fds[] = {{in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}, {-1, POLLIN, 0}};
     for (;;) {
-        hear_child(in);
+        if (child_changed) {
+            child_changed = 0;
+            hear_child(in);
+        }
         fds[2].fd = in->ending ? in->s->ground->pidfd : -1;
         if (ppoll(fds, 3, NULL, &waiting) <= 0)
             continue;

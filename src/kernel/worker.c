@@ -50,6 +50,8 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
     w->events = events;
     w->proc = proc;
     w->pid_ns = pid_ns;
+    w->uid = getuid();
+    w->gid = getgid();
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);

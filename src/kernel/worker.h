@@ -37,6 +37,8 @@ struct worker {
     int proc;   /* the host's /proc, also the working directory */
     dev_t proc_dev;
     bool pid_ns; /* the target lives in a pid namespace of its own */
+    uid_t uid;
+    gid_t gid;
     const struct graph *graph;
     struct graph_cache *cache;
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */
