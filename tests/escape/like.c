@@ -493,6 +493,8 @@ static int like_fifo(char **a)
     tell("reading", read(fd, &c, 1));
     close(fd);
     waitpid(child, NULL, 0);
+    /* whoever opened an end on our behalf lets go of his copy a moment after handing it over */
+    usleep(100000);
     child = later(signal_parent);
     tell_wait("writer hears a signal", open("fifo", O_WRONLY));
     waitpid(child, NULL, 0);
