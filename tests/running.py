@@ -191,10 +191,23 @@ def processes(pattern):
     return found
 
 
-def namespaces():
-    """All namespaces that some process lives in."""
+def started(pid):
+    """When a process started, in seconds since boot; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return int(f.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return None
+
+
+def namespaces(before):
+    """All namespaces that a process lives in which started before this time since boot. Numbers are
+    used again: what started later may live in somebody else's new one."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
+        birth = started(pid)
+        if birth is None or birth > before:
+            continue
         for kind in ("mnt", "net", "pid", "user", "ipc", "uts"):
             try:
                 found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))

@@ -40,7 +40,7 @@ class Session:
                                    SPREAD.format(self.mark, seen, ending)],
                                   cwd=self.folder, env=env, stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.spaces, self.tmp = [], None
+        self.spaces, self.tmp, self.over = [], None, float("inf")
         for line in self.child.stdout:
             words = line.decode().split()
             if words[0] == "ready":
@@ -57,6 +57,8 @@ class Session:
         except subprocess.TimeoutExpired:
             self.child.kill()
             return None
+        finally:
+            self.over = time.clock_gettime(time.CLOCK_BOOTTIME)
         return self.child.returncode
 
     def running(self):
@@ -67,8 +69,11 @@ class Session:
         ours = {os.readlink(f"/proc/self/ns/{k}") for k in ("mnt", "net", "pid", "ipc")}
         return set(self.spaces) - ours
 
+    def left_spaces(self):
+        return self.own_spaces() & namespaces(self.over)
+
     def gone(self):
-        return not self.running() and not self.own_spaces() & namespaces()
+        return not self.running() and not self.left_spaces()
 
 
 def mounts():
@@ -91,7 +96,7 @@ def helpers_of(pid):
 
 def check_gone(t, s, how, tmp_too=True):
     t.ok(eventually(lambda: not s.running(), 5), f"{how}: no process", s.running())
-    t.ok(eventually(s.gone, 5), f"{how}: no namespace", s.own_spaces() & namespaces())
+    t.ok(eventually(s.gone, 5), f"{how}: no namespace", s.left_spaces())
     t.equal(mounts(), [], f"{how}: no mount")
     if tmp_too:
         t.ok(not os.path.exists(s.tmp), f"{how}: no TMPDIR", s.tmp)
