@@ -170,7 +170,7 @@ def run_program(argv, env, timeout):
 
 def run_patiently(argv, env, timeout):
     """Tests about signals, terminals and what other processes see are at the mercy of the machine's
-    load: one of them that fails is run once more, alone in its folder, and the run says so."""
+    load: one of them that fails is run once more, and the run says so."""
     result = run_program(argv, env, timeout)
     who = os.path.basename(argv[0])
     if not result.failures or who not in SLOW_E2E:

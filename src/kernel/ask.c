@@ -211,11 +211,3 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
     struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
-
-void tell_failure(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
-{
-    event_start(w, r, op);
-    w->event.flags = VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT;
-    w->event.err = EPERM;
-    event_send(w, what, strlen(what));
-}

@@ -23,11 +23,10 @@
 #include "kernel/confine.h"
 #include "kernel/stage.h"
 
-enum { STACK_BYTES = 64 << 10, KEPT_FDS = 64 };
+enum { STACK_BYTES = 64 << 10 };
 
 /* One launch at a time in a process; both stacks are idle once the command has execed. */
 static struct {
-    const struct command *c;
     volatile pid_t pid;
     volatile int listener, stage, err;
     _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
@@ -105,7 +104,6 @@ static void start_in_namespace(const struct command *c)
 
 int command_start(const struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
 {
-    start.c = c;
     start.pid = start.listener = -1;
     start.stage = start.err = 0;
     if (c->pids >= 0) {

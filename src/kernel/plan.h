@@ -87,10 +87,9 @@ struct wall_path {
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
-    bool updatable;     /* everything changeable later stays judged */
-    bool accept_weaker; /* go on where something cannot be enforced */
-    bool keep_userns;   /* programs inside may make user namespaces */
-    bool strict_reads;
+    bool updatable;      /* everything changeable later stays judged */
+    bool accept_weaker;  /* go on where something cannot be enforced */
+    bool keep_userns;    /* programs inside may make user namespaces */
     enum plan_arch arch; /* PLAN_NATIVE */
 };
 

@@ -42,8 +42,7 @@ struct worker {
     const struct graph *graph;
     struct graph_cache *cache;
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */
-    bool follow_credentials; /* the target may have other credentials than we do (root) */
-    mode_t umask;            /* the one in force in this process */
+    mode_t umask;                           /* the one in force in this process */
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
@@ -155,8 +154,6 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
                  const struct stat *st);
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len);
-/* A denial that no rule made: an internal error, an unreadable argument. */
-void tell_failure(struct worker *w, const struct request *r, enum vocab_op op, const char *what);
 
 /* ---- handlers (act-*.c) ---- */
 
