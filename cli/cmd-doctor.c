@@ -21,33 +21,6 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* What a kernel version brought, besides abilities: levels of Landlock. */
-static const struct feature {
-    const char *since, *words;
-    const char *ability; /* NULL: a level of Landlock */
-    int level;
-} features[] = {
-    {"5.13", "Landlock: reading, writing, creating, removing", NULL, 1},
-    {"5.14", "judged opens without a race (ADDFD with SEND)", "notify_addfd", 0},
-    {"5.19", "Landlock: moving between folders", NULL, 2},
-    {"5.19", "judged calls are not interrupted (WAIT_KILLABLE_RECV)", "notify_killable", 0},
-    {"6.2", "Landlock: truncating", NULL, 3},
-    {"6.6", "fast judging (SYNC_WAKE_UP)", "notify_sync", 0},
-    {"6.7", "Landlock: TCP ports", NULL, 4},
-    {"6.10", "Landlock: ioctl on devices", NULL, 5},
-    {"6.12", "Landlock: signals and abstract sockets", NULL, 6},
-};
-
-enum { FEATURES = sizeof(features) / sizeof(features[0]) };
-
-static bool has_feature(const struct host *h, const struct feature *f)
-{
-    for (size_t i = 0; f->ability && i < host_ability_count; i++)
-        if (strcmp(host_abilities[i].name, f->ability) == 0)
-            return host_ability_good(h, &host_abilities[i]);
-    return h->landlock >= f->level;
-}
-
 /* ---- what it amounts to ---- */
 
 struct outcome {
@@ -146,9 +119,13 @@ static void print_text(const struct host *h, const struct outcome *o, struct buf
     for (size_t i = 0; i < host_ability_count; i++)
         put_ability(h, &host_abilities[i], out);
     buf_str(out, "\nWhat kernels brought\n");
-    for (size_t i = 0; i < FEATURES; i++)
-        buf_fmt(out, "  %s %-5s %s\n", has_feature(h, &features[i]) ? "✓" : "✗", features[i].since,
-                features[i].words);
+    for (size_t i = 0; i < host_feature_count; i++) {
+        const struct host_feature *f = &host_features[i];
+        bool here = host_has_feature(h, f);
+        buf_fmt(out, "  %s %-5s %s\n", here ? "✓" : "✗", f->since, f->words);
+        if (!here)
+            buf_fmt(out, "          without it: %s\n", f->without);
+    }
     for (size_t i = 0; i < o->plan.nnotes; i++) {
         buf_str(out, i ? "- " : "\n- ");
         buf_safe(out, o->plan.notes[i], strlen(o->plan.notes[i]));
@@ -207,12 +184,15 @@ static void print_json(const struct host *h, const struct outcome *o, struct buf
         put_ability_json(h, &host_abilities[i], out);
     }
     buf_str(out, "\n  ],\n  \"features\": [");
-    for (size_t i = 0; i < FEATURES; i++) {
+    for (size_t i = 0; i < host_feature_count; i++) {
+        const struct host_feature *f = &host_features[i];
         buf_str(out, i ? ",\n    {" : "\n    {");
-        put_member(out, "since", features[i].since);
+        put_member(out, "since", f->since);
         buf_str(out, ", ");
-        put_member(out, "words", features[i].words);
-        buf_fmt(out, ", \"here\": %s}", has_feature(h, &features[i]) ? "true" : "false");
+        put_member(out, "words", f->words);
+        buf_str(out, ", ");
+        put_member(out, "without", f->without);
+        buf_fmt(out, ", \"here\": %s}", host_has_feature(h, f) ? "true" : "false");
     }
     buf_str(out, "\n  ],\n  \"notes\": [");
     for (size_t i = 0; i < o->plan.nnotes; i++) {

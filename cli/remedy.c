@@ -41,22 +41,6 @@ static bool lists_landlock(void)
     return fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || strstr(text, "landlock");
 }
 
-bool version_at_least(const char *version, const char *least)
-{
-    for (;;) {
-        char *rest, *wanted;
-        unsigned long have = strtoul(version, &rest, 10), want = strtoul(least, &wanted, 10);
-        if (have != want)
-            return have > want;
-        if (*wanted != '.')
-            return true;
-        if (*rest != '.')
-            return false;
-        version = rest + 1;
-        least = wanted + 1;
-    }
-}
-
 /* ---- remedies ---- */
 
 static void about_kernel(const struct host *h, const struct host_ability *a, struct buf *out)

@@ -10,7 +10,4 @@
  * the settings that are known to take it away. */
 void remedy_text(const struct host *h, const struct host_ability *a, struct buf *out);
 
-/* Whether version, such as "6.1.0-18-amd64", is at least `least`, such as "5.13". */
-bool version_at_least(const char *version, const char *least);
-
 #endif

@@ -8,7 +8,7 @@
 profile runs a probe ($TOOLS/probe) that attempts what the row asks, in a world made for it: a file
 system of its own, in a mount namespace, where the paths of the rows are what they say. Where a row
 asks something that no single call on Linux is, it is counted with the reason (all of them are listed
-with VERBOSE=1). Started as root, everything runs as root and as an ordinary user.
+with VERBOSE=1). With $BUCKLE_PRETEND (kernel=6.1.0) on a host that seems to have less. Started as root, everything runs as root and as an ordinary user.
 """
 
 import ctypes
@@ -245,7 +245,8 @@ class Probe:
     def __init__(self, options, cwd, home):
         argv = [*LOADER, TOOL + "/buckle", "run", "--report", "none", *options, "--",
                 TOOL + "/probe", "--batch"]
-        env = {"HOME": home, "PATH": "/bin", "XDG_RUNTIME_DIR": TOOL + "/run"}
+        env = {"HOME": home, "PATH": "/bin", "XDG_RUNTIME_DIR": TOOL + "/run",
+               **{k: v for k, v in os.environ.items() if k == "BUCKLE_PRETEND"}}
         self.child = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

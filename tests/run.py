@@ -230,6 +230,10 @@ def asan_env():
                 BUCKLE=os.path.join(TOP, "build", "asan", "buckle"))
 
 
+# Kernels that the documentation speaks of: Ubuntu 22.04 and Debian 12.
+OLDER = ("5.15", "6.1")
+
+
 def check_suites():
     staged, asan = staged_env(), asan_env()
     return [
@@ -239,6 +243,8 @@ def check_suites():
         Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
         Suite("verdicts", [[tests("run-verdicts.py")]], staged),
         Suite("verdicts (kernel)", [[tests("run-kernel-verdicts.py")]], staged),
+        *[Suite(f"verdicts (as Linux {version})", [[tests("run-kernel-verdicts.py")]],
+                dict(staged, BUCKLE_PRETEND=f"kernel={version}.0")) for version in OLDER],
         Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),

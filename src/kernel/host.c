@@ -57,14 +57,54 @@ static void set_value(struct host *h, const struct host_ability *a, int value)
         *(bool *)(void *)field = value != 0;
 }
 
-/* ---- pretending ---- */
-
 static const struct host_ability *find_ability(const char *name, size_t n)
 {
     for (size_t i = 0; i < host_ability_count; i++)
         if (strlen(host_abilities[i].name) == n && memcmp(host_abilities[i].name, name, n) == 0)
             return &host_abilities[i];
     return NULL;
+}
+
+/* ---- kernels ---- */
+
+const struct host_feature host_features[] = {
+#define FEATURE(since, field, level, words, without) {since, words, without, #field, level},
+#include "kernel/kernels.def"
+};
+const size_t host_feature_count = sizeof(host_features) / sizeof(host_features[0]);
+
+bool host_has_feature(const struct host *h, const struct host_feature *f)
+{
+    return host_ability_value(h, find_ability(f->ability, strlen(f->ability))) >= f->level;
+}
+
+bool version_at_least(const char *version, const char *least)
+{
+    for (;;) {
+        char *rest, *wanted;
+        unsigned long have = strtoul(version, &rest, 10), want = strtoul(least, &wanted, 10);
+        if (have != want)
+            return have > want;
+        if (*wanted != '.')
+            return true;
+        if (*rest != '.')
+            return false;
+        version = rest + 1;
+        least = wanted + 1;
+    }
+}
+
+/* ---- pretending ---- */
+
+/* An older kernel than this one lacks what came later. A newer one cannot be had by wishing. */
+static void pretend_kernel(struct host *h)
+{
+    for (size_t i = 0; i < host_feature_count; i++) {
+        const struct host_feature *f = &host_features[i];
+        const struct host_ability *a = find_ability(f->ability, strlen(f->ability));
+        if (!version_at_least(h->kernel, f->since) && host_ability_value(h, a) >= f->level)
+            set_value(h, a, f->level - 1);
+    }
 }
 
 /* One "name=value" of n bytes. */
@@ -78,6 +118,9 @@ static int pretend_one(struct host *h, const char *item, size_t n, struct bk_err
         len < sizeof(h->kernel)) {
         memcpy(h->kernel, value, len);
         h->kernel[len] = '\0';
+        if (strspn(h->kernel, "0123456789.") == 0)
+            return err_set(err, BK_E_INPUT, "kernel takes a version such as 6.1");
+        pretend_kernel(h);
         return 0;
     }
     const struct host_ability *a = find_ability(item, name);

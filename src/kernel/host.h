@@ -41,7 +41,8 @@ void host_quick(struct host *h);
 /* Everything, with round trips; for `buckle doctor`. */
 int host_probe(struct host *h, struct bk_err *err);
 
-/* "landlock=4,user_ns=0,…": overrides for tests. -1 on an unknown name. */
+/* "landlock=4,user_ns=0,…": overrides for tests. kernel=6.1 takes away whatever later kernels
+ * brought (kernels.def) and gives nothing. -1 on an unknown name. */
 int host_pretend(struct host *h, const char *text, struct bk_err *err);
 
 /* ---- the abilities as a table (abilities.def) ---- */
@@ -79,5 +80,20 @@ extern const size_t host_ability_count;
 int host_ability_value(const struct host *h, const struct host_ability *a);
 /* Whether nothing has to be done about it: it is there, or for a trap is not. */
 bool host_ability_good(const struct host *h, const struct host_ability *a);
+
+/* ---- what kernels brought, as a table (kernels.def) ---- */
+
+struct host_feature {
+    const char *since, *words, *without;
+    const char *ability; /* which field of struct host shows it */
+    int level;           /* from which value of it on */
+};
+
+extern const struct host_feature host_features[];
+extern const size_t host_feature_count;
+
+bool host_has_feature(const struct host *h, const struct host_feature *f);
+/* Whether a version such as 6.1.0-17-amd64 is at least another. */
+bool version_at_least(const char *version, const char *least);
 
 #endif

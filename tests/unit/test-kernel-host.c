@@ -49,8 +49,9 @@ static void check_table(void)
 static void check_pretend(void)
 {
     static const char *const bad[] = {
-        "nothing=1",    "user_ns", "user_ns=",         "user_ns=2", "user_ns=x",  "landlock=-1",
-        "landlock=100", "=1",      "landlock=4,foo=0", "kernel=",   "user_ns=0 ", "landlock=4x"};
+        "nothing=1",   "user_ns",      "user_ns=",  "user_ns=2",        "user_ns=x",
+        "landlock=-1", "landlock=100", "=1",        "landlock=4,foo=0", "kernel=",
+        "user_ns=0 ",  "landlock=4x",  "kernel=new"};
     struct bk_err err;
     struct host h = {.user_ns = true, .landlock = 7};
     const struct host before = h;
@@ -59,10 +60,62 @@ static void check_pretend(void)
         ok(host_pretend(&h, bad[i], &err) < 0 && err.msg[0], "refused: %s", bad[i]);
         ok(memcmp(&h, &before, sizeof(h)) == 0, "and nothing is changed");
     }
-    is_int(host_pretend(&h, "landlock=4,user_ns=0,kernel=5.10.0-8-amd64,", &err), 0, "a list");
+    is_int(host_pretend(&h, "landlock=4,user_ns=0,kernel=6.8.0-31-generic,", &err), 0, "a list");
     ok(h.landlock == 4 && !h.user_ns, "takes effect");
-    is_str(h.kernel, "5.10.0-8-amd64", "with the kernel's name");
+    is_str(h.kernel, "6.8.0-31-generic", "with the kernel's name");
     is_int(host_pretend(&h, "", &err), 0, "nothing to pretend");
+}
+
+/* Landlock's documentation says which kernel has which ABI; seccomp_unotify(2) has the flags. */
+static void check_kernels(void)
+{
+    static const struct {
+        const char *kernel;
+        int landlock;
+        bool addfd, killable, sync;
+    } known[] = {
+        {"5.10.0-8-amd64", 0, false, false, false},
+        {"5.13", 1, false, false, false},
+        {"5.15.0-100-generic", 1, true, false, false},
+        {"5.19.0", 2, true, true, false},
+        {"6.1.0-17-amd64", 2, true, true, false},
+        {"6.2", 3, true, true, false},
+        {"6.4", 3, true, true, false},
+        {"6.6.1", 3, true, true, true},
+        {"6.7", 4, true, true, true},
+        {"6.8.0-31-generic", 4, true, true, true},
+        {"6.10", 5, true, true, true},
+        {"6.12.1", 6, true, true, true},
+        {"6.15", 7, true, true, true},
+        {"7.0", 7, true, true, true},
+    };
+    struct bk_err err;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct host h = {.landlock = 7,
+                         .seccomp_notify = true,
+                         .notify_addfd = true,
+                         .notify_killable = true,
+                         .notify_sync = true,
+                         .pidfd_getfd = true,
+                         .user_ns = true};
+        char text[64];
+        snprintf(text, sizeof(text), "kernel=%s", known[i].kernel);
+        is_int(host_pretend(&h, text, &err), 0, "%s", text);
+        is_int(h.landlock, known[i].landlock, "%s: Landlock", text);
+        ok(h.notify_addfd == known[i].addfd && h.notify_killable == known[i].killable &&
+               h.notify_sync == known[i].sync && h.seccomp_notify && h.user_ns,
+           "%s: seccomp", text);
+        for (size_t f = 0; f < host_feature_count; f++)
+            if (host_has_feature(&h, &host_features[f]) !=
+                version_at_least(known[i].kernel, host_features[f].since))
+                ok(false, "%s: %s", text, host_features[f].words);
+    }
+    struct host poor = {.landlock = 1};
+    is_int(host_pretend(&poor, "kernel=6.12", &err), 0, "a newer kernel than this one");
+    ok(poor.landlock == 1 && !poor.notify_sync, "gives nothing that is not there");
+    for (size_t f = 1; f < host_feature_count; f++)
+        ok(version_at_least(host_features[f].since, host_features[f - 1].since), "%s: in order",
+           host_features[f].words);
 }
 
 static int open_descriptors(void)
@@ -219,6 +272,7 @@ int main(void)
 {
     check_table();
     check_pretend();
+    check_kernels();
     check_quick();
     check_probe();
     check_walls();
