@@ -135,7 +135,8 @@ static int own_descriptor(struct worker *w, const struct request *r, const struc
     const char *path = w->path[0];
     bool named = sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 ||
                  sscanf(path, "/proc/%d/task/%*d/fd/%d%n", &pid, &fd, &end) == 2;
-    if (!named || path[end] || pid != target_inner_process(w, r))
+    /* a copy cannot be truncated by opening it */
+    if (!named || path[end] || (o->flags & O_TRUNC) || pid != target_inner_process(w, r))
         return -1;
     OWN(fd) int copy = target_take_fd(w, r, fd);
     int mode = copy < 0 ? -1 : fcntl(copy, F_GETFL) & O_ACCMODE;

@@ -17,7 +17,8 @@ struct attack {
     int (*run)(char **args); /* exit status */
 };
 
-extern const struct attack attacks_race[], attacks_like[], attacks_call[], attacks_object[];
+extern const struct attack attacks_race[], attacks_like[], attacks_call[], attacks_object[],
+    attacks_way[], attacks_wear[], attacks_machine[];
 
 /* "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The machine and its other inhabitants: processes outside, kernel files, devices, terminals. Files
+ * are opened and closed again, never written; signals are number 0; what would be set is what is
+ * already set. Every line must tell of a failure.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "escape.h"
+
+static void tell_open(const char *what, int fd)
+{
+    tell(what, fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* ---- somebody outside ---- */
+
+/* PID is a process outside, of the same user, as the host numbers it; MARK its command's name. With
+ * a pid namespace that number is somebody else's here or nobody's, which is as good. */
+static bool is_bystander(const char *pid, const char *mark)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return errno != ENOENT;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    for (ssize_t i = 0; i < n - 1; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    return strstr(text, mark) != NULL;
+}
+
+/* Some of these can be opened by anybody and refuse to be read: reading is what counts. */
+static void tell_read(const char *what, const char *path)
+{
+    char room[64];
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0) {
+        tell(what, fd);
+        return;
+    }
+    long got = read(fd, room, sizeof(room));
+    if (got < 0 && errno == EISDIR)
+        got = syscall(SYS_getdents64, fd, room, sizeof(room));
+    tell(what, got);
+    close(fd);
+}
+
+static void tell_files_of(const char *pid)
+{
+    static const char *const names[] = {"mem",  "environ", "maps", "root", "cwd", "exe",
+                                        "fd/0", "auxv",    "stack", "ns/mnt", "map_files"};
+    char path[64], what[64];
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(path, sizeof(path), "/proc/%s/%s", pid, names[i]);
+        snprintf(what, sizeof(what), "its %s", names[i]);
+        tell_read(what, path);
+    }
+    snprintf(path, sizeof(path), "/proc/%s/mem", pid);
+    tell_open("its memory, to write", open(path, O_RDWR));
+}
+
+/* Files that may be opened but not written by others are none of a stranger's business either. */
+static void tell_settings_of(const char *pid)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", pid);
+    tell_open("its badness", open(path, O_WRONLY));
+    snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+    tell_open("its name", open(path, O_WRONLY));
+}
+
+static int machine_bystander(char **a)
+{
+    pid_t pid = atoi(a[0]);
+    char room[16];
+    struct iovec ours = {room, sizeof(room)}, theirs = {(void *)0x400000, sizeof(room)};
+    struct rlimit limit;
+    if (!is_bystander(a[0], a[1])) {
+        puts("own: nobody by that number: ok");
+        return 0;
+    }
+    puts("in sight");
+    tell("signal it", kill(pid, 0));
+    tell("queue a signal", syscall(SYS_rt_sigqueueinfo, pid, 0, &(siginfo_t){.si_code = SI_QUEUE}));
+    tell("signal its thread", syscall(SYS_tgkill, pid, pid, 0));
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd >= 0) {
+        tell("signal it by descriptor", syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0));
+        tell("take its descriptor", syscall(SYS_pidfd_getfd, fd, 0, 0));
+        tell("join it", setns(fd, CLONE_NEWNS));
+    }
+    tell("seize it", ptrace(PTRACE_SEIZE, pid, NULL, NULL));
+    tell("read it", process_vm_readv(pid, &ours, 1, &theirs, 1, 0));
+    tell("write it", process_vm_writev(pid, &ours, 0, &theirs, 0, 0));
+    tell("compare it", syscall(SYS_kcmp, pid, getpid(), 0, 0, 0));
+    tell("limit it", (int)syscall(SYS_prlimit64, pid, RLIMIT_CORE, NULL, &limit));
+    tell_files_of(a[0]);
+    tell_settings_of(a[0]);
+    return 0;
+}
+
+/* The sandbox's first process and whoever else is in sight that we did not start. */
+static int machine_first(char **a)
+{
+    (void)a;
+    tell_files_of("1");
+    tell("seize it", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
+    return 0;
+}
+
+/* ---- files of the kernel ---- */
+
+static int machine_kernel(char **a)
+{
+    static const char *const names[] = {
+        "/proc/sys/kernel/core_pattern",     "/proc/sys/kernel/modprobe",
+        "/proc/sys/kernel/hostname",         "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/fs/binfmt_misc/register", "/proc/sys/kernel/yama/ptrace_scope",
+        "/proc/sys/net/ipv4/ip_forward",     "/proc/sysrq-trigger",
+        "/proc/irq/default_smp_affinity",    "/proc/self/loginuid",
+        "/proc/self/attr/current",           "/proc/self/setgroups",
+        "/proc/self/uid_map",                "/sys/kernel/uevent_helper",
+        "/sys/kernel/mm/ksm/run",            "/sys/power/state",
+        "/sys/class/net/lo/mtu",             "/sys/fs/cgroup/cgroup.procs",
+        "/sys/fs/cgroup/release_agent",      "/sys/fs/cgroup/memory/release_agent",
+        "/sys/fs/cgroup/pids/release_agent", "/sys/fs/cgroup/notify_on_release",
+        "/sys/kernel/debug/sched_features",  "/sys/module/kernel/parameters/panic",
+        "/dev/mem",                          "/dev/kmem",
+        "/dev/port",                         "/dev/kmsg",
+        "/dev/sda",                          "/dev/vda",
+        "/dev/nvme0n1",                      "/dev/loop-control",
+        "/dev/loop0",                        "/dev/fuse",
+        "/dev/net/tun",                      "/dev/kvm",
+        "/dev/uinput",                       "/dev/input/event0",
+        "/dev/console",                      "/dev/tty0",
+        "/dev/tty1",                         "/dev/vcs",
+        "/dev/hpet",                         "/dev/cpu/0/msr",
+        "/dev/snapshot",                     "/dev/vhost-net",
+        "/dev/userfaultfd",                  "/dev/mapper/control",
+    };
+    (void)a;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        tell_open(names[i], open(names[i], O_WRONLY | O_NONBLOCK | O_NOCTTY));
+    return 0;
+}
+
+/* Device files of one's own. */
+static int machine_devices(char **a)
+{
+    (void)a;
+    tell("a memory device", mknod("memory", S_IFCHR | 0600, makedev(1, 1)));
+    tell("a disk", mknod("disk", S_IFBLK | 0600, makedev(8, 0)));
+    tell("a disk by folder", mknodat(AT_FDCWD, "disk2", S_IFBLK | 0600, makedev(254, 0)));
+    return 0;
+}
+
+/* A control group of one's own, where there would be a way to run a program outside. */
+static void make_groups(const char *top)
+{
+    char path[512];
+    DIR *d = opendir(top);
+    struct dirent *e;
+    snprintf(path, sizeof(path), "%s/buckle-escape", top);
+    int made = mkdir(path, 0700);
+    tell(path, made);
+    if (made == 0)
+        rmdir(path);
+    while (d && (e = readdir(d))) {
+        snprintf(path, sizeof(path), "%s/%.200s/buckle-escape", top, e->d_name);
+        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+            continue;
+        made = mkdir(path, 0700);
+        tell(path, made);
+        if (made == 0)
+            rmdir(path);
+    }
+    if (d)
+        closedir(d);
+}
+
+static int machine_groups(char **a)
+{
+    (void)a;
+    make_groups("/sys/fs/cgroup");
+    return 0;
+}
+
+/* ---- oneself as somebody else ---- */
+
+static int machine_self(char **a)
+{
+    (void)a;
+    struct {
+        unsigned version;
+        int pid;
+    } head = {0x20080522, 0};
+    unsigned all[6] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
+    tell("all capabilities", syscall(SYS_capset, &head, all));
+    tell("ambient capability", prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, 21, 0, 0));
+    tell("the administrator's capability in reach",
+         prctl(PR_CAPBSET_READ, 21, 0, 0, 0) == 1 ? 0 : (errno = EPERM, -1));
+    tell("no more restrictions", prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0));
+    tell("no filter", prctl(PR_SET_SECCOMP, 0, 0, 0, 0));
+    tell("filters off", syscall(SYS_seccomp, 0x55, 0, NULL));
+    tell("another host name", sethostname("x", 1));
+    tell("another root", chroot("."));
+    tell("raw socket", socket(AF_PACKET, SOCK_RAW, 0));
+    tell("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
+    tell("key ring", syscall(SYS_keyctl, 0, -3, 0));
+    tell("real time", sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1}));
+    return 0;
+}
+
+/* ---- terminals ---- */
+
+static int machine_terminal(char **a)
+{
+    (void)a;
+    char byte = 'x';
+    tell("type into it", ioctl(0, TIOCSTI, &byte));
+    tell("take the console", ioctl(0, TIOCCONS));
+    tell("paste", ioctl(0, TIOCLINUX, "\003"));
+    return 0;
+}
+
+const struct attack attacks_machine[] = {
+    {"machine-bystander", 2, machine_bystander},
+    {"machine-first", 0, machine_first},
+    {"machine-kernel", 0, machine_kernel},
+    {"machine-devices", 0, machine_devices},
+    {"machine-groups", 0, machine_groups},
+    {"machine-self", 0, machine_self},
+    {"machine-terminal", 0, machine_terminal},
+    {0},
+};
