@@ -115,6 +115,14 @@ static void test_seccomp(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = any(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(EPERM));
 }
 
+/* A limit on processor time ends a process as surely as a signal. In a pid namespace nobody but the
+ * sandbox's own processes has a number. */
+static void test_prlimit64(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->pid_ns)
+        r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
+}
+
 static const struct {
     const char *name;
     int16_t nr[2];

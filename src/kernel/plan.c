@@ -214,11 +214,9 @@ static void note_fixed_folders(struct plan *p, const struct graph *g)
     graph_cache_free(cache);
 }
 
-static void plan_walls(struct plan *p, const struct graph *g)
+/* What bounds files. None of it could be widened later, so an updatable plan goes without. */
+static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t known)
 {
-    uint64_t known = known_rights(p->host.landlock);
-    if (!p->host.landlock || p->opt.updatable)
-        return;
     for (size_t i = 0; i < sizeof(landlock_rights) / sizeof(landlock_rights[0]); i++) {
         uint64_t rights = landlock_rights[i].rights & known;
         if (wall_for(p, g, landlock_rights[i].op, rights))
@@ -226,10 +224,31 @@ static void plan_walls(struct plan *p, const struct graph *g)
     }
     refer_everywhere(p, known);
     note_fixed_folders(p, g);
-    if (!(p->handled_fs & KABI_LL_READ_FILE) && p->ops[OP_FILE_READ_DATA].tier == TIER_JUDGED)
-        p->ops[OP_FILE_READ_DATA].note = "judged only: no folder bounds what may be read";
+}
+
+/* A process in a domain cannot trace or read those outside it: the sandbox's first process and the
+ * worker hold what the command was not to inherit. So there is always a domain, if only one that
+ * grants everything it handles. */
+static void plan_domain(struct plan *p, uint64_t known)
+{
+    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
     if (p->host.landlock >= 6)
         p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
+    else if (!p->handled_fs && (known & KABI_LL_REFER) && add_wall(p, &root, KABI_LL_REFER) == 0)
+        p->handled_fs = KABI_LL_REFER;
+}
+
+static void plan_walls(struct plan *p, const struct graph *g)
+{
+    uint64_t known = known_rights(p->host.landlock);
+    if (!p->host.landlock)
+        return;
+    if (!p->opt.updatable)
+        plan_file_walls(p, g, known);
+    plan_domain(p, known);
+    if (!p->opt.updatable && !(p->handled_fs & KABI_LL_READ_FILE) &&
+        p->ops[OP_FILE_READ_DATA].tier == TIER_JUDGED)
+        p->ops[OP_FILE_READ_DATA].note = "judged only: no folder bounds what may be read";
 }
 
 /* Executing is decided by Landlock or by nobody: where no folder bounds it there is no such wall.
@@ -348,11 +367,11 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     if (!p->notes || !p->walls)
         return err_nomem(err);
     set_tiers(p, g);
+    plan_namespaces(p);
     if (plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
     exec_without_wall(p);
-    plan_namespaces(p);
     return plan_needs(p, g, err);
 }
 

@@ -129,8 +129,8 @@ static int passed(int fd)
     int pair[2];
     char byte = 'x', room[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec one = {&byte, 1};
-    struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = room,
-                       .msg_controllen = sizeof(room)};
+    struct msghdr m = {
+        .msg_iov = &one, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     c->cmsg_level = SOL_SOCKET;
@@ -225,10 +225,10 @@ static int way_link(char **a)
     tell("move its folder in", rename(outer, here));
     tell("move a file over it", rename("victim", victim));
     tell("exchange", syscall(SYS_renameat2, AT_FDCWD, victim, AT_FDCWD, "victim", RENAME_EXCHANGE));
-    tell("exchange folders", syscall(SYS_renameat2, AT_FDCWD, outer, AT_FDCWD, "sub",
-                                     RENAME_EXCHANGE));
-    tell("exchange our folder", syscall(SYS_renameat2, AT_FDCWD, a[0], AT_FDCWD, outer,
-                                        RENAME_EXCHANGE));
+    tell("exchange folders",
+         syscall(SYS_renameat2, AT_FDCWD, outer, AT_FDCWD, "sub", RENAME_EXCHANGE));
+    tell("exchange our folder",
+         syscall(SYS_renameat2, AT_FDCWD, a[0], AT_FDCWD, outer, RENAME_EXCHANGE));
     snprintf(upper, sizeof(upper), "%s", outer);
     *strrchr(upper, '/') = '\0';
     tell("move what holds both", rename(upper, joined(upper, "-moved")));
@@ -370,6 +370,7 @@ static int way_read(char **a)
 }
 
 const struct attack attacks_way[] = {
-    {"way-proc", 2, way_proc}, {"way-descriptor", 2, way_descriptor}, {"way-link", 2, way_link},
-    {"way-names", 2, way_names}, {"way-read", 2, way_read}, {0},
+    {"way-proc", 2, way_proc}, {"way-descriptor", 2, way_descriptor},
+    {"way-link", 2, way_link}, {"way-names", 2, way_names},
+    {"way-read", 2, way_read}, {0},
 };

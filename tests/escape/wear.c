@@ -269,7 +269,11 @@ static int wear_denies(char **a)
 }
 
 const struct attack attacks_wear[] = {
-    {"wear-memory", 3, wear_memory}, {"wear-stop", 3, wear_stop},   {"wear-fifo", 2, wear_fifo},
-    {"wear-limits", 2, wear_limits}, {"wear-forks", 2, wear_forks}, {"wear-denies", 4, wear_denies},
+    {"wear-memory", 3, wear_memory},
+    {"wear-stop", 3, wear_stop},
+    {"wear-fifo", 2, wear_fifo},
+    {"wear-limits", 2, wear_limits},
+    {"wear-forks", 2, wear_forks},
+    {"wear-denies", 4, wear_denies},
     {0},
 };
