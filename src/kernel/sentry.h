@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_SENTRY_H
+#define BK_KERNEL_SENTRY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "graph/graph.h"
+
+/*
+ * A sentry stands on a folder or file that the policy keeps from being read, in the sandbox's own
+ * mount namespace: a FUSE file system that asks the policy about whatever is looked at there, hands
+ * on what is allowed and refuses and reports the rest. Elsewhere nothing is asked.
+ *
+ * All sentries of a run are one file system. Its root is a folder with an entry for each point,
+ * named by its number ("0", "1"…), which is the real folder or file of that point; whoever mounts
+ * binds <fuse>/N onto the path to be guarded. The server (sentry_serve) is a process of its own:
+ *
+ *  - outside the sandbox, in the caller's credentials: with root's run in root's, since it takes
+ *    those of whoever asks, for each request;
+ *  - nobody else may hold the device's descriptor: then the end of the server is the end of the
+ *    file system (ENOTCONN), and nothing hangs;
+ *  - the file system is to be mounted by a process outside the sandbox's pid namespace, or requests
+ *    name their senders by numbers that mean nothing here;
+ *  - it only reads. Whatever writes beneath a point has to be judged and performed by the worker on
+ *    the real folder, also where the policy allows all writing.
+ *
+ * What is asked: file-read-metadata for stat, readlink, statfs, access and chdir
+ * (file-test-existence when access asks for nothing else), file-read-data for opening files and
+ * folders, file-read-xattr for attributes, process-exec for executing. Walking through a folder,
+ * and following a symbolic link whose metadata is allowed, is no question; a name that is not there
+ * is not there (ENOENT). What has been opened is not asked about again.
+ */
+struct sentry;
+
+struct sentry_options {
+    const struct graph *graph;
+    int events;     /* socket to the controller, for struct event */
+    int proc;       /* a procfs in which "self" is the serving process and senders have numbers */
+    uid_t uid;      /* whom the policy takes the command for */
+    gid_t gid;      /* the same */
+    bool any_user;  /* root's run: senders may have other credentials than the server */
+    ino_t mount_ns; /* of the sandbox, as /proc/PID/ns/mnt shows it: those who may be sent a signal
+                       that a rule's modifier asks for; 0: nobody is */
+};
+
+/* What to mount: descriptor of /dev/fuse, opened in the user namespace that mounts; uid; gid. No
+ * default_permissions: the server opens with the sender's credentials, so that ACLs and groups
+ * count as they do in the real folder. Flags: MS_NOSUID | MS_NODEV, and not MS_RDONLY, which would
+ * make access(W_OK) lie about what the worker can write. */
+#define SENTRY_MOUNT_TYPE "fuse"
+#define SENTRY_MOUNT_DATA "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other"
+
+enum { SENTRY_POINTS = 4096 };
+
+/* Raises the limit of open files to what is permitted and takes all memory that serving will need.
+ * NULL, with errno, when that fails. Descriptors stay the caller's. */
+struct sentry *sentry_new(const struct sentry_options *opt);
+void sentry_free(struct sentry *s); /* NULL is fine; closes the points */
+
+/* A new point: its number, or a negated errno. real is an O_PATH descriptor of a folder or regular
+ * file, taken over on success, and must have been opened in the host's mount namespace: in the
+ * sandbox's one the server would meet itself beneath. Its path is what the kernel calls it, now and
+ * later. Any thread may call this while another one serves. */
+int sentry_point_add(struct sentry *s, int real);
+/* Nothing is bound to it any more. What is still open or current stays so. Numbers are used again.
+ */
+void sentry_point_remove(struct sentry *s, int number);
+
+/* Answers until the file system has gone (0) or something fails that cannot be mended (a negated
+ * errno). One thread, the same from the first request to the last. */
+int sentry_serve(struct sentry *s, int dev);
+
+#endif
