@@ -54,27 +54,10 @@ int target_string(const struct request *r, uint64_t addr, char *to)
     return -ENAMETOOLONG;
 }
 
-/* A line of /proc/TID/status: the text after "Key:". */
 static int status_field(const struct worker *w, const struct request *r, const char *key, char *out,
                         size_t cap)
 {
-    char name[32], text[4096];
-    snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return -EPERM;
-    text[n] = '\0';
-    const char *at = strstr(text, key);
-    if (!at)
-        return -EPERM;
-    at += strlen(key);
-    size_t len = strcspn(at, "\n");
-    if (len >= cap)
-        return -EPERM;
-    memcpy(out, at, len);
-    out[len] = '\0';
-    return 0;
+    return tell_status_field(w->proc, r->tid, key, out, cap);
 }
 
 int target_umask(const struct worker *w, const struct request *r, mode_t *mask)

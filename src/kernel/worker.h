@@ -15,6 +15,7 @@
 #include "kernel/judged.h"
 #include "kernel/made.h"
 #include "kernel/kabi.h"
+#include "kernel/tell.h"
 #include "report/event.h"
 
 /*
