@@ -20,6 +20,7 @@
 
 #include "args.h"
 #include "base/own.h"
+#include "kernel/caps.h"
 #include "kernel/cgroup.h"
 #include "kernel/environ.h"
 #include "kernel/ground.h"
@@ -29,6 +30,12 @@
 #include "run-profile.h"
 
 extern char **environ;
+
+static const char cap_words[] =
+#define CAP(name, number, kind, words) #name " "
+#define LIFTS(cap, call)
+#include "kernel/caps.def"
+    ;
 
 /* clang-format off */
 static const struct cli_option options[] = {
@@ -51,6 +58,7 @@ static const struct cli_option options[] = {
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
     {"updatable", 0, NULL, "judge everything, so that the policy could change while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
+    {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
     {"allow-userns", 0, NULL, "let programs inside make user namespaces of their own", NULL},
     {0},
 };
@@ -197,12 +205,29 @@ static int prepare_env(struct run *r, struct bk_err *err)
     return environ_make(environ, keep, nkeep, set, &r->arena, &r->env) < 0 ? err_nomem(err) : 0;
 }
 
+static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err *err)
+{
+    const char *name;
+    for (size_t i = 0; (name = args_nth(args, "cap", i)); i++) {
+        const struct cap *c = cap_find(name);
+        if (!c) {
+            err_set(err, BK_E_INPUT, "--cap: no capability is called %s", name);
+            err_hint(err, "capabilities(7) lists them; chown, for instance");
+            return -1;
+        }
+        *set |= cap_bit(c);
+    }
+    return 0;
+}
+
 static int make_plan(struct run *r, const struct host *host, struct bk_err *err)
 {
     struct plan_options opt = {.updatable = args_has(r->args, "updatable"),
                                .accept_weaker = args_has(r->args, "accept-weaker"),
                                .keep_userns = args_has(r->args, "allow-userns"),
                                .arch = PLAN_NATIVE};
+    if (asked_caps(r->args, &opt.caps, err) < 0)
+        return -1;
     plan_free(&r->plan);
     return plan_make(r->profile.graph, &opt, host, &r->plan, err);
 }

@@ -66,7 +66,7 @@ static int command_main(void *arg)
     step(STAGE_LIMITS, set_limits(l));
     /* a layer more than the worker has, so that the worker can look in here and not the reverse */
     step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
-    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root, true));
+    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, true));
     step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
     /* from here on the table is our own, and the listener stays behind in the worker's */

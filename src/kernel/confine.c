@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/caps.h"
 #include "kernel/kabi.h"
 
 #ifndef SYS_landlock_create_ruleset
@@ -182,14 +183,8 @@ int landlock_enter(int fd)
 
 /* ---- capabilities ---- */
 
-static const int file_work[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
-                                CAP_SETUID, CAP_SETGID,       CAP_KILL};
-
-int capabilities_drop(bool keep_file_work, bool for_good)
+int capabilities_drop(uint64_t keep, bool for_good)
 {
-    uint64_t keep = 0;
-    for (size_t i = 0; keep_file_work && i < sizeof(file_work) / sizeof(file_work[0]); i++)
-        keep |= UINT64_C(1) << file_work[i];
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     /* without CAP_SETPCAP (EPERM) there is nothing in the set that could be gained */
     for (int cap = 0; for_good && cap < 64; cap++)
@@ -246,6 +241,72 @@ int map_own_ids(uid_t uid, gid_t gid)
         return err;
     snprintf(text, sizeof(text), "%u %u 1\n", gid, gid);
     return write_text("/proc/self/gid_map", text);
+}
+
+/* The map of this process's own namespace, with every id as it is here: "in out count" per line. */
+static int same_map(const char *own, char *text, size_t size)
+{
+    OWN(file) FILE *f = fopen(own, "re");
+    unsigned first, outside, count;
+    size_t n = 0;
+    text[0] = '\0';
+    while (f && n < size && fscanf(f, "%u %u %u", &first, &outside, &count) == 3)
+        n += (size_t)snprintf(text + n, size - n, "%u %u %u\n", first, first, count);
+    return n > 0 && n < size ? 0 : -EPERM;
+}
+
+static int map_of(pid_t pid, const char *which)
+{
+    char path[64], text[2048];
+    snprintf(path, sizeof(path), "/proc/self/%s", which);
+    int err = same_map(path, text, sizeof(text));
+    if (err < 0)
+        return err;
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, which);
+    return write_text(path, text);
+}
+
+int id_maps_open(struct id_maps *m, bool user_ns)
+{
+    const uint64_t needed = UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID;
+    m->wait[0] = m->wait[1] = -1;
+    if (!user_ns || (caps_permitted() & needed) != needed)
+        return 0;
+    return pipe2(m->wait, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static void close_maps(struct id_maps *m)
+{
+    for (int i = 0; i < 2; i++)
+        if (m->wait[i] >= 0)
+            close(steal_fd(&m->wait[i]));
+}
+
+int id_maps_give(struct id_maps *m, pid_t pid)
+{
+    int err = 0;
+    if (m->wait[1] >= 0 && pid > 0) {
+        err = map_of(pid, "uid_map");
+        if (err == 0)
+            err = map_of(pid, "gid_map");
+        if (err == 0 && write(m->wait[1], "", 1) != 1)
+            err = -errno;
+    }
+    close_maps(m); /* which tells a process that still waits that it will get none */
+    return err;
+}
+
+int id_maps_take(struct id_maps *m, uid_t uid, gid_t gid)
+{
+    char byte;
+    ssize_t n;
+    if (m->wait[0] < 0)
+        return map_own_ids(uid, gid);
+    close(steal_fd(&m->wait[1]));
+    while ((n = read(m->wait[0], &byte, 1)) < 0 && errno == EINTR)
+        ;
+    close_maps(m);
+    return n == 1 ? 0 : -EPERM;
 }
 
 int loopback_up(void)

@@ -22,15 +22,28 @@ int landlock_walls(const struct plan *p, int proc, int *fd);
 int landlock_scope(const struct plan *p, int *fd);
 int landlock_enter(int fd); /* adds a layer to the calling thread; fd -1 does nothing */
 
-/* Drops every capability (keep: those of a root that works with files). for_good: from the bounding
- * set as well, for a process that will exec. */
-int capabilities_drop(bool keep_file_work, bool for_good);
+/* Drops every capability but those to keep (caps.h). for_good: from the bounding set as well, for a
+ * process that will exec. */
+int capabilities_drop(uint64_t keep, bool for_good);
 
 /* Installs the filter. *listener gets the notification descriptor when the plan judges. */
 int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);
 
 /* Maps exactly our own ids in a new user namespace. */
 int map_own_ids(uid_t uid, gid_t gid);
+
+/*
+ * Root that had only itself mapped would lose sight of everybody else's files. So where it may, it
+ * maps every id that it has, which only a process outside the new namespace can do: the maker does
+ * it while the process it made waits.
+ */
+struct id_maps {
+    int wait[2]; /* a pipe; -1 when the process maps its own ids itself */
+};
+/* Before the process is made: user_ns says whether it gets a user namespace. */
+int id_maps_open(struct id_maps *m, bool user_ns);
+int id_maps_give(struct id_maps *m, pid_t pid);            /* in the maker; closes */
+int id_maps_take(struct id_maps *m, uid_t uid, gid_t gid); /* in the process that was made */
 
 int loopback_up(void);
 

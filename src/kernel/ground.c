@@ -100,13 +100,14 @@ struct task {
     uid_t uid;
     gid_t gid;
     int spaces; /* namespaces to make: here and not at birth, which would keep the parent waiting */
+    struct id_maps maps;
 };
 
-static int lay(const struct task *t, enum launch_stage *stage)
+static int lay(struct task *t, enum launch_stage *stage)
 {
     int err = 0;
     *stage = STAGE_MAP_IDS;
-    if (t->user_ns && (err = map_own_ids(t->uid, t->gid)) < 0)
+    if (t->user_ns && (err = id_maps_take(&t->maps, t->uid, t->gid)) < 0)
         return err;
     *stage = STAGE_NAMESPACES;
     if (unshare(t->spaces) < 0)
@@ -127,7 +128,7 @@ static int lay(const struct task *t, enum launch_stage *stage)
     return 0;
 }
 
-static void __attribute__((noreturn)) first_main(const struct task *t, int ready)
+static void __attribute__((noreturn)) first_main(struct task *t, int ready)
 {
     enum launch_stage stage;
     sigset_t all;
@@ -144,7 +145,7 @@ static void __attribute__((noreturn)) first_main(const struct task *t, int ready
     if (write(ready, &laid, sizeof(laid)) != sizeof(laid) || err < 0)
         _exit(1);
     closefrom(0);
-    if (capabilities_drop(false, false) < 0 || only_wait() < 0)
+    if (capabilities_drop(0, false) < 0 || only_wait() < 0)
         _exit(1);
     collect();
 }
@@ -155,9 +156,12 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
 {
     int ends[2];
     *g = (struct ground){.pidfd = -1, .ready = -1};
-    struct task t = {.user_ns = !h->root, .net_ns = h->net_ns, .uid = geteuid(), .gid = getegid()};
+    struct task t = {.user_ns = !host_may_administer(h),
+                     .net_ns = h->net_ns,
+                     .uid = geteuid(),
+                     .gid = getegid()};
     if ((t.user_ns && !h->user_ns) || !h->mount_ns || !h->pid_ns || !h->mount_proc ||
-        pipe2(ends, O_CLOEXEC) < 0)
+        id_maps_open(&t.maps, t.user_ns) < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return;
     t.own_shm = strncmp(cwd, "/dev/shm", 8) != 0;
     t.spaces = CLONE_NEWNS | (h->net_ns ? CLONE_NEWNET : 0) | (h->ipc_ns ? CLONE_NEWIPC : 0) |
@@ -169,6 +173,7 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
         first_main(&t, ends[1]);
     }
     struct laid failed = {STAGE_NAMESPACES, errno};
+    id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
     if (pid < 0 && write(ends[1], &failed, sizeof(failed)) < 0)
         pid = 0;
     close(ends[1]);

@@ -10,7 +10,6 @@
 #include "kernel/host.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "kernel/caps.h"
 #include "kernel/kabi.h"
 
 #ifndef SYS_landlock_create_ruleset
@@ -139,6 +139,8 @@ static int pretend_one(struct host *h, const char *item, size_t n, struct bk_err
     if (!digits || number > limit)
         return err_set(err, BK_E_INPUT, "%s takes a number from 0 to %d", a->name, limit);
     set_value(h, a, number);
+    if (a->offset == offsetof(struct host, root))
+        h->caps = number ? UINT64_MAX : 0;
     return 0;
 }
 
@@ -157,11 +159,9 @@ int host_pretend(struct host *h, const char *text, struct bk_err *err)
 
 /* ---- the quick look ---- */
 
-static bool may_administer(void)
+bool host_may_administer(const struct host *h)
 {
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2];
-    return syscall(SYS_capget, &head, data) == 0 && (data[0].effective >> CAP_SYS_ADMIN & 1);
+    return h->root && (h->caps & cap_bit(cap_find("sys_admin")));
 }
 
 /* The kernel looks at the flags before it looks at the program, so that a program it cannot read
@@ -177,14 +177,13 @@ void host_quick(struct host *h)
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, KABI_LL_CREATE_VERSION);
     h->landlock = abi > 0 ? (int)abi : 0;
     h->root = geteuid() == 0;
+    h->caps = caps_permitted();
     h->seccomp_notify = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER);
     h->notify_killable = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER |
                                             SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
     h->notify_sync = h->notify_addfd = h->seccomp_notify;
-    h->user_ns = true;
-    /* root of a container has no more to say about namespaces than it has capabilities */
-    bool namespaces = !h->root || may_administer();
-    h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = h->mount_proc = namespaces;
+    h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = true;
+    h->mount_proc = true;
     h->pidfd_getfd = h->read_memory = true;
     h->fuse = h->nftables = h->cgroup = true;
     struct utsname u;

@@ -17,6 +17,7 @@
  */
 struct host {
     bool root;            /* effective uid 0 in the initial or only user namespace */
+    uint64_t caps;        /* what it has besides: permitted capabilities (caps.h) */
     int landlock;         /* ABI: 0 absent, 1…; */
     bool seccomp_notify;  /* a listener can be installed and answered */
     bool notify_killable; /* WAIT_KILLABLE_RECV (5.19) */
@@ -33,6 +34,9 @@ struct host {
     bool cgroup;      /* a delegated cgroup with memory and pids controllers */
     char kernel[64];  /* uname -r */
 };
+
+/* Whether namespaces can be made without a user namespace: root of a container often cannot. */
+bool host_may_administer(const struct host *h);
 
 /* Only what launching needs; cheap (no child process) and remembered nowhere: Landlock's ABI, root,
  * and optimistic answers for what the launcher finds out anyway. */

@@ -223,11 +223,16 @@ static int start_worker(struct control *c, struct stage *s)
         flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
         flags |= p->uts_ns ? CLONE_NEWUTS : 0;
     }
+    int err = id_maps_open(&s->maps, flags & CLONE_NEWUSER);
+    if (err < 0)
+        return err;
     c->worker = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
                                   : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (c->worker == 0)
         worker_main(s);
-    return c->worker < 0 ? -errno : 0;
+    err = c->worker < 0 ? -errno : 0;
+    id_maps_give(&s->maps, c->worker); /* when that fails, the worker says so */
+    return err;
 }
 
 static int word_failure(const struct launch *l, const struct launch_end *end, struct bk_err *err)

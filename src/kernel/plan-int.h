@@ -17,4 +17,8 @@ bool plan_set_is_free(const struct plan *p, unsigned set);
 /* Fills calls, ncalls and judge from the tiers. */
 int plan_calls(struct plan *p, struct bk_err *err);
 
+/* plan-caps.c: what is kept; fails when something is asked for that cannot be had, or that weakens
+ * the walls. */
+int plan_caps(struct plan *p, struct bk_err *err);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "kernel/caps.h"
 #include "kernel/plan-words.h"
 
 static void put_string(struct buf *out, const char *s)
@@ -144,6 +145,16 @@ static void put_calls(const struct plan *p, struct buf *out)
     buf_str(out, p->ncalls ? "\n  ],\n" : "],\n");
 }
 
+static void put_caps(const struct plan *p, struct buf *out)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (size_t i = 0; i < caps_count; i++)
+        if (p->caps & cap_bit(&caps_table[i]))
+            names[n++] = caps_table[i].name;
+    put_words(out, "capabilities", names, n);
+}
+
 void plan_print_json(const struct plan *p, const struct graph *g, struct buf *out)
 {
     const char *names[PLAN_NAMESPACES];
@@ -151,7 +162,8 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     put_string(out, plan_arch_word(p->opt.arch));
     buf_str(out, ",\n  ");
     put_words(out, "namespaces", names, plan_namespace_names(p, names));
-    buf_fmt(out, ",\n  \"capabilities_dropped\": %s", p->drop_capabilities ? "true" : "false");
+    buf_str(out, ",\n  ");
+    put_caps(p, out);
     buf_fmt(out, ",\n  \"judge\": %s", p->judge ? "true" : "false");
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
     put_operations(p, g, out);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/caps.h"
 #include "kernel/plan-words.h"
 
 enum { MARGIN = 18, WIDTH = 96 };
@@ -96,6 +97,15 @@ static void print_rule(const struct graph *g, uint32_t rule, const char *none, s
 
 /* ---- surroundings ---- */
 
+static void print_caps(const struct plan *p, struct buf *out)
+{
+    struct list l = list_begin(out, "capabilities");
+    for (size_t i = 0; i < caps_count; i++)
+        if (p->caps & cap_bit(&caps_table[i]))
+            list_add(&l, caps_table[i].name);
+    list_end(&l, "dropped; none can be gained");
+}
+
 static void print_surroundings(const struct plan *p, struct buf *out)
 {
     const char *names[PLAN_NAMESPACES];
@@ -106,10 +116,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
     for (size_t i = 0; i < n; i++)
         list_add(&l, names[i]);
     list_end(&l, "none");
-    buf_fmt(out, "  %-*s", MARGIN - 2, "capabilities");
-    buf_str(out, !p->drop_capabilities ? "as they are\n"
-                 : p->host.root        ? "dropped but for work on files; none can be gained\n"
-                                       : "dropped; none can be gained\n");
+    print_caps(p, out);
     buf_fmt(out, "  %-*s", MARGIN - 2, "judge");
     if (p->judge)
         buf_fmt(out, "answers %zu system calls, reports every deny\n", asked);

@@ -268,14 +268,13 @@ static void exec_without_wall(struct plan *p)
 static void plan_namespaces(struct plan *p)
 {
     const struct host *h = &p->host;
-    bool privileged = h->root || h->user_ns;
-    p->user_ns = !h->root && h->user_ns;
+    bool admin = host_may_administer(h), privileged = admin || h->user_ns;
+    p->user_ns = !admin && h->user_ns;
     p->mount_ns = privileged && h->mount_ns;
     p->pid_ns = p->mount_ns && h->pid_ns && h->mount_proc;
     p->ipc_ns = privileged && h->ipc_ns;
     p->uts_ns = privileged && h->uts_ns;
     p->net_ns = privileged && h->net_ns && p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
-    p->drop_capabilities = true;
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
@@ -368,7 +367,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
         return err_nomem(err);
     set_tiers(p, g);
     plan_namespaces(p);
-    if (plan_calls(p, err) < 0)
+    if (plan_caps(p, err) < 0 || plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
     exec_without_wall(p);

@@ -90,6 +90,7 @@ struct plan_options {
     bool updatable;      /* everything changeable later stays judged */
     bool accept_weaker;  /* go on where something cannot be enforced */
     bool keep_userns;    /* programs inside may make user namespaces */
+    uint64_t caps;       /* capabilities that root asks for besides those for work on files */
     enum plan_arch arch; /* PLAN_NATIVE */
 };
 
@@ -107,8 +108,8 @@ struct plan {
     struct plan_op ops[OP_COUNT];
 
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
-    bool judge; /* a listener is needed */
-    bool drop_capabilities;
+    bool judge;    /* a listener is needed */
+    uint64_t caps; /* what the command and the judge keep; none can be gained */
 
     struct sys_rule *calls; /* sorted by number */
     size_t ncalls;

@@ -88,10 +88,10 @@ static int open_pid_namespace(const struct inside *in)
 /* Without ground: the namespaces came with our own process, empty. */
 static void lay_own_ground(const struct inside *in)
 {
-    const struct stage *s = in->s;
+    struct stage *s = in->s;
     const struct plan *p = s->plan;
     if (p->user_ns)
-        check(s, STAGE_MAP_IDS, map_own_ids(s->uid, s->gid));
+        check(s, STAGE_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
     if (p->mount_ns && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         fail(s, STAGE_PRIVATE_MOUNTS, errno);
     if (p->net_ns)
@@ -226,7 +226,7 @@ static struct worker the_worker; /* large, and there is one in a process */
 static void stage_judging(struct inside *in)
 {
     struct stage *s = in->s;
-    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->host.root, false));
+    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, false));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);

@@ -29,6 +29,7 @@ struct stage {
     pid_t controller;
     uid_t uid;
     gid_t gid;
+    struct id_maps maps;        /* without ground, and with a user namespace */
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
     sigset_t mask;              /* the caller's, for the command */

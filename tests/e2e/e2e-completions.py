@@ -42,6 +42,7 @@ def test_bash():
        "a value of an option is not counted")
     equal(offered("graph", "--format", "d"), ["dot"], "values of options")
     equal(offered("graph", "--format", "=", "s"), ["svg"], "values after an equals sign")
+    equal(offered("run", "--cap", "sys_t"), ["sys_time", "sys_tty_config"], "capabilities")
     equal(offered("graph", "-I", "fol"), ["folder"], "folders")
     ok("14.4.1" in offered("eval", "--os", "14"), "versions", offered("eval", "--os", "14"))
     equal(offered("completions", "z"), ["zsh"], "shells")

@@ -6,10 +6,12 @@
  * calls follow from that, where the walls stand, and what happens on hosts that lack something.
  */
 
+#include <linux/capability.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "kernel/caps.h"
 #include "kernel-maker.h"
 #include "kernel/judged.h"
 #include "kernel/kabi.h"
@@ -553,6 +555,81 @@ static void check_namespaces(void)
 
 /* ---- printing ---- */
 
+/* The kernel's own header has the numbers. */
+static void check_caps(void)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } known[] = {
+#define KNOWN(name) {#name, name}
+        KNOWN(CAP_CHOWN),
+        KNOWN(CAP_DAC_OVERRIDE),
+        KNOWN(CAP_DAC_READ_SEARCH),
+        KNOWN(CAP_FOWNER),
+        KNOWN(CAP_FSETID),
+        KNOWN(CAP_KILL),
+        KNOWN(CAP_SETGID),
+        KNOWN(CAP_SETUID),
+        KNOWN(CAP_SETPCAP),
+        KNOWN(CAP_NET_ADMIN),
+        KNOWN(CAP_NET_RAW),
+        KNOWN(CAP_NET_BIND_SERVICE),
+        KNOWN(CAP_SYS_MODULE),
+        KNOWN(CAP_SYS_RAWIO),
+        KNOWN(CAP_SYS_CHROOT),
+        KNOWN(CAP_SYS_PTRACE),
+        KNOWN(CAP_SYS_ADMIN),
+        KNOWN(CAP_SYS_BOOT),
+        KNOWN(CAP_SYS_NICE),
+        KNOWN(CAP_SYS_RESOURCE),
+        KNOWN(CAP_SYS_TIME),
+        KNOWN(CAP_MKNOD),
+        KNOWN(CAP_SETFCAP),
+        KNOWN(CAP_MAC_ADMIN),
+        KNOWN(CAP_SYSLOG),
+        KNOWN(CAP_PERFMON),
+        KNOWN(CAP_BPF),
+        KNOWN(CAP_CHECKPOINT_RESTORE),
+#undef KNOWN
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        const struct cap *c = cap_find(known[i].name);
+        ok(c && c->number == known[i].number && cap_find(known[i].name + 4) == c, "%s",
+           known[i].name);
+    }
+    for (size_t i = 0; i < caps_count; i++)
+        ok(caps_table[i].number == i &&
+               (caps_table[i].kind == CAP_IS_WEAKENS) == (caps_table[i].words[0] != '\0'),
+           "%s stands in its place", caps_table[i].name);
+    is_int(caps_count, CAP_LAST_CAP + 1, "all of them");
+    ok(!cap_find("nonesuch") && !cap_find(""), "no others");
+
+    const uint64_t time = cap_bit(cap_find("sys_time")), admin = cap_bit(cap_find("sys_admin"));
+    const struct plan_options clock = {.arch = PLAN_X86_64, .caps = time},
+                              risky = {.arch = PLAN_X86_64, .caps = admin},
+                              taken = {.arch = PLAN_X86_64, .caps = admin, .accept_weaker = true};
+    OWN(planned) struct planned root, user, more, refused, accepted, person;
+    ok(planned_make(&root, TYPICAL, &plain, "root=1") && root.plan.caps == 0xfb,
+       "root keeps what work on files needs");
+    ok(planned_make(&user, TYPICAL, &plain, "") && user.plan.caps == 0, "nobody else anything");
+    ok(planned_make(&more, TYPICAL, &clock, "root=1") && more.plan.caps == (0xfb | time),
+       "and what it asks for");
+    ok(find_call(&root.plan, "clock_settime") && !find_call(&more.plan, "clock_settime"),
+       "whose calls are not refused then");
+    ok(!planned_make(&person, TYPICAL, &clock, ""), "only root may ask");
+    ok(!planned_make(&refused, TYPICAL, &risky, "root=1") &&
+           strstr(refused.err.hint, "--accept-weaker"),
+       "what weakens a wall is refused");
+    ok(planned_make(&accepted, TYPICAL, &taken, "root=1") && (accepted.plan.caps & admin) &&
+           find_call(&accepted.plan, "mount"),
+       "or accepted, and mounting is refused all the same");
+    bool told = false;
+    for (size_t i = 0; i < accepted.plan.nnotes; i++)
+        told |= strstr(accepted.plan.notes[i], "weaker: --cap sys_admin") != NULL;
+    ok(told, "and the plan says so");
+}
+
 static void check_print(void)
 {
     OWN(planned) struct planned p;
@@ -594,6 +671,7 @@ int main(void)
     check_updatable();
     check_hosts();
     check_namespaces();
+    check_caps();
     check_print();
     return done_testing();
 }
