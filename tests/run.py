@@ -212,7 +212,8 @@ def replay_programs(where):
 
 
 # Minutes under the sanitizers, and about what happens around the program rather than in it.
-SLOW_E2E = ("e2e-cleanup.py", "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
+SLOW_E2E = ("e2e-cleanup.py", "e2e-escape.py", "e2e-load.py", "e2e-terminal.py", "e2e-traps.py",
+            "e2e-work.py")
 
 
 def e2e_programs(slow=True, quick=True):
@@ -262,6 +263,9 @@ def long_suites():
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "RACE_SECONDS": "20"}, timeout=900),
+        Suite("escapes, load", [[tests("e2e", "e2e-escape.py")], [tests("e2e", "e2e-load.py")]],
+              {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
+               "ESCAPE_SECONDS": "10", "LOAD": "full"}, timeout=1800),
         Suite("verdicts (valgrind)", [[tests("run-verdicts.py")]], valgrind, timeout=900),
         Suite("fuzz", [[tests("run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
     ]

@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,26 @@ static void lay_own_ground(const struct inside *in)
         check(s, STAGE_LOOPBACK, loopback_up());
 }
 
+enum { DESCRIPTORS = 64 }; /* what judging takes, with room for calls that wait */
+
+/* The command keeps the limit it was given; the worker takes all it may have. */
+static void raise_descriptors(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+        return;
+    r.rlim_cur = r.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static int enough_descriptors(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+        return -errno;
+    return r.rlim_max < DESCRIPTORS ? -EMFILE : 0;
+}
+
 static void stage_unconfined(struct inside *in)
 {
     struct stage *s = in->s;
@@ -105,6 +126,7 @@ static void stage_unconfined(struct inside *in)
     if (getppid() != s->controller)
         _exit(1); /* it died before we were tied to it */
     prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    check(s, STAGE_DESCRIPTORS, enough_descriptors());
     in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     check(s, STAGE_OPEN_PROC, in->null < 0 || in->proc < 0 ? -errno : 0);
@@ -232,6 +254,7 @@ static void stage_judging(struct inside *in)
         dup2(in->null, fd);
     if (in->listener < 0)
         return;
+    raise_descriptors();
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     if (worker_init(&the_worker, s->launch->graph, in->listener, s->events, in->proc,

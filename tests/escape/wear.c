@@ -268,6 +268,74 @@ static int wear_denies(char **a)
     return 0;
 }
 
+/* ---- honest work, much of it ---- */
+
+static const char *opened;
+static atomic_ulong spoilt;
+
+/* Each thread writes files of its own and reads them back. */
+static void *work(void *arg)
+{
+    char path[64], back[32];
+    size_t number = (size_t)arg;
+    for (unsigned i = 0; !atomic_load(&over); i++) {
+        snprintf(path, sizeof(path), "load-%zu-%u", number, i % 8);
+        int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        int n = snprintf(back, sizeof(back), "%zu %u", number, i);
+        bool fine = fd >= 0 && write(fd, back, (size_t)n) == n && lseek(fd, 0, SEEK_END) == n;
+        if (fd >= 0)
+            close(fd);
+        atomic_fetch_add(fine ? &answered : &spoilt, 1);
+        if (i % 16 == 0)
+            attempt(opened);
+        if (i % 8 == 7 && unlink(path) < 0)
+            atomic_fetch_add(&spoilt, 1);
+    }
+    return NULL;
+}
+
+static int wear_work(char **a)
+{
+    enum { MOST = 256 };
+    static pthread_t threads[MOST];
+    static char victim[4096];
+    int n = atoi(a[2]);
+    snprintf(victim, sizeof(victim), "%s", in_folder(a[1], "victim"));
+    opened = victim;
+    for (int i = 0; i < n && i < MOST; i++)
+        must(-pthread_create(&threads[i], NULL, work, (void *)(size_t)i), "thread");
+    for (double end = now() + atof(a[3]); now() < end;)
+        usleep(10000);
+    atomic_store(&over, true);
+    for (int i = 0; i < n && i < MOST; i++)
+        pthread_join(threads[i], NULL);
+    printf("own: nothing was spoilt: %s\n", atomic_load(&spoilt) ? "no" : "ok");
+    sum_up();
+    still_judged(a[1]);
+    return 0;
+}
+
+/* N processes one after another, each of which makes and removes a file and is denied another. */
+static int wear_processes(char **a)
+{
+    const char *victim = in_folder(a[1], "victim");
+    int n = atoi(a[2]), failed = 0, status;
+    for (int i = 0; i < n; i++) {
+        pid_t pid = vfork();
+        must(pid, "vfork");
+        if (pid == 0) {
+            int fd = open("short", O_WRONLY | O_CREAT, 0600);
+            int bad = fd < 0 || close(fd) < 0 || unlink("short") < 0 || open(victim, O_WRONLY) >= 0;
+            _exit(bad);
+        }
+        must(waitpid(pid, &status, 0), "waitpid");
+        failed += status != 0;
+    }
+    printf("own: all of %d processes did their work: %s\n", n, failed ? "no" : "ok");
+    still_judged(a[1]);
+    return 0;
+}
+
 const struct attack attacks_wear[] = {
     {"wear-memory", 3, wear_memory},
     {"wear-stop", 3, wear_stop},
@@ -275,5 +343,7 @@ const struct attack attacks_wear[] = {
     {"wear-limits", 2, wear_limits},
     {"wear-forks", 2, wear_forks},
     {"wear-denies", 4, wear_denies},
+    {"wear-work", 4, wear_work},
+    {"wear-processes", 3, wear_processes},
     {0},
 };

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`buckle run` under load: no event lost or invented (counted on both sides), memory that does not
+grow, nothing that hangs, sane answers when limits are reached. Prints TAP.
+
+LOAD=full takes the sizes that are promised; otherwise a tenth or so.
+"""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import tap
+from world import Done, World, child_named, escape, people, processes_with, until
+
+FULL = os.environ.get("LOAD") == "full"
+SECONDS = 5 if FULL else 2
+DENIES = 1_000_000 if FULL else 50_000
+PROCESSES = 10_000 if FULL else 1_000
+AT_ONCE = 100 if FULL else 40
+MEMORY_KIB = 4096  # what a supervisor may use of its own
+
+
+def told(done):
+    """How many denials the summary counts."""
+    found = re.search(r"buckle: ([\d,]+|one|an?) operations? (?:was|were) denied", done.err)
+    if not found:
+        return 0
+    return int(found[1].replace(",", "")) if found[1][0].isdigit() else 1
+
+
+def own_lines(done):
+    return [line for line in done.out.splitlines() if line.startswith("own: ")]
+
+
+def fine(done):
+    """Ended by itself, and everything of its own worked."""
+    own = own_lines(done)
+    return done.status == 0 and own and all(line.endswith(": ok") for line in own) and \
+        "opened what it may not" not in done.out
+
+
+def answered(done):
+    found = re.search(r"^answered (\d+)$", done.out, re.M)
+    return int(found[1]) if found else None
+
+
+# ---- memory ----
+
+
+def private_kib(pid):
+    """What a process has that it shares with nobody."""
+    total = 0
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        for line in f:
+            if line.startswith(("Private_Clean:", "Private_Dirty:")):
+                total += int(line.split()[1])
+    return total
+
+
+def supervisors(pid):
+    """The controller and the processes of Buckle's own beneath it."""
+    found = {"controller": pid}
+    for name in ("buckle-worker", "buckle-sentry", "buckle-init"):
+        child = child_named(pid, name)
+        if child:
+            found[name] = child
+    return found
+
+
+# ---- tests ----
+
+
+def test_denies(who):
+    """A great many denials, and what the supervisor's memory does meanwhile."""
+    world = World(who)
+    threads = 16
+    each = DENIES // threads
+    child = who.start([who.buckle(), "run", "--", *escape("wear-denies", world.inside,
+                                                          world.outside, threads, each)],
+                      world.inside)
+    sizes = []
+    end = time.monotonic() + 300
+    while child.poll() is None and time.monotonic() < end:
+        try:
+            sizes.append(sum(private_kib(p) for p in supervisors(child.pid).values()))
+        except (OSError, TypeError):
+            pass
+        time.sleep(0.05)
+    if child.poll() is None:
+        child.kill()
+    out, err = child.communicate()
+    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    tap.ok(fine(done) and answered(done) == each * threads,
+           f"{who.name}: {each * threads} denied calls were answered", done)
+    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were told")
+    early, late = sizes[len(sizes) // 4:len(sizes) // 2], sizes[len(sizes) // 2:]
+    tap.ok(len(sizes) > 4 and max(late) <= max(early) + 256,
+           f"{who.name}: memory does not grow with them", sizes[:5], sizes[-5:])
+    tap.ok(sizes and max(sizes) <= MEMORY_KIB,
+           f"{who.name}: the supervisors' own memory stays below {MEMORY_KIB} KiB",
+           max(sizes, default=None))
+
+
+def test_threads(who):
+    world = World(who)
+    done = who.boxed(escape("wear-work", world.inside, world.outside, 64, SECONDS), world,
+                     timeout=SECONDS + 60)
+    tap.ok(fine(done), f"{who.name}: 64 threads at full speed", done)
+    found = re.search(r"^answered (\d+)$", done.out, re.M)
+    tap.ok(found and told(done) >= 64 and world.intact(),
+           f"{who.name}: what they were denied was told, nothing outside changed", done)
+
+
+def test_processes(who):
+    world = World(who)
+    done = who.boxed(escape("wear-processes", world.inside, world.outside, PROCESSES), world,
+                     timeout=240)
+    tap.ok(fine(done), f"{who.name}: {PROCESSES} short processes", done)
+    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and told")
+
+
+def test_at_once(who):
+    """Many sandboxes at the same time."""
+    world = World(who)
+    marker = f"at-once-{who.name}"
+    children = []
+    for i in range(AT_ONCE):
+        script = f"echo {i} > at-once-{i}; echo x > {world.out('victim')}; cat at-once-{i}"
+        children.append(who.start([who.buckle(), "run", "--", "sh", "-c", script, marker],
+                                  world.inside))
+    bad = []
+    for i, child in enumerate(children):
+        try:
+            out, err = child.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+            err += b" (took too long)"
+        if child.returncode != 0 or out.decode().strip() != str(i) or \
+                b"operation was denied" not in err and b"operations were denied" not in err:
+            bad.append(f"{i}: {child.returncode} {out!r} {err[-300:]!r}")
+    tap.ok(not bad, f"{who.name}: {AT_ONCE} sandboxes at once", *bad[:5])
+    tap.ok(until(lambda: not processes_with(marker)) and world.intact(),
+           f"{who.name}: nothing is left of them")
+
+
+def test_slow_supervisor(who):
+    """The controller is stopped for a while: the command waits, and nothing is lost."""
+    world = World(who)
+    total = 20_000
+    child = who.start([who.buckle(), "run", "--",
+                       *escape("wear-denies", world.inside, world.outside, 4, total // 4)],
+                      world.inside)
+    time.sleep(0.3)
+    for _ in range(3):
+        if child.poll() is None:
+            os.kill(child.pid, signal.SIGSTOP)
+            time.sleep(0.3)
+            os.kill(child.pid, signal.SIGCONT)
+            time.sleep(0.1)
+    out, err = child.communicate(timeout=120)
+    done = Done(child.returncode, out.decode(), err.decode())
+    tap.ok(fine(done) and told(done) == total + 1,
+           f"{who.name}: a controller that is stopped now and then loses nothing", told(done), done)
+
+
+def test_limits(who):
+    """Started with next to nothing, it works or says why not."""
+    world = World(who)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    done = who.boxed(["sh", "-c", "ulimit -n; echo x > made && cat made"], world,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, hard)))
+    tap.ok(done.status == 0 and done.out == "16\nx\n",
+           f"{who.name}: a command with few descriptors is judged all the same", done)
+    limits = {"16 descriptors": (resource.RLIMIT_NOFILE, 16),
+              "64 MiB of address space": (resource.RLIMIT_AS, 64 << 20),
+              "no core files": (resource.RLIMIT_CORE, 0),
+              "files of 4 KiB": (resource.RLIMIT_FSIZE, 4096),
+              "stacks of 256 KiB": (resource.RLIMIT_STACK, 256 << 10),
+              "no locked memory": (resource.RLIMIT_MEMLOCK, 0)}
+    for name, (which, value) in limits.items():
+        world = World(who)
+        done = who.boxed(["sh", "-c", "echo x > made && cat made"], world,
+                         preexec_fn=lambda: resource.setrlimit(which, (value, value)))
+        works = done.status == 0 and done.out == "x\n" and not done.err
+        says = done.status == 125 and done.err.startswith("buckle:")
+        tap.ok(works or says, f"{who.name}: with {name} it works or says why not", done)
+
+
+def test_full_disk(who):
+    """Only root can mount one: a file system of 64 KiB, already full."""
+    if os.geteuid() != 0:
+        tap.skip("needs root to mount a small file system")
+        return
+    world = World(who)
+    place = world.path("small")
+    os.mkdir(place)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
+    try:
+        os.chmod(place, 0o777)
+        script = ("dd if=/dev/zero of=big bs=1k count=500 2>/dev/null; echo status $?; "
+                  "echo more > more; echo x > ../../un/victim; rm big; echo again > again && cat again")
+        done = who.run([who.buckle(), "run", "--", "sh", "-c", script], place)
+        tap.ok(done.out == "status 1\nagain\n" and told(done) == 1 and world.intact(),
+               f"{who.name}: on a full disk it behaves as without Buckle, and still tells", done)
+        sessions = os.path.join(place, "run")
+        os.mkdir(sessions, 0o700)
+        who.own(sessions)
+        with open(os.path.join(place, "big"), "wb") as f:
+            try:
+                f.write(b"x" * 100_000)
+            except OSError:
+                pass
+        done = who.boxed(["sh", "-c", "echo fine"], world, env={"XDG_RUNTIME_DIR": sessions})
+        tap.ok((done.status == 0 and done.out == "fine\n") or
+               (done.status == 125 and done.err.startswith("buckle:")),
+               f"{who.name}: without room for a session folder it works or says why not", done)
+    finally:
+        subprocess.run(["umount", "-l", place], check=False)
+
+
+TESTS = [test_denies, test_threads, test_processes, test_at_once, test_slow_supervisor,
+         test_limits, test_full_disk]
+
+
+def main():
+    chosen = sys.argv[1:]
+    for who in people():
+        for test in TESTS:
+            if not chosen or test.__name__ in chosen:
+                test(who)
+    return tap.done()
+
+
+sys.exit(main())
