@@ -56,6 +56,7 @@ static const struct cli_option options[] = {
     {"max-procs", 0, "N", "limit on processes of this user inside", NULL},
     {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
+    {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
     {"updatable", 0, NULL, "judge everything, so that the policy could change while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
@@ -225,6 +226,8 @@ static int make_plan(struct run *r, const struct host *host, struct bk_err *err)
     struct plan_options opt = {.updatable = args_has(r->args, "updatable"),
                                .accept_weaker = args_has(r->args, "accept-weaker"),
                                .keep_userns = args_has(r->args, "allow-userns"),
+                               .strict_reads = args_has(r->args, "strict-reads"),
+                               .cwd = r->cwd,
                                .arch = PLAN_NATIVE};
     if (asked_caps(r->args, &opt.caps, err) < 0)
         return -1;

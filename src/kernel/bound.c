@@ -2,27 +2,37 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Upper bounds: the folders in which an operation could be allowed. For every node of the graph,
- * from the decisions upwards:
+ * Upper bounds: the folders in which an operation could be allowed, or could be denied. For every
+ * node of the graph, from the decisions upwards:
  *
- *   bound(allow) = everywhere          bound(deny) = nowhere
+ *   bound(what is sought) = everywhere          bound(its opposite) = nowhere
  *   bound(test)  = (region(test) ∩ bound(match)) ∪ bound(unmatch)
  *
  * where the region of a path test is the smallest folder (or file) that contains what it matches,
  * and of any other test everywhere. Edges lead to smaller indices, so one pass in order suffices.
+ *
+ * Asked about one folder only, tests that every path in it passes, or none, leave one branch.
  */
 
 #include <string.h>
 
 #include "graph/regex/regex.h"
-#include "kernel/plan.h"
+#include "kernel/plan-int.h"
 
-enum { BOUND_MAX = 128 }; /* folders in one set; beyond it, everywhere */
+enum { BOUND_MAX = 256 }; /* folders in one set; beyond it, everywhere */
 
 struct region_set {
     bool everywhere;
     uint32_t n;
     struct bound_path *list;
+};
+
+/* What is asked about a graph. */
+struct question {
+    const struct graph *g;
+    bool denied;                     /* where is it denied (or told of), rather than allowed? */
+    const struct bound_path *within; /* only in this folder; NULL: anywhere */
+    struct arena *arena;
 };
 
 static bool is_beneath(const char *path, uint32_t n, const char *folder, uint32_t m)
@@ -32,8 +42,7 @@ static bool is_beneath(const char *path, uint32_t n, const char *folder, uint32_
     return n >= m && memcmp(path, folder, m) == 0 && (n == m || path[m] == '/');
 }
 
-/* Whether a contains every path of b. */
-static bool covers(const struct bound_path *a, const struct bound_path *b)
+bool bound_covers(const struct bound_path *a, const struct bound_path *b)
 {
     if (a->exact)
         return b->exact && a->len == b->len && memcmp(a->path, b->path, a->len) == 0;
@@ -80,10 +89,10 @@ static void add(struct region_set *s, const struct bound_path *p)
     if (s->everywhere)
         return;
     for (uint32_t i = 0; i < s->n; i++)
-        if (covers(&s->list[i], p))
+        if (bound_covers(&s->list[i], p))
             return;
     for (uint32_t i = 0; i < s->n; i++)
-        if (!covers(p, &s->list[i]))
+        if (!bound_covers(p, &s->list[i]))
             s->list[kept++] = s->list[i];
     s->n = kept;
     if (s->n == BOUND_MAX)
@@ -92,12 +101,29 @@ static void add(struct region_set *s, const struct bound_path *p)
         s->list[s->n++] = *p;
 }
 
+/* Entries of one set do not cover each other, so that only those of different sets are compared:
+ * in a long chain of rules one of them is small. */
 static void unite(struct region_set *s, const struct region_set *with)
 {
-    if (with->everywhere)
-        s->everywhere = true;
-    for (uint32_t i = 0; i < with->n && !s->everywhere; i++)
-        add(s, &with->list[i]);
+    uint32_t before = s->n, kept = 0;
+    s->everywhere |= with->everywhere;
+    for (uint32_t i = 0; i < with->n && !s->everywhere; i++) {
+        bool covered = false;
+        for (uint32_t k = 0; k < before && !covered; k++)
+            covered = bound_covers(&s->list[k], &with->list[i]);
+        if (!covered && s->n == BOUND_MAX)
+            s->everywhere = true;
+        else if (!covered)
+            s->list[s->n++] = with->list[i];
+    }
+    for (uint32_t i = 0; i < s->n && before > 0; i++) {
+        bool covered = false;
+        for (uint32_t k = before; i < before && k < s->n && !covered; k++)
+            covered = bound_covers(&s->list[k], &s->list[i]);
+        if (!covered)
+            s->list[kept++] = s->list[i];
+    }
+    s->n = before > 0 ? kept : s->n;
 }
 
 static void intersect(struct region_set *s, const struct bound_path *p,
@@ -106,9 +132,9 @@ static void intersect(struct region_set *s, const struct bound_path *p,
     if (with->everywhere)
         add(s, p);
     for (uint32_t i = 0; i < with->n && !with->everywhere; i++) {
-        if (covers(p, &with->list[i]))
+        if (bound_covers(p, &with->list[i]))
             add(s, &with->list[i]);
-        else if (covers(&with->list[i], p))
+        else if (bound_covers(&with->list[i], p))
             add(s, p);
     }
 }
@@ -123,49 +149,127 @@ static struct region_set settle(const struct region_set *s, struct arena *arena)
     return out;
 }
 
-static struct region_set bound_node(const struct graph *g, const struct graph_node *node,
-                                    const struct region_set *sets, struct bound_path *scratch,
-                                    struct arena *arena)
+/* Allowed, and nobody wants to hear of it. */
+static bool is_silent_allow(const struct graph_node *d)
+{
+    return d->allow && d->flags == 0 && d->nmods == 0;
+}
+
+enum outcome { ALWAYS, NEVER, EITHER };
+
+/* What a test says about the paths of a folder. */
+static enum outcome outcome_within(const struct graph_test *t, const struct bound_path *region,
+                                   const struct bound_path *folder)
+{
+    if (!bound_covers(region, folder) && !bound_covers(folder, region))
+        return NEVER;
+    if (t->how == GRAPH_SUBPATH && bound_covers(region, folder))
+        return ALWAYS;
+    bool begins = folder->len >= t->len && memcmp(folder->path, t->str, t->len) == 0;
+    return t->how == GRAPH_PREFIX && begins ? ALWAYS : EITHER;
+}
+
+static struct region_set bound_node(const struct question *q, const struct graph_node *node,
+                                    const struct region_set *sets, struct bound_path *scratch)
 {
     struct region_set s = {.list = scratch};
     struct bound_path p;
     if (node->kind == GRAPH_NODE_DECISION) {
-        s.everywhere = node->allow;
+        s.everywhere = q->denied ? !is_silent_allow(node) : node->allow;
         return s;
     }
-    const struct region_set *match = &sets[node->match];
-    if (region_of(graph_test_at(g, node->test), node->rule, arena, &p))
+    const struct graph_test *test = graph_test_at(q->g, node->test);
+    const struct region_set *match = &sets[node->match], *unmatch = &sets[node->unmatch];
+    bool bounded = region_of(test, node->rule, q->arena, &p);
+    enum outcome o = bounded && q->within ? outcome_within(test, &p, q->within) : EITHER;
+    if (o != EITHER)
+        return o == ALWAYS ? *match : *unmatch;
+    if (bounded)
         intersect(&s, &p, match);
     else
         unite(&s, match);
-    unite(&s, &sets[node->unmatch]);
-    return settle(&s, arena);
+    unite(&s, unmatch);
+    return settle(&s, q->arena);
 }
 
-size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
-                  bool *everywhere, struct arena *arena)
+/* The sets of all nodes that op can reach; NULL when nothing can be said. */
+static struct region_set *bound_all(const struct question *q, enum vocab_op op)
 {
-    uint32_t entry = graph_entry(g, op);
+    uint32_t entry = graph_entry(q->g, op);
     struct bound_path scratch[BOUND_MAX];
-    struct region_set *sets = arena_array(arena, (size_t)entry + 1, sizeof(*sets));
-    uint8_t *reached = arena_alloc(arena, (size_t)entry + 1);
-    *everywhere = true;
+    struct region_set *sets = arena_array(q->arena, (size_t)entry + 1, sizeof(*sets));
+    uint8_t *reached = arena_alloc(q->arena, (size_t)entry + 1);
     /* without regard to case the policy's paths are not the ones on disk */
-    if (!sets || !reached || graph_options_of(g)->fold_case)
-        return 0;
+    if (!sets || !reached || graph_options_of(q->g)->fold_case)
+        return NULL;
     reached[entry] = 1;
     for (uint32_t i = entry + 1; i-- > 0;) {
-        const struct graph_node *node = graph_node_at(g, i);
+        const struct graph_node *node = graph_node_at(q->g, i);
         if (reached[i] && node->kind == GRAPH_NODE_FILTER)
             reached[node->match] = reached[node->unmatch] = 1;
     }
     for (uint32_t i = 0; i <= entry; i++)
         if (reached[i])
-            sets[i] = bound_node(g, graph_node_at(g, i), sets, scratch, arena);
-    const struct region_set *s = &sets[entry];
+            sets[i] = bound_node(q, graph_node_at(q->g, i), sets, scratch);
+    return sets;
+}
+
+static size_t give(const struct region_set *s, struct bound_path *list, size_t cap,
+                   bool *everywhere)
+{
     *everywhere = s->everywhere || s->n > cap;
     if (*everywhere)
         return 0;
     memcpy(list, s->list, s->n * sizeof(*list));
     return s->n;
+}
+
+size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
+                  bool *everywhere, struct arena *arena)
+{
+    struct question q = {.g = g, .arena = arena};
+    const struct region_set *sets = bound_all(&q, op);
+    *everywhere = true;
+    return sets ? give(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
+}
+
+/* The newest test that keeps denials from being bounded: its rule is the reason. */
+static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
+                               const struct region_set *sets)
+{
+    uint32_t at = graph_entry(q->g, op);
+    for (;;) {
+        const struct graph_node *node = graph_node_at(q->g, at);
+        struct bound_path p;
+        if (node->kind == GRAPH_NODE_DECISION)
+            return node->rule;
+        const struct region_set *match = &sets[node->match];
+        bool bounded = region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p);
+        if (!bounded && (match->everywhere || match->n))
+            return node->rule;
+        at = sets[node->unmatch].everywhere ? node->unmatch : node->match;
+    }
+}
+
+size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                   struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
+                   struct arena *arena)
+{
+    struct question q = {.g = g, .denied = true, .within = within, .arena = arena};
+    const struct region_set *sets = bound_all(&q, op);
+    struct bound_path scratch[BOUND_MAX];
+    struct region_set inside = {.list = scratch};
+    *everywhere = true;
+    *rule = GRAPH_NO_RULE;
+    if (!sets)
+        return 0;
+    const struct region_set *s = &sets[graph_entry(g, op)];
+    if (s->everywhere)
+        *rule = unbounded_rule(&q, op, sets);
+    if (!within)
+        return give(s, list, cap, everywhere);
+    intersect(&inside, within, s);
+    for (uint32_t i = 0; i < inside.n; i++)
+        inside.everywhere |= bound_covers(&inside.list[i], within);
+    return give(&inside, list, cap, everywhere);
 }

@@ -151,7 +151,7 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
         r->otherwise = allow;
         r->tests[r->ntests++] = any(at ? 2 : 1, S_ISUID | S_ISGID, notify);
     }
-    if (c->open_flags < 0 || p->ops[OP_FILE_READ_DATA].tier != TIER_FREE)
+    if (c->open_flags < 0 || plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
         return true;
     /* creating, truncating and writing are asked about; plain reading is not */
     r->otherwise = allow;

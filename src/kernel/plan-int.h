@@ -11,6 +11,31 @@ enum { PLAN_WALLS = 512 };
 
 int plan_note(struct plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* ---- bound.c ---- */
+
+/* Whether a contains every path of b. */
+bool bound_covers(const struct bound_path *a, const struct bound_path *b);
+
+/* Like plan_bound(): where op could be denied, or would be told of although it is allowed. within:
+ * only what lies in this folder; *everywhere then means all of it. *rule: why there is no bound. */
+size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                   struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
+                   struct arena *arena);
+
+/* ---- plan-reads.c ---- */
+
+/* Tiers of the operations that read, and the guards that follow. */
+int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err);
+
+/* ---- plan.c ---- */
+
+/* The newest rule among the decisions that keep an operation from being free: what the plan names
+ * as its reason. */
+uint32_t plan_rule_against(const struct graph *g, enum vocab_op op);
+
+/* Whether an operation of this tier is asked about, call by call. */
+bool plan_is_asked(enum plan_tier tier);
+
 /* Whether every operation of a set (enum judged_set) is free. */
 bool plan_set_is_free(const struct plan *p, unsigned set);
 

@@ -76,6 +76,21 @@ static void put_operations(const struct plan *p, const struct graph *g, struct b
     buf_str(out, later ? "\n  ],\n" : "],\n");
 }
 
+static void put_guards(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    buf_str(out, "  \"guards\": [");
+    for (size_t i = 0; i < p->nguards; i++) {
+        const struct plan_guard *one = &p->guards[i];
+        buf_str(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ");
+        put_string(out, one->path);
+        buf_fmt(out, ", \"beneath\": %s, \"open\": %s, \"rule\": ", one->exact ? "false" : "true",
+                one->open ? "true" : "false");
+        put_rule(out, g, one->rule);
+        buf_chr(out, '}');
+    }
+    buf_str(out, p->nguards ? "\n  ],\n" : "],\n");
+}
+
 static void put_landlock(const struct plan *p, const struct graph *g, struct buf *out)
 {
     const char *words[PLAN_RIGHTS];
@@ -167,6 +182,7 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_fmt(out, ",\n  \"judge\": %s", p->judge ? "true" : "false");
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
     put_operations(p, g, out);
+    put_guards(p, g, out);
     put_landlock(p, g, out);
     put_calls(p, out);
     buf_str(out, "  ");

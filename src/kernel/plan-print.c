@@ -141,13 +141,14 @@ static void print_reason(const struct plan *p, const struct plan_op *o, const st
 {
     if (o->tier == TIER_FREE)
         return;
-    if (o->wall)
+    if (o->wall && o->tier != TIER_SENTRY && o->tier != TIER_MASKED)
         buf_fmt(out, "%*swall: %s%s\n", MARGIN, "", o->wall,
                 o->tier == TIER_JUDGED ? "" : " alone");
-    print_rule(g, o->rule,
-               p->opt.updatable ? "allowed now, but a later policy could deny it"
-                                : "allowed, but somebody wants to hear of it",
-               out);
+    if (o->rule != GRAPH_NO_RULE || !o->note)
+        print_rule(g, o->rule,
+                   p->opt.updatable ? "allowed now, but a later policy could deny it"
+                                    : "allowed, but somebody wants to hear of it",
+                   out);
     if (o->note)
         print_paragraph(out, o->note);
 }
@@ -189,11 +190,43 @@ static void print_unenforced(const struct plan *p, const struct graph *g, struct
 
 static void print_operations(const struct plan *p, const struct graph *g, struct buf *out)
 {
-    static const uint8_t order[] = {TIER_FREE, TIER_JUDGED, TIER_WALLED, TIER_DENIED};
+    static const uint8_t order[] = {TIER_FREE,   TIER_SENTRY, TIER_MASKED,
+                                    TIER_JUDGED, TIER_WALLED, TIER_DENIED};
     buf_str(out, "\nOperations\n");
     for (size_t i = 0; i < sizeof(order); i++)
         print_tier(p, g, order[i], out);
     print_unenforced(p, g, out);
+}
+
+/* ---- guards ---- */
+
+/* Guards that one rule asks for stand together; those put back over them as well. Returns how many
+ * were shown. */
+static size_t print_guard(const struct plan *p, const struct graph *g, size_t first,
+                          struct buf *out)
+{
+    const struct plan_guard *one = &p->guards[first];
+    size_t n = 0;
+    for (; first + n < p->nguards && one[n].rule == one->rule && one[n].open == one->open; n++) {
+        buf_str(out, "  ");
+        buf_safe(out, one[n].path, strlen(one[n].path));
+        buf_chr(out, '\n');
+    }
+    if (one->open)
+        buf_fmt(out, "%*sput back over it: may be read\n", MARGIN, "");
+    else
+        print_rule(g, one->rule, "somebody wants to hear of it", out);
+    return n;
+}
+
+static void print_guards(const struct plan *p, const struct graph *g, struct buf *out)
+{
+    bool masked = p->ops[OP_FILE_READ_DATA].tier == TIER_MASKED;
+    if (p->nguards == 0)
+        return;
+    buf_str(out, masked ? "\nMasks\n" : "\nSentries\n");
+    for (size_t i = 0; i < p->nguards;)
+        i += print_guard(p, g, i, out);
 }
 
 /* ---- Landlock ---- */
@@ -268,6 +301,7 @@ void plan_print_text(const struct plan *p, const struct graph *g, struct buf *ou
     buf_str(out, "Surroundings\n");
     print_surroundings(p, out);
     print_operations(p, g, out);
+    print_guards(p, g, out);
     print_walls(p, g, out);
     print_calls(p, out);
     if (p->nnotes)

@@ -11,7 +11,8 @@ const char *plan_tier_word(enum plan_tier tier)
 {
     static const char *const words[] = {
         [TIER_FREE] = "free",     [TIER_JUDGED] = "judged", [TIER_WALLED] = "walled",
-        [TIER_DENIED] = "denied", [TIER_ABSENT] = "absent",
+        [TIER_SENTRY] = "sentry", [TIER_MASKED] = "masked", [TIER_DENIED] = "denied",
+        [TIER_ABSENT] = "absent",
     };
     return words[tier];
 }

@@ -35,25 +35,23 @@ int plan_note(struct plan *p, const char *fmt, ...)
 /* ---- tiers ---- */
 
 /* What Linux can do about an operation in this version. */
-enum coverage { COVER_JUDGE, COVER_NET, COVER_EXEC, COVER_OPEN };
+enum coverage { COVER_JUDGE, COVER_NET, COVER_EXEC };
 
 static const struct {
     uint16_t op;
     uint8_t cover;
 } covered[] = {
-    {OP_FILE_READ_DATA, COVER_OPEN},     {OP_FILE_WRITE_DATA, COVER_JUDGE},
-    {OP_FILE_WRITE_CREATE, COVER_JUDGE}, {OP_FILE_WRITE_UNLINK, COVER_JUDGE},
-    {OP_FILE_WRITE_MODE, COVER_JUDGE},   {OP_FILE_WRITE_OWNER, COVER_JUDGE},
-    {OP_FILE_WRITE_TIMES, COVER_JUDGE},  {OP_FILE_WRITE_XATTR, COVER_JUDGE},
-    {OP_FILE_WRITE_FLAGS, COVER_JUDGE},  {OP_FILE_WRITE_SETUGID, COVER_JUDGE},
-    {OP_FILE_MKNOD, COVER_JUDGE},        {OP_FILE_LINK, COVER_JUDGE},
-    {OP_PROCESS_EXEC, COVER_EXEC},       {OP_NETWORK_OUTBOUND, COVER_NET},
-    {OP_NETWORK_INBOUND, COVER_NET},     {OP_NETWORK_BIND, COVER_NET},
+    {OP_FILE_WRITE_DATA, COVER_JUDGE},    {OP_FILE_WRITE_CREATE, COVER_JUDGE},
+    {OP_FILE_WRITE_UNLINK, COVER_JUDGE},  {OP_FILE_WRITE_MODE, COVER_JUDGE},
+    {OP_FILE_WRITE_OWNER, COVER_JUDGE},   {OP_FILE_WRITE_TIMES, COVER_JUDGE},
+    {OP_FILE_WRITE_XATTR, COVER_JUDGE},   {OP_FILE_WRITE_FLAGS, COVER_JUDGE},
+    {OP_FILE_WRITE_SETUGID, COVER_JUDGE}, {OP_FILE_MKNOD, COVER_JUDGE},
+    {OP_FILE_LINK, COVER_JUDGE},          {OP_PROCESS_EXEC, COVER_EXEC},
+    {OP_NETWORK_OUTBOUND, COVER_NET},     {OP_NETWORK_INBOUND, COVER_NET},
+    {OP_NETWORK_BIND, COVER_NET},
 };
 
-/* The newest rule among the decisions that keep an operation from being free: what the plan names
- * as its reason. */
-static uint32_t rule_against(const struct graph *g, enum vocab_op op)
+uint32_t plan_rule_against(const struct graph *g, enum vocab_op op)
 {
     uint32_t entry = graph_entry(g, op), worst = GRAPH_NO_RULE;
     const struct graph_node *node = graph_node_at(g, entry);
@@ -94,7 +92,7 @@ static void set_tier(struct plan *p, const struct graph *g, enum vocab_op op, ui
         o->tier = TIER_FREE;
         return;
     }
-    o->rule = rule_against(g, op);
+    o->rule = plan_rule_against(g, op);
     o->tier = TIER_JUDGED;
     if (cover == COVER_EXEC) {
         o->tier = TIER_WALLED;
@@ -116,10 +114,15 @@ static void set_tiers(struct plan *p, const struct graph *g)
         set_tier(p, g, covered[i].op, covered[i].cover);
 }
 
+bool plan_is_asked(enum plan_tier tier)
+{
+    return tier != TIER_FREE && tier != TIER_SENTRY && tier != TIER_MASKED;
+}
+
 bool plan_set_is_free(const struct plan *p, unsigned set)
 {
     for (size_t i = 0; i < SET_OPS && judged_sets[set][i] != OP_NONE; i++)
-        if (p->ops[judged_sets[set][i]].tier != TIER_FREE)
+        if (plan_is_asked(p->ops[judged_sets[set][i]].tier))
             return false;
     return true;
 }
@@ -169,7 +172,7 @@ static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, ui
 {
     struct bound_path list[PLAN_WALLS / 4];
     bool everywhere;
-    if (p->ops[op].tier == TIER_FREE || p->ops[op].tier == TIER_ABSENT)
+    if (!plan_is_asked(p->ops[op].tier) || p->ops[op].tier == TIER_ABSENT)
         return false;
     size_t n = plan_bound(g, op, list, sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
     if (everywhere)
@@ -246,9 +249,6 @@ static void plan_walls(struct plan *p, const struct graph *g)
     if (!p->opt.updatable)
         plan_file_walls(p, g, known);
     plan_domain(p, known);
-    if (!p->opt.updatable && !(p->handled_fs & KABI_LL_READ_FILE) &&
-        p->ops[OP_FILE_READ_DATA].tier == TIER_JUDGED)
-        p->ops[OP_FILE_READ_DATA].note = "judged only: no folder bounds what may be read";
 }
 
 /* Executing is decided by Landlock or by nobody: where no folder bounds it there is no such wall.
@@ -367,7 +367,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
         return err_nomem(err);
     set_tiers(p, g);
     plan_namespaces(p);
-    if (plan_caps(p, err) < 0 || plan_calls(p, err) < 0)
+    if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0 || plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
     exec_without_wall(p);

@@ -29,6 +29,8 @@ enum plan_tier {
     TIER_FREE,   /* allowed whatever the argument: never asked */
     TIER_JUDGED, /* asked for every call, reported when denied */
     TIER_WALLED, /* decided by a wall alone */
+    TIER_SENTRY, /* asked only beneath the guards, reported when denied */
+    TIER_MASKED, /* hidden by the guards: not reported */
     TIER_DENIED, /* refused as a whole by a wall */
     TIER_ABSENT, /* nothing on Linux does this, or nothing enforces it yet */
 };
@@ -82,6 +84,20 @@ struct wall_path {
     bool folder;      /* what lies beneath, too */
 };
 
+/* ---- guards: what keeps reading away ---- */
+
+enum { PLAN_GUARDS = 256, PLAN_GUARD_PATH = 4000 };
+
+/* A folder or file that a sentry (or a mask) stands on; or, with `open`, one inside that is put
+ * back over it, because all of it may be read but for the guards it contains. Outer ones come
+ * first. Whether they exist is for the launch to find out. */
+struct plan_guard {
+    const char *path;
+    uint32_t rule; /* the one that denies; GRAPH_NO_RULE with `open` */
+    bool exact;    /* a rule names the path itself rather than what lies beneath */
+    bool open;
+};
+
 /* ---- the plan ---- */
 
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
@@ -91,6 +107,8 @@ struct plan_options {
     bool accept_weaker;  /* go on where something cannot be enforced */
     bool keep_userns;    /* programs inside may make user namespaces */
     uint64_t caps;       /* capabilities that root asks for besides those for work on files */
+    bool strict_reads;   /* judge reading where a sentry would do */
+    const char *cwd;     /* where the command works, or NULL; outlives the plan */
     enum plan_arch arch; /* PLAN_NATIVE */
 };
 
@@ -117,6 +135,9 @@ struct plan {
     uint64_t handled_fs, scoped; /* 0: no Landlock wall */
     struct wall_path *walls;
     size_t nwalls;
+
+    struct plan_guard *guards;
+    size_t nguards;
 
     const char **notes; /* what a person should know: permits less or more than the policy, why */
     size_t nnotes;

@@ -153,11 +153,11 @@ static char *random_name(char *s)
     return s;
 }
 
-static void random_rule(struct buf *out)
+static void random_rule(struct buf *out, const char *operation)
 {
     static const char *const forms[] = {"literal", "subpath", "prefix", "subpath"};
     char a[64], b[64];
-    buf_fmt(out, "(%s file-write* ", rand() % 3 ? "allow" : "deny");
+    buf_fmt(out, "(%s %s ", rand() % 3 ? "allow" : "deny", operation);
     int kind = rand() % 5;
     const char *f = forms[rand() % 4], *g = forms[rand() % 4];
     random_name(a);
@@ -184,7 +184,7 @@ static void check_random(void)
         bool everywhere;
         buf_str(&text, HEAD);
         for (int rules = rand() % 5 + 1; rules > 0; rules--)
-            random_rule(&text);
+            random_rule(&text, "file-write*");
         arena_init(&arena, 16 << 20);
         if (!program_load(&p, text.s, &sbpl_any)) {
             wrong++;
@@ -215,7 +215,8 @@ static void check_random(void)
 
 static const char *tier_of(const struct plan *p, enum vocab_op op)
 {
-    static const char *const names[] = {"free", "judged", "walled", "denied", "absent"};
+    static const char *const names[] = {"free",   "judged", "walled", "sentry",
+                                        "masked", "denied", "absent"};
     return names[p->ops[op].tier];
 }
 
@@ -235,7 +236,9 @@ static void check_tiers(void)
          "judged", "judged", "free", "judged"},
         {"(version 1)(allow default)(deny file-write-unlink (subpath \"/a\"))", "free", "free",
          "judged", "free", "free", "free"},
-        {"(version 1)(allow default)(deny file-read* (subpath \"/a\"))", "judged", "free", "free",
+        {"(version 1)(allow default)(deny file-read* (subpath \"/a\"))", "sentry", "judged",
+         "judged", "judged", "free", "free"},
+        {"(version 1)(allow default)(deny file-read* (regex #\"/a$\"))", "judged", "free", "free",
          "free", "free", "free"},
         /* allowed everywhere, but somebody wants to hear of it */
         {"(version 1)(allow default)(allow file-write-mode (with report))", "free", "free", "free",
@@ -253,6 +256,135 @@ static void check_tiers(void)
         is_str(tier_of(&p.plan, OP_PROCESS_EXEC), r->exec, "executing");
         is_str(tier_of(&p.plan, OP_NETWORK_OUTBOUND), r->net, "connecting");
     }
+}
+
+/* ---- guards ---- */
+
+/* "/a /a/b+ /c=": "+" behind what is put back, "=" behind what a rule names itself. */
+static void show_guards(const struct plan *p, struct buf *out)
+{
+    for (size_t i = 0; i < p->nguards; i++)
+        buf_fmt(out, "%s%s%s%s", i ? " " : "", p->guards[i].path, p->guards[i].open ? "+" : "",
+                p->guards[i].exact ? "=" : "");
+    if (p->nguards == 0)
+        buf_str(out, "none");
+}
+
+static void check_guards(void)
+{
+    static const struct sbpl_row rows[] = {
+        {"", "none"},
+        {"(deny file-read* (subpath \"/a/b\"))", "/a/b"},
+        {"(deny file-read-data (literal \"/a/b\"))", "/a/b="},
+        {"(deny file-read-data (regex #\"^/a/b/id_[^/]*$\"))", "/a/b"},
+        {"(deny file-read-data (subpath \"/a/b\"))(deny file-read* (subpath \"/a\"))", "/a"},
+        {"(deny file-read-data (literal \"/a/b\"))(deny file-read-xattr (subpath \"/c\"))",
+         "/c /a/b="},
+        /* a pattern that no folder bounds, the whole tree, and places that cannot be guarded */
+        {"(deny file-read-data (regex #\"/x$\"))", "none"},
+        {"(deny file-read-data (regex #\"/x$\"))(deny file-read-metadata (subpath \"/a\"))", "/a"},
+        {"(deny file-read-data (subpath \"/\"))", "none"},
+        {"(deny file-read-data (subpath \"/usr\"))", "none"},
+        {"(deny file-read-data (subpath \"/usr/share/x\"))", "/usr/share/x"},
+        {"(deny file-read-data (subpath \"/proc/sys\"))", "none"},
+        {"(deny file-read-data (literal \"/dev/sda\"))", "none"},
+        {"(deny file-read-data (require-not (subpath \"/a\")))", "none"},
+        /* what is put back, and what is denied inside that again */
+        {"(deny file-read* (subpath \"/a\"))(allow file-read* (subpath \"/a/b\"))", "/a /a/b+"},
+        {"(deny file-read* (subpath \"/a\"))(allow file-read* (subpath \"/a/b\"))"
+         "(deny file-read* (subpath \"/a/b/c\"))",
+         "/a /a/b+ /a/b/c"},
+        {"(deny file-read* (subpath \"/a\"))(allow file-read-data (subpath \"/a/b\"))", "/a"},
+        {"(deny file-read* (subpath \"/a\"))(allow file-read* (regex #\"^/a/b/\"))", "/a"},
+        {"(deny file-read* (subpath \"/a\"))"
+         "(allow file-read* (require-all (subpath \"/a/b\") (require-not (literal \"/a/b/c\"))))",
+         "/a /a/b+ /a/b/c="},
+        /* the working directory is not to lie behind a sentry */
+        {"(deny file-read-data (subpath \"/w\"))", "none"},
+        {"(deny file-read-data (subpath \"/w/work/x\"))", "/w/work/x"},
+        {"(deny file-read-data (literal \"/w\"))(deny file-read-metadata (subpath \"/b\"))", "/b"},
+        {"(deny file-read* (subpath \"/w\"))(allow file-read* (subpath \"/w/work\"))",
+         "/w /w/work+"},
+        /* somebody wants to hear of it */
+        {"(allow file-read-data (subpath \"/a\") (with report))", "/a"},
+    };
+    const struct plan_options at_work = {.arch = PLAN_X86_64, .cwd = "/w/work"};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned p;
+        OWN(buf) struct buf text = {0};
+        OWN(buf) struct buf out = {0};
+        buf_fmt(&text, "(version 1)(allow default)%s", rows[i].text);
+        if (!ok(planned_make(&p, text.s, &at_work, ""), "planned: %s", text.s))
+            continue;
+        show_guards(&p.plan, &out);
+        is_str(out.s, rows[i].want, "guards");
+    }
+}
+
+static void check_guards_of_others(void)
+{
+    const struct plan_options strict = {.arch = PLAN_X86_64, .strict_reads = true};
+    const char one[] = "(version 1)(allow default)(deny file-read-data (subpath \"/a\"))";
+    OWN(planned) struct planned judged;
+    OWN(planned) struct planned bare;
+    OWN(planned) struct planned alone;
+    OWN(planned) struct planned many;
+    OWN(buf) struct buf text = {0};
+    buf_str(&text, "(version 1)(allow default)");
+    for (int i = 0; i < PLAN_GUARDS + 1; i++)
+        buf_fmt(&text, "(deny file-read-data (subpath \"/a/%d\"))", i);
+    if (!ok(planned_make(&judged, one, &strict, "") && planned_make(&bare, one, &plain, "fuse=0") &&
+                planned_make(&alone, one, &plain, "user_ns=0") &&
+                planned_make(&many, text.s, &plain, ""),
+            "planned"))
+        return;
+    is_str(tier_of(&judged.plan, OP_FILE_READ_DATA), "judged", "--strict-reads");
+    is_str(tier_of(&bare.plan, OP_FILE_READ_DATA), "judged", "no FUSE");
+    is_str(tier_of(&alone.plan, OP_FILE_READ_DATA), "judged", "no user namespaces");
+    is_str(tier_of(&many.plan, OP_FILE_READ_DATA), "judged", "more folders than guards");
+    is_int((intmax_t)(judged.plan.nguards + bare.plan.nguards + many.plan.nguards), 0, "no guards");
+}
+
+/* Against evaluation: what is not guarded, or was put back, may be read. */
+static bool is_guarded(const struct plan *p, const char *path)
+{
+    const struct plan_guard *in = NULL;
+    for (size_t i = 0; i < p->nguards; i++) {
+        struct bound_path b = {p->guards[i].path, (uint32_t)strlen(p->guards[i].path), false, 0};
+        if (lies_in(&b, path))
+            in = &p->guards[i];
+    }
+    return in && !in->open;
+}
+
+static void check_random_guards(void)
+{
+    size_t asked = 0, open = 0, wrong = 0;
+    srand(12);
+    for (int round = 0; round < 400; round++) {
+        OWN(planned) struct planned p;
+        OWN(buf) struct buf text = {0};
+        buf_str(&text, "(version 1)(allow default)");
+        for (int rules = rand() % 5 + 1; rules > 0; rules--)
+            random_rule(&text, rand() % 4 ? "file-read*" : "file-read-data");
+        if (!planned_make(&p, text.s, &plain, "") ||
+            p.plan.ops[OP_FILE_READ_DATA].tier != TIER_SENTRY)
+            continue;
+        for (size_t i = 0; i < p.plan.nguards; i++)
+            open += p.plan.guards[i].open;
+        for (int i = 0; i < 50; i++) {
+            char path[64];
+            if (is_guarded(&p.plan, random_name(path)))
+                continue;
+            asked++;
+            bool denied = !program_ask(&p.program, "file-read-data", path).allow ||
+                          !program_ask(&p.program, "file-read-metadata", path).allow;
+            if (denied && wrong++ < 5)
+                printf("# %s denies %s\n", text.s, path);
+        }
+    }
+    ok(asked > 2000 && open > 20, "%zu questions, %zu folders put back", asked, open);
+    is_int((intmax_t)wrong, 0, "nothing that is denied lies outside the guards");
 }
 
 static void check_reason(void)
@@ -294,7 +426,7 @@ static void check_presence(const char *profile, const struct plan_options *opt)
         bool want = false;
         const uint16_t *ops = judged_sets[judged_calls[i].set];
         for (size_t k = 0; k < SET_OPS && ops[k] != OP_NONE; k++)
-            want |= p.plan.ops[ops[k]].tier != TIER_FREE;
+            want |= p.plan.ops[ops[k]].tier != TIER_FREE && p.plan.ops[ops[k]].tier != TIER_SENTRY;
         want = want && judged_calls[i].nr[opt->arch] >= 0;
         bool got = find_call(&p.plan, judged_calls[i].name) != NULL;
         present += got;
@@ -663,6 +795,9 @@ int main(void)
     check_fold_case();
     check_random();
     check_tiers();
+    check_guards();
+    check_guards_of_others();
+    check_random_guards();
     check_reason();
     check_calls();
     check_sockets();
