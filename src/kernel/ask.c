@@ -108,3 +108,17 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
     struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
+
+int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
+              const struct graph_fact *more, size_t nmore, const char *shown)
+{
+    struct graph_fact facts[ASK_MORE + 2];
+    size_t n = 0;
+    facts[n++] = (struct graph_fact){.filter = FILTER_UID, .num = w->uid};
+    facts[n++] = (struct graph_fact){.filter = FILTER_GID, .num = w->gid};
+    for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
+        facts[n++] = more[i];
+    struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
+    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
+}

@@ -49,6 +49,7 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
     w->listener = listener;
     w->events = events;
     w->proc = proc;
+    w->inner_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     w->pid_ns = pid_ns;
     w->uid = getuid();
     w->gid = getgid();
@@ -116,6 +117,13 @@ void worker_send(int listener, uint64_t id, int64_t value)
         ;
 }
 
+static void send_go_on(int listener, uint64_t id)
+{
+    struct seccomp_notif_resp resp = {.id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
+        ;
+}
+
 void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
 {
     struct seccomp_notif_addfd add = {.id = id,
@@ -139,7 +147,9 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
-    if (!a.sent)
+    if (a.go_on)
+        send_go_on(w->listener, r.id);
+    else if (!a.sent)
         worker_send(w->listener, r.id, a.value);
 }
 

@@ -34,8 +34,9 @@ enum { PATH_BYTES = 4096, XATTR_BYTES = 65536 };
 
 struct worker {
     int listener;
-    int events; /* socket to the controller */
-    int proc;   /* the host's /proc, also the working directory */
+    int events;     /* socket to the controller */
+    int proc;       /* the host's /proc, also the working directory */
+    int inner_proc; /* the sandbox's own; -1 when it cannot be opened */
     dev_t proc_dev;
     bool pid_ns; /* the target lives in a pid namespace of its own */
     uid_t uid;
@@ -65,18 +66,32 @@ struct request {
 
 /* How a handler ended. value is what the call returns, or a negated errno. */
 struct answer {
-    bool sent; /* the handler (or its thread) has answered, or will */
+    bool sent;  /* the handler (or its thread) has answered, or will */
+    bool go_on; /* the kernel is to perform the call: only where it reads nothing of the target's
+                   that could have changed since */
     int64_t value;
 };
 
 static inline struct answer answer_value(int64_t value)
 {
-    return (struct answer){false, value};
+    return (struct answer){.value = value};
 }
 
 static inline struct answer answer_errno(int err)
 {
-    return (struct answer){false, -(int64_t)err};
+    return (struct answer){.value = -(int64_t)err};
+}
+
+/* Registers were copied when the call was made: the kernel acts on what was judged. */
+static inline struct answer answer_go_on(void)
+{
+    return (struct answer){.go_on = true};
+}
+
+/* The same for a verdict: 0, or a negated errno. */
+static inline struct answer answer_verdict(int err)
+{
+    return err < 0 ? answer_value(err) : answer_go_on();
 }
 
 /* ---- target.c: looking into the target ---- */
@@ -155,6 +170,38 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
                  const struct stat *st);
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len);
+
+/* Any other question: facts besides who asks; shown is what the event tells. */
+enum { ASK_MORE = 12 };
+int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
+              const struct graph_fact *more, size_t nmore, const char *shown);
+
+/* ---- relation.c: what another process is to the caller ---- */
+
+/* Bits by the numbers of (target …). A process is several of these at once. */
+enum {
+    RELATION_SELF = 1 << 1,
+    RELATION_GROUP = 1 << 2,  /* the same process group */
+    RELATION_OTHERS = 1 << 3, /* everybody but itself */
+    RELATION_CHILD = 1 << 4,  /* a descendant */
+    RELATION_SANDBOX = 1 << 5,
+    RELATION_INIT = 1 << 6, /* the first process */
+};
+
+/* pid as the caller would name it: a process or a thread, 0 for itself. -ESRCH when there is none,
+ * or another negated errno. True of the moment: numbers are used again. */
+int relation_of(const struct worker *w, const struct request *r, pid_t pid);
+
+/* Asks about every process of a set, until one answer is negative. -ESRCH when it is empty. */
+enum relation_set { WHO_GROUP, WHO_EVERYBODY };
+typedef int relation_fn(struct worker *w, const struct request *r, int relation, pid_t pid,
+                        const void *arg);
+int relation_each(struct worker *w, const struct request *r, enum relation_set set,
+                  pid_t group /* 0: the caller's own */, relation_fn *ask, const void *arg);
+
+/* (target …) and (target pid …) as facts. */
+enum { RELATION_FACTS = 7 };
+size_t relation_facts(int relation, pid_t pid, struct graph_fact *f);
 
 /* ---- handlers (act-*.c) ---- */
 
