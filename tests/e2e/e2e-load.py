@@ -206,7 +206,8 @@ def test_full_disk(who):
     try:
         os.chmod(place, 0o777)
         script = ("dd if=/dev/zero of=big bs=1k count=500 2>/dev/null; echo status $?; "
-                  "echo more > more; echo x > ../../un/victim; rm big; echo again > again && cat again")
+                  "echo more > more; echo x > ../../un/victim; rm big; "
+                  "echo again > again && cat again")
         done = who.run([who.buckle(), "run", "--", "sh", "-c", script], place)
         tap.ok(done.out == "status 1\nagain\n" and told(done) == 1 and world.intact(),
                f"{who.name}: on a full disk it behaves as without Buckle, and still tells", done)
