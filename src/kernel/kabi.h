@@ -80,6 +80,43 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
  * that makes O_TMPFILE differ from O_DIRECTORY. */
 #define KABI_OPEN_WRITES 020001103u
 
+/* ---- FUSE: what came after protocol 7.38 ---- */
+
+#define KABI_FMODE_EXEC                                                                            \
+    040u /* in the flags of an open: it is for executing; programs cannot set it */
+
+enum { KABI_FUSE_STATX = 52 }; /* 6.6 */
+
+struct kabi_fuse_time {
+    int64_t sec;
+    uint32_t nsec;
+    int32_t reserved;
+};
+
+struct kabi_fuse_statx {
+    uint32_t mask, blksize;
+    uint64_t attributes;
+    uint32_t nlink, uid, gid;
+    uint16_t mode, spare;
+    uint64_t ino, size, blocks, attributes_mask;
+    struct kabi_fuse_time atime, btime, ctime, mtime;
+    uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+    uint64_t spare2[14];
+};
+
+struct kabi_fuse_statx_in {
+    uint32_t getattr_flags, reserved;
+    uint64_t fh;
+    uint32_t sx_flags, sx_mask;
+};
+
+struct kabi_fuse_statx_out {
+    uint64_t attr_valid;
+    uint32_t attr_valid_nsec, flags;
+    uint64_t spare[2];
+    struct kabi_fuse_statx stat;
+};
+
 /* Highest call number that these tables know: anything above is answered ENOSYS. */
 enum { KABI_LAST_SYSCALL = 470 };
 

@@ -54,8 +54,9 @@ struct sentry_options {
 
 enum { SENTRY_POINTS = 4096 };
 
-/* Raises the limit of open files to what is permitted and takes all memory that serving will need.
- * NULL, with errno, when that fails. Descriptors stay the caller's. */
+/* To be called in the process that will serve: changes its working directory, raises its limit of
+ * open files to what is permitted and takes all memory that serving will need. NULL, with errno,
+ * when that fails. Descriptors stay the caller's. */
 struct sentry *sentry_new(const struct sentry_options *opt);
 void sentry_free(struct sentry *s); /* NULL is fine; closes the points */
 

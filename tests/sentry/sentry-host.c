@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The sentries' server with nothing around it: runs a command in a mount namespace where sentries
+ * stand on some paths, and no filter, wall or judge besides.
+ *
+ *     sentry-host DEVICE EVENTS PROFILE POINT… -- COMMAND…
+ *
+ * DEVICE is /dev/fuse or a node like it; events go to the file EVENTS, a JSON object a line. Exits
+ * as the command does, 125 when it could not be started. As an ordinary user in a user namespace.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/confine.h"
+#include "kernel/sentry.h"
+#include "report/event.h"
+#include "sbpl/sbpl.h"
+
+enum { MAX_POINTS = 64, CANNOT = 125 };
+
+struct setup {
+    const char *device, *events, *profile;
+    char **points;
+    int npoints;
+    char **command;
+    int real[MAX_POINTS];
+};
+
+static void __attribute__((noreturn)) die(const char *what)
+{
+    fprintf(stderr, "sentry-host: %s: %s\n", what, strerror(errno));
+    _exit(CANNOT);
+}
+
+static void check(bool fine, const char *what)
+{
+    if (!fine)
+        die(what);
+}
+
+/* ---- descriptors from process to process ---- */
+
+static void send_fd(int to, int fd)
+{
+    char byte = 0, room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(int));
+    check(sendmsg(to, &m, 0) == 1, "passing a descriptor");
+}
+
+static int receive_fd(int from)
+{
+    int fd;
+    char byte, room[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {&byte, 1};
+    struct msghdr m = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    if (recvmsg(from, &m, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&m))
+        return -1;
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+    return fd;
+}
+
+/* ---- the server ---- */
+
+static void __attribute__((noreturn))
+serve(const struct setup *p, const struct graph *g, int events, int from)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    struct sentry_options opt = {.graph = g,
+                                 .events = events,
+                                 .proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                                 .uid = getuid(),
+                                 .gid = getgid(),
+                                 .any_user = getuid() == 0};
+    struct sentry *s = sentry_new(&opt);
+    check(s != NULL, "preparing the server");
+    for (int i = 0; i < p->npoints; i++)
+        check(sentry_point_add(s, p->real[i]) == i, "adding a point");
+    int dev = receive_fd(from);
+    close(from);
+    int err = dev < 0 ? 0 : sentry_serve(s, dev);
+    if (err < 0)
+        fprintf(stderr, "sentry-host: serving: %s\n", strerror(-err));
+    sentry_free(s);
+    close(opt.proc);
+    exit(err < 0);
+}
+
+/* ---- the command ---- */
+
+static void mount_all(const struct setup *p, int to)
+{
+    static const char place[] = "/mnt";
+    char data[256], name[32], byte;
+    uid_t uid = getuid();
+    gid_t gid = getgid();
+    check(unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) == 0, "making namespaces");
+    check(!uid || map_own_ids(uid, gid) == 0, "mapping ids");
+    check(mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0, "making mounts private");
+    OWN(fd) int dev = open(p->device, O_RDWR | O_CLOEXEC);
+    check(dev >= 0, p->device);
+    snprintf(data, sizeof(data), SENTRY_MOUNT_DATA, dev, uid, gid);
+    check(mount("buckle", place, SENTRY_MOUNT_TYPE, MS_NOSUID | MS_NODEV, data) == 0, "mounting");
+    send_fd(to, dev);
+    /* the server has nothing to say: its end would end this */
+    check(recv(to, &byte, 1, 0) == 0, "waiting for the server to take it");
+    close(steal_fd(&dev));
+    for (int i = 0; i < p->npoints; i++) {
+        snprintf(name, sizeof(name), "%s/%d", place, i);
+        check(mount(name, p->points[i], NULL, MS_BIND, NULL) == 0, p->points[i]);
+    }
+    check(umount2(place, MNT_DETACH) == 0, "taking the root away");
+}
+
+static void __attribute__((noreturn)) run(const struct setup *p, int to)
+{
+    char cwd[4096];
+    int status;
+    check(getcwd(cwd, sizeof(cwd)) != NULL, "the working directory");
+    mount_all(p, to);
+    check(unshare(CLONE_NEWPID) == 0, "making a pid namespace");
+    check(chdir(cwd) == 0, cwd); /* by name, so that a sentry stands in the way */
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        execvp(p->command[0], p->command);
+        die(p->command[0]);
+    }
+    check(pid > 0 && waitpid(pid, &status, 0) == pid, "waiting");
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+/* ---- the controller ---- */
+
+static void hear(const struct graph *g, int from, FILE *to)
+{
+    static struct event e;
+    static unsigned char wire[sizeof(struct event)];
+    for (;;) {
+        ssize_t n = recv(from, wire, sizeof(wire), MSG_DONTWAIT);
+        if (n <= 0)
+            return;
+        OWN(buf) struct buf line = {0};
+        check(event_from_wire(wire, (size_t)n, &e) == 0, "an event");
+        event_json(&e, g, NULL, &line);
+        fprintf(to, "%.*s\n", (int)line.n, line.s);
+        fflush(to);
+    }
+}
+
+static int attend(const struct graph *g, pid_t command, int events, FILE *to)
+{
+    int status;
+    struct pollfd wait = {events, POLLIN, 0};
+    while (waitpid(command, &status, WNOHANG) == 0) {
+        poll(&wait, 1, 10);
+        hear(g, events, to);
+    }
+    hear(g, events, to);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : CANNOT;
+}
+
+static bool read_words(int argc, char **argv, struct setup *p)
+{
+    if (argc < 7)
+        return false;
+    *p = (struct setup){.device = argv[1], .events = argv[2], .profile = argv[3]};
+    p->points = argv + 4;
+    while (4 + p->npoints < argc && strcmp(argv[4 + p->npoints], "--") != 0)
+        p->npoints++;
+    p->command = argv + 4 + p->npoints + 1;
+    return 4 + p->npoints + 1 < argc && p->npoints && p->npoints <= MAX_POINTS;
+}
+
+int main(int argc, char **argv)
+{
+    struct setup p;
+    struct bk_err err;
+    struct graph *g = NULL;
+    OWN(sbpl_unit) struct sbpl_unit unit;
+    int events[2], control[2];
+    if (!read_words(argc, argv, &p)) {
+        fprintf(stderr, "usage: sentry-host DEVICE EVENTS PROFILE POINT... -- COMMAND...\n");
+        return CANNOT;
+    }
+    sbpl_unit_init(&unit, &(struct sbpl_options){.os = VOCAB_OS_ANY});
+    if (sbpl_add_file(&unit, p.profile, &err) < 0 || sbpl_compile(&unit, &g, &err) < 0) {
+        fprintf(stderr, "sentry-host: %s: %s\n", p.profile, err.msg);
+        return CANNOT;
+    }
+    for (int i = 0; i < p.npoints; i++) {
+        p.real[i] = open(p.points[i], O_PATH | O_CLOEXEC);
+        check(p.real[i] >= 0, p.points[i]);
+    }
+    OWN(file) FILE *to = fopen(p.events, "ae");
+    check(to != NULL, p.events);
+    check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) == 0 &&
+              socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0,
+          "socketpair");
+    pid_t server = fork();
+    if (server == 0) {
+        close(control[1]);
+        serve(&p, g, events[1], control[0]);
+    }
+    close(control[0]);
+    pid_t command = server > 0 ? fork() : -1;
+    if (command == 0)
+        run(&p, control[1]);
+    check(command > 0, "fork");
+    close(control[1]);
+    int status = attend(g, command, events[0], to);
+    waitpid(server, NULL, 0); /* ends with the mount namespace */
+    hear(g, events[0], to);
+    graph_free(g);
+    return status;
+}
