@@ -42,7 +42,8 @@ static int plan_default(const struct cli_args *args, const struct host *h,
                         struct run_profile *profile, struct outcome *o, struct bk_err *err)
 {
     struct plan_options opt = {.arch = PLAN_NATIVE};
-    if (run_profile_load(profile, args, "/nowhere", "/tmp/nowhere", err) < 0)
+    if (run_profile_gather(profile, args, "/nowhere", "/tmp/nowhere", err) < 0 ||
+        run_profile_compile(profile, err) < 0)
         return -1;
     o->full = plan_make(profile->graph, &opt, h, &o->plan, err) == 0;
     o->planned = o->full;

@@ -69,7 +69,9 @@ enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 
 struct run {
     struct cli_args *args;
+    struct host host;
     struct run_profile profile;
+    struct plan_options options;
     struct plan plan;
     struct scratch scratch;
     struct cgroup cgroup;
@@ -162,13 +164,21 @@ static void write_out(int fd, struct buf *b)
     buf_free(b);
 }
 
+/* The worker has compiled the profile for itself; out here it is only needed to word a report. That
+ * fails when memory is short, and then the rule's name is missing. */
+static const struct graph *graph_to_report(struct run *r)
+{
+    struct bk_err err;
+    return run_profile_compile(&r->profile, &err) == 0 ? r->profile.graph : NULL;
+}
+
 static void on_event(void *arg, const struct event *e)
 {
     struct run *r = arg;
     struct buf line = {0};
     report_add(r->report, e);
     if (r->how == REPORT_JSON) {
-        event_json(e, r->profile.graph, NULL, &line);
+        event_json(e, graph_to_report(r), NULL, &line);
         buf_chr(&line, '\n');
     } else if (r->how == REPORT_TEXT && r->verbose) {
         buf_str(&line, "buckle: ");
@@ -221,18 +231,32 @@ static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err 
     return 0;
 }
 
-static int make_plan(struct run *r, const struct host *host, struct bk_err *err)
+static int choose_options(struct run *r, struct bk_err *err)
 {
-    struct plan_options opt = {.updatable = args_has(r->args, "updatable"),
-                               .accept_weaker = args_has(r->args, "accept-weaker"),
-                               .keep_userns = args_has(r->args, "allow-userns"),
-                               .strict_reads = args_has(r->args, "strict-reads"),
-                               .cwd = r->cwd,
-                               .arch = PLAN_NATIVE};
-    if (asked_caps(r->args, &opt.caps, err) < 0)
+    r->options = (struct plan_options){.updatable = args_has(r->args, "updatable"),
+                                       .accept_weaker = args_has(r->args, "accept-weaker"),
+                                       .keep_userns = args_has(r->args, "allow-userns"),
+                                       .strict_reads = args_has(r->args, "strict-reads"),
+                                       .cwd = r->cwd,
+                                       .arch = PLAN_NATIVE};
+    return asked_caps(r->args, &r->options.caps, err);
+}
+
+/* In the worker's process. What is wrong is told from there: the controller has no copy of it. */
+static int prepare(void *arg, struct launch_policy *out)
+{
+    struct run *r = arg;
+    struct bk_err err;
+    if (run_profile_compile(&r->profile, &err) < 0) {
+        run_profile_complain(&r->profile, &err);
         return -1;
-    plan_free(&r->plan);
-    return plan_make(r->profile.graph, &opt, host, &r->plan, err);
+    }
+    if (plan_make(r->profile.graph, &r->options, &r->host, &r->plan, &err) < 0) {
+        cli_fail(&err);
+        return -1;
+    }
+    *out = (struct launch_policy){&r->plan, r->profile.graph};
+    return 0;
 }
 
 static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
@@ -263,7 +287,9 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
         keep[i] = (int)fd;
     }
     l->keep_fds = keep;
-    l->graph = r->profile.graph;
+    l->host = &r->host;
+    l->ground = &r->ground;
+    l->prepare = prepare;
     l->argv = (char *const *)r->args->pos;
     l->env = r->env.env;
     l->cwd = r->cwd;
@@ -291,16 +317,14 @@ static bool learn(struct host *h, const struct launch_end *end)
     return false;
 }
 
-static int run_planned(struct run *r, struct host *host, struct launch_end *end, struct bk_err *err)
+static int run_planned(struct run *r, struct launch_end *end, struct bk_err *err)
 {
-    struct launch l = {.plan = &r->plan, .ground = &r->ground};
+    struct launch l = {0};
     if (fill_launch(r, &l, err) < 0)
         return -1;
     for (;;) {
-        if (make_plan(r, host, err) < 0)
-            return -1;
         int result = launch_run(&l, end, err);
-        if (result == 0 || !learn(host, end))
+        if (result == 0 || !learn(&r->host, end))
             return result;
     }
 }
@@ -327,8 +351,8 @@ static int mirror(const struct launch_end *end)
 static int finish(struct run *r, const struct launch_end *end)
 {
     struct buf summary = {0};
-    if (r->how == REPORT_TEXT)
-        report_summary(r->report, r->profile.graph, &summary);
+    if (r->how == REPORT_TEXT && report_total(r->report))
+        report_summary(r->report, graph_to_report(r), &summary);
     write_out(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || report_total(r->report))
         tell_removed(r);
@@ -341,15 +365,16 @@ static int finish(struct run *r, const struct launch_end *end)
 
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
-    cli_fail(err);
+    if (end->stage != STAGE_POLICY) /* that was told already */
+        cli_fail(err);
     /* as shells and env(1) do */
     return end->stage == STAGE_EXEC ? (end->sys == ENOENT ? 127 : 126) : 125;
 }
 
-static int dry_run(struct run *r, struct host *host, struct bk_err *err)
+static int dry_run(struct run *r, struct bk_err *err)
 {
     struct buf out = {0};
-    if (make_plan(r, host, err) < 0)
+    if (plan_make(r->profile.graph, &r->options, &r->host, &r->plan, err) < 0)
         return cli_fail(err);
     if (args_has(r->args, "json"))
         plan_print_json(&r->plan, r->profile.graph, &out);
@@ -358,30 +383,37 @@ static int dry_run(struct run *r, struct host *host, struct bk_err *err)
     return cli_emit(&out, CLI_OK);
 }
 
+/* What this host can do, or is to be taken for. */
+static int look_at_host(struct run *r, struct bk_err *err)
+{
+    const char *pretend = getenv("BUCKLE_PRETEND");
+    host_quick(&r->host);
+    return pretend ? host_pretend(&r->host, pretend, err) : 0;
+}
+
 static int run_all(struct run *r)
 {
     struct bk_err err;
     struct launch_end end = {0};
-    struct host host;
-    if (check_place(r, &err) < 0 || choose_report(r, &err) < 0)
+    bool dry = args_has(r->args, "dry-run");
+    if (check_place(r, &err) < 0 || choose_report(r, &err) < 0 || choose_options(r, &err) < 0 ||
+        look_at_host(r, &err) < 0)
         return cli_fail(&err), 125;
-    host_quick(&host);
-    const char *pretend = getenv("BUCKLE_PRETEND");
-    if (pretend && host_pretend(&host, pretend, &err) < 0)
-        return cli_fail(&err), 125;
-    /* laid while the profile is being compiled */
-    if (!args_has(r->args, "dry-run"))
-        ground_start(&r->ground, &host, r->cwd);
+    if (!dry) /* laid while everything else is made ready */
+        ground_start(&r->ground, &r->host, r->cwd);
     if (scratch_make(&r->scratch, &err) < 0)
         return cli_fail(&err), 125;
-    if (run_profile_load(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0)
+    /* A file could be another one when it is read again, and the command may be able to write it.
+     */
+    if (run_profile_gather(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0 ||
+        ((dry || !r->profile.shipped) && run_profile_compile(&r->profile, &err) < 0))
         return run_profile_complain(&r->profile, &err), 125;
-    if (args_has(r->args, "dry-run"))
-        return dry_run(r, &host, &err);
+    if (dry)
+        return dry_run(r, &err);
     r->report = report_new(0);
     if (!r->report || prepare_env(r, &err) < 0)
         return cli_fail(&err), 125;
-    int result = run_planned(r, &host, &end, &err);
+    int result = run_planned(r, &end, &err);
     if (result == 0) /* gone already, but for what the kernel cleans up */
         r->ground = (struct ground){.pidfd = -1, .ready = -1};
     return result < 0 ? failed(&end, &err) : finish(r, &end);

@@ -162,12 +162,12 @@ static int set_params(struct run_profile *p, const struct cli_args *args, const 
 
 /* A bare word is a shipped profile and never a file: a file that happens to be called `default`
  * must not become the policy. */
-static int add_profile(struct run_profile *p, const char *name, bool *shipped, struct bk_err *err)
+static int add_profile(struct run_profile *p, const char *name, struct bk_err *err)
 {
     char file[128];
     size_t n = strlen(name);
-    *shipped = !strchr(name, '/') && !(n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    if (!*shipped)
+    p->shipped = !strchr(name, '/') && !(n > 3 && strcmp(name + n - 3, ".sb") == 0);
+    if (!p->shipped)
         return sbpl_add_file(&p->unit, name, err);
     snprintf(file, sizeof(file), "%.100s.sb", name);
     if (sbpl_add_builtin(&p->unit, file, err) == 0)
@@ -177,23 +177,25 @@ static int add_profile(struct run_profile *p, const char *name, bool *shipped, s
     return -1;
 }
 
-int run_profile_load(struct run_profile *p, const struct cli_args *args, const char *cwd,
-                     const char *tmpdir, struct bk_err *err)
+int run_profile_gather(struct run_profile *p, const struct cli_args *args, const char *cwd,
+                       const char *tmpdir, struct bk_err *err)
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     const char *name = args_value(args, "profile");
-    bool shipped;
     if (set_params(p, args, cwd, tmpdir, &opt, err) < 0)
         return -1;
     sbpl_unit_init(&p->unit, &opt);
-    if (add_profile(p, name ? name : "default", &shipped, err) < 0)
+    if (add_profile(p, name ? name : "default", err) < 0)
         return -1;
-    flag_rules(args, cwd, shipped, &p->rules);
+    flag_rules(args, cwd, p->shipped, &p->rules);
     if (!buf_ok(&p->rules))
         return err_nomem(err);
-    if (p->rules.n && sbpl_add_text(&p->unit, "<flags>", p->rules.s, p->rules.n, err) < 0)
-        return -1;
-    return sbpl_compile(&p->unit, &p->graph, err);
+    return p->rules.n ? sbpl_add_text(&p->unit, "<flags>", p->rules.s, p->rules.n, err) : 0;
+}
+
+int run_profile_compile(struct run_profile *p, struct bk_err *err)
+{
+    return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
 }
 
 void run_profile_complain(const struct run_profile *p, const struct bk_err *err)

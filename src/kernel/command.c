@@ -57,20 +57,41 @@ static void step(enum launch_stage stage, int err)
     syscall(SYS_exit_group, 127); /* before _exit() sanitizers would look for the stack they know */
 }
 
+/* The network is the last part of the ground to be ready. */
+static void enter_network(struct command *c)
+{
+    enum launch_stage stage;
+    c->net = ground_take_network(c->s->ground, &stage);
+    step(stage, c->net);
+    step(STAGE_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
+}
+
+static void wait_for_loopback(const struct command *c)
+{
+    enum launch_stage stage;
+    int err = ground_wait_loopback(c->s->ground, &stage);
+    step(stage, err);
+}
+
 static int command_main(void *arg)
 {
-    const struct command *c = arg;
+    struct command *c = arg;
     const struct stage *s = c->s;
     const struct launch *l = s->launch;
     int listener = -1;
     step(STAGE_LIMITS, set_limits(l));
     /* a layer more than the worker has, so that the worker can look in here and not the reverse */
     step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
+    bool network = s->ground && s->plan->net_ns;
+    if (network)
+        enter_network(c);
     step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, true));
     step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
     /* from here on the table is our own, and the listener stays behind in the worker's */
     step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
+    if (network)
+        wait_for_loopback(c);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     execvpe(l->argv[0], l->argv, l->env);
@@ -90,9 +111,9 @@ static int between_main(void *arg)
     return 0;
 }
 
-static void start_in_namespace(const struct command *c)
+static void start_in_namespace(struct command *c)
 {
-    pid_t between = clone(between_main, start.between + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
+    pid_t between = clone(between_main, start.between + STACK_BYTES, BORROW | SIGCHLD, c);
     if (between < 0) {
         start.stage = STAGE_FORK;
         start.err = errno;
@@ -102,14 +123,14 @@ static void start_in_namespace(const struct command *c)
         ;
 }
 
-int command_start(const struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
+int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
 {
     start.pid = start.listener = -1;
     start.stage = start.err = 0;
     if (c->pids >= 0) {
         start_in_namespace(c);
     } else {
-        start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, (void *)c);
+        start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, c);
         if (start.pid < 0) {
             start.stage = STAGE_FORK;
             start.err = errno;

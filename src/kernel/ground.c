@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,9 +31,71 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 
+/* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
+ */
 struct laid {
     int32_t stage, err;
 };
+
+static int announce(int to, enum launch_stage stage, int err, int fd)
+{
+    struct laid laid = {(int32_t)stage, -err};
+    struct iovec bytes = {&laid, sizeof(laid)};
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
+    if (fd >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        control.head = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    }
+    return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(laid) ? 0 : -errno;
+}
+
+static int take(const struct laid *laid, ssize_t n, enum launch_stage *stage)
+{
+    *stage = n == sizeof(*laid) ? (enum launch_stage)laid->stage : STAGE_INIT;
+    return n == sizeof(*laid) ? -laid->err : -EIO;
+}
+
+/* With nothing but read(), which a filter that stands already leaves alone. */
+static int hear(int from, enum launch_stage *stage)
+{
+    struct laid laid;
+    ssize_t n;
+    while ((n = read(from, &laid, sizeof(laid))) < 0 && errno == EINTR)
+        ;
+    return take(&laid, n, stage);
+}
+
+static int hear_descriptor(int from, enum launch_stage *stage)
+{
+    struct laid laid;
+    struct iovec bytes = {&laid, sizeof(laid)};
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &bytes,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t n;
+    int fd;
+    while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    int err = take(&laid, n, stage);
+    if (err < 0)
+        return err;
+    if (m.msg_controllen < CMSG_LEN(sizeof(int)) || control.head.cmsg_type != SCM_RIGHTS)
+        return -EBADF;
+    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
+    return fd;
+}
 
 /* ---- the first process ---- */
 
@@ -99,27 +162,24 @@ struct task {
     bool own_shm; /* the command does not work there */
     uid_t uid;
     gid_t gid;
-    int spaces; /* namespaces to make: here and not at birth, which would keep the parent waiting */
     struct id_maps maps;
 };
 
-static int lay(struct task *t, enum launch_stage *stage)
+static int lay_mounts(struct task *t, enum launch_stage *stage)
 {
     int err = 0;
     *stage = STAGE_MAP_IDS;
     if (t->user_ns && (err = id_maps_take(&t->maps, t->uid, t->gid)) < 0)
         return err;
+    /* here and not at birth, which would keep the parent waiting */
     *stage = STAGE_NAMESPACES;
-    if (unshare(t->spaces) < 0)
+    if (unshare(CLONE_NEWNS) < 0)
         return -errno;
     *stage = STAGE_PRIVATE_MOUNTS;
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return -errno;
     *stage = STAGE_SHARED_MEMORY;
     if (t->own_shm && (err = private_shared_memory()) < 0)
-        return err;
-    *stage = STAGE_LOOPBACK;
-    if (t->net_ns && (err = loopback_up()) < 0)
         return err;
     *stage = STAGE_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -128,21 +188,44 @@ static int lay(struct task *t, enum launch_stage *stage)
     return 0;
 }
 
-static void __attribute__((noreturn)) first_main(struct task *t, int ready)
+/* The network's descriptor. */
+static int lay_network(enum launch_stage *stage)
+{
+    *stage = STAGE_NAMESPACES;
+    int fd = unshare(CLONE_NEWNET) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    *stage = STAGE_NONE;
+    return fd;
+}
+
+static int lay(struct task *t, int to)
 {
     enum launch_stage stage;
+    int err = lay_mounts(t, &stage);
+    if (announce(to, stage, err, -1) < 0 || err < 0)
+        return -1;
+    if (!t->net_ns)
+        return 0;
+    int net = lay_network(&stage);
+    if (announce(to, stage, net < 0 ? net : 0, net) < 0 || net < 0)
+        return -1;
+    err = loopback_up();
+    return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : 0;
+}
+
+static void __attribute__((noreturn)) first_main(struct task *t, int to)
+{
+    struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "buckle-init", 0, 0, 0);
-    int err = lay(t, &stage);
-    struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
-    /* whoever died before we were tied to him cannot read this any more */
-    struct laid laid = {stage, -err};
-    if (write(ready, &laid, sizeof(laid)) != sizeof(laid) || err < 0)
+    /* whoever died before we were tied to him cannot hear this any more */
+    if (lay(t, to) < 0)
         _exit(1);
     closefrom(0);
     if (capabilities_drop(0, false) < 0 || only_wait() < 0)
@@ -156,44 +239,48 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
 {
     int ends[2];
     *g = (struct ground){.pidfd = -1, .ready = -1};
-    struct task t = {.user_ns = !host_may_administer(h),
-                     .net_ns = h->net_ns,
-                     .uid = geteuid(),
-                     .gid = getegid()};
-    if ((t.user_ns && !h->user_ns) || !h->mount_ns || !h->pid_ns || !h->mount_proc ||
-        id_maps_open(&t.maps, t.user_ns) < 0 || pipe2(ends, O_CLOEXEC) < 0)
+    struct host_spaces spaces = host_spaces(h);
+    struct task t = {
+        .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
+    if (!spaces.pid || id_maps_open(&t.maps, t.user_ns) < 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return;
     t.own_shm = strncmp(cwd, "/dev/shm", 8) != 0;
-    t.spaces = CLONE_NEWNS | (h->net_ns ? CLONE_NEWNET : 0) | (h->ipc_ns ? CLONE_NEWIPC : 0) |
-               (h->uts_ns ? CLONE_NEWUTS : 0);
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
     pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {
-        close(ends[0]); /* or a dead controller would still seem to read */
+        close(ends[0]); /* or a dead controller would still seem to listen */
         first_main(&t, ends[1]);
     }
-    struct laid failed = {STAGE_NAMESPACES, errno};
+    int err = pid < 0 ? -errno : 0;
     id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
-    if (pid < 0 && write(ends[1], &failed, sizeof(failed)) < 0)
-        pid = 0;
+    if (pid < 0)
+        announce(ends[1], STAGE_NAMESPACES, err, -1);
     close(ends[1]);
     g->ready = ends[0];
     g->init = pid > 0 ? pid : 0;
-    g->net_ns = h->net_ns;
+    g->net_ns = t.net_ns;
     g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-int ground_wait(struct ground *g, enum launch_stage *stage, int *sys)
+int ground_wait_mounts(const struct ground *g, enum launch_stage *stage)
 {
-    struct laid laid = {STAGE_INIT, EIO};
-    while (read(g->ready, &laid, sizeof(laid)) < 0 && errno == EINTR)
-        ;
-    close(steal_fd(&g->ready));
-    if (laid.err == 0 && g->pidfd >= 0)
-        return 0;
-    *stage = (enum launch_stage)laid.stage;
-    *sys = laid.err;
-    return -1;
+    int err = hear(g->ready, stage);
+    if (err >= 0 && g->pidfd < 0) {
+        *stage = STAGE_INIT;
+        return -ENOSYS;
+    }
+    return err;
+}
+
+int ground_take_network(const struct ground *g, enum launch_stage *stage)
+{
+    return hear_descriptor(g->ready, stage);
+}
+
+int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
+{
+    return hear(g->ready, stage);
 }
 
 void ground_end(struct ground *g)

@@ -13,19 +13,27 @@
  * The ground a sandbox stands on: its namespaces with everything mounted, held by their first
  * process. It does not depend on the policy, so it is laid while the profile is still being
  * compiled. A launch that does not need part of it leaves that part alone.
+ *
+ * It is laid in three parts, each announced when it is done, because the network takes longer than
+ * all the rest: what has to wait for one part need not wait for the next.
  */
 struct ground {
     pid_t init;  /* the first process, as seen out here; 0 when there is no ground */
     int pidfd;   /* of it: what the worker joins */
-    int ready;   /* tells when it is done, or what failed */
-    bool net_ns; /* has a network of its own */
+    int ready;   /* socket on which the parts are announced */
+    bool net_ns; /* will have a network of its own */
 };
 
 /* Starts laying it, in a process of its own, as far as the host can. cwd: what must stay visible.
  */
 void ground_start(struct ground *g, const struct host *h, const char *cwd);
-/* Waits until it is laid: 0, or -1 with the stage and errno that failed. */
-int ground_wait(struct ground *g, enum launch_stage *stage, int *sys);
+
+/* In this order, and by one process only; each waits, and answers a negated errno with the stage
+ * that failed. They allocate nothing. */
+int ground_wait_mounts(const struct ground *g, enum launch_stage *stage);  /* user, pid, mounts */
+int ground_take_network(const struct ground *g, enum launch_stage *stage); /* its descriptor */
+int ground_wait_loopback(const struct ground *g, enum launch_stage *stage);
+
 /* Ends it and every process on it, and waits until they are gone. */
 void ground_end(struct ground *g);
 

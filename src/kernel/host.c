@@ -164,6 +164,18 @@ bool host_may_administer(const struct host *h)
     return h->root && (h->caps & cap_bit(cap_find("sys_admin")));
 }
 
+struct host_spaces host_spaces(const struct host *h)
+{
+    bool admin = host_may_administer(h), privileged = admin || h->user_ns;
+    struct host_spaces s = {.user = !admin && h->user_ns,
+                            .mount = privileged && h->mount_ns,
+                            .net = privileged && h->net_ns,
+                            .ipc = privileged && h->ipc_ns,
+                            .uts = privileged && h->uts_ns};
+    s.pid = s.mount && h->pid_ns && h->mount_proc;
+    return s;
+}
+
 /* The kernel looks at the flags before it looks at the program, so that a program it cannot read
  * tells whether it knows them. */
 static bool knows_filter_flags(unsigned long flags)

@@ -38,6 +38,12 @@ struct host {
 /* Whether namespaces can be made without a user namespace: root of a container often cannot. */
 bool host_may_administer(const struct host *h);
 
+/* The namespaces that a sandbox can have here, whatever its policy. */
+struct host_spaces {
+    bool user, mount, pid, net, ipc, uts;
+};
+struct host_spaces host_spaces(const struct host *h);
+
 /* Only what launching needs; cheap (no child process) and remembered nowhere: Landlock's ABI, root,
  * and optimistic answers for what the launcher finds out anyway. */
 void host_quick(struct host *h);

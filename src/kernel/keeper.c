@@ -105,7 +105,7 @@ static void outlive_worker(void)
         ;
 }
 
-void keeper_main(const struct command *c, int proc, int to)
+void keeper_main(struct command *c, int proc, int to)
 {
     pid_t command;
     int status = 0, listener;

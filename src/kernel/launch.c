@@ -49,7 +49,9 @@ struct control {
     int status, events, signals;
     sigset_t mask;
     uint64_t deadline; /* of the timeout, then of the grace period; 0: none */
-    bool exited, lost;
+    const struct ground *ground;
+    bool ending;       /* the command ended; the ground's first process ends what is left */
+    bool exited, lost; /* nothing is left; the worker ended first */
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
@@ -113,8 +115,9 @@ static void hear_status(struct control *c)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n != sizeof(m)) {
-        c->lost = !c->exited;
-        c->exited = true;
+        c->lost = !c->ending;
+        c->exited = c->lost || !c->ground;
+        c->status = -1;
         return;
     }
     switch (m.kind) {
@@ -128,10 +131,12 @@ static void hear_status(struct control *c)
         break;
     case STATUS_EXITED:
         c->end->status = m.value;
-        c->exited = true;
+        c->command = 0; /* its number may belong to somebody else soon */
+        c->ending = true;
+        c->exited = !c->ground;
         break;
     default: /* the command's own end follows when it had started */
-        c->exited = c->command == 0;
+        c->exited = c->command == 0 && !c->ending;
         c->end->stage = (enum launch_stage)(m.stage > 0 && m.stage < STAGE_COUNT ? m.stage : 0);
         c->end->sys = m.value;
     }
@@ -142,7 +147,7 @@ static void hear_signal(struct control *c)
     struct signalfd_siginfo si;
     if (read(c->signals, &si, sizeof(si)) != sizeof(si))
         return;
-    if (si.ssi_code <= 0 && c->command > 0 && !c->exited)
+    if (si.ssi_code <= 0 && c->command > 0)
         kill(c->command, (int)si.ssi_signo);
 }
 
@@ -171,11 +176,14 @@ static int time_left(const struct control *c)
 
 static void attend(struct control *c)
 {
-    struct pollfd fds[] = {{c->status, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0}};
+    struct pollfd fds[] = {
+        {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0}, {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
-        int n = poll(fds, 3, time_left(c));
+        fds[0].fd = c->status;
+        fds[3].fd = c->ending ? c->ground->pidfd : -1;
+        int n = poll(fds, 4, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -188,6 +196,8 @@ static void attend(struct control *c)
             hear_status(c);
         if (fds[2].revents)
             hear_signal(c);
+        if (fds[3].revents)
+            c->exited = true;
     }
     hear_events(c);
     kill(c->worker, SIGKILL);
@@ -214,14 +224,13 @@ static pid_t clone_into(int cgroup, unsigned long flags)
 
 static int start_worker(struct control *c, struct stage *s)
 {
-    const struct plan *p = c->l->plan;
+    struct host_spaces spaces = host_spaces(c->l->host);
     unsigned long flags = SIGCHLD;
     if (!s->ground) {
-        flags |= p->user_ns ? CLONE_NEWUSER : 0;
-        flags |= p->mount_ns ? CLONE_NEWNS : 0;
-        flags |= p->net_ns ? CLONE_NEWNET : 0;
-        flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
-        flags |= p->uts_ns ? CLONE_NEWUTS : 0;
+        flags |= spaces.user ? CLONE_NEWUSER : 0;
+        flags |= spaces.mount ? CLONE_NEWNS : 0;
+        flags |= spaces.ipc ? CLONE_NEWIPC : 0;
+        flags |= spaces.uts ? CLONE_NEWUTS : 0;
     }
     int err = id_maps_open(&s->maps, flags & CLONE_NEWUSER);
     if (err < 0)
@@ -308,21 +317,6 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     return 0;
 }
 
-/* The ground that the plan wants, or none. */
-static int take_ground(const struct launch *l, struct ground *own, struct stage *s,
-                       struct launch_end *end)
-{
-    struct ground *g = l->ground ? l->ground : own;
-    if (!l->plan->pid_ns) {
-        ground_end(g);
-        return 0;
-    }
-    if (!g->init && g->ready < 0)
-        ground_start(g, &l->plan->host, l->cwd);
-    s->ground = g;
-    return ground_wait(g, &end->stage, &end->sys);
-}
-
 static int run_with_signals(struct control *c, struct stage *s, struct bk_err *err)
 {
     sigset_t all, heard;
@@ -346,6 +340,15 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     return result;
 }
 
+/* Laid already, or begun here; none when the host cannot have it. */
+static const struct ground *take_ground(const struct launch *l, struct ground *own)
+{
+    struct ground *g = l->ground ? l->ground : own;
+    if (!g->init && g->ready < 0)
+        ground_start(g, l->host, l->cwd);
+    return g->ready >= 0 ? g : NULL;
+}
+
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
 {
     static struct stage s; /* the filter is large; one launch at a time in a process */
@@ -354,22 +357,19 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     memset(end, 0, sizeof(*end));
     /* both are large: only what a former launch may have left is set again */
     s.launch = l;
-    s.plan = l->plan;
-    s.ground = NULL;
+    s.plan = NULL;
+    s.graph = NULL;
+    s.ground = take_ground(l, &own);
     s.controller = getpid();
     s.uid = geteuid();
     s.gid = getegid();
     c.l = l;
     c.end = end;
+    c.ground = s.ground;
     c.worker = c.command = 0;
     c.deadline = 0;
-    c.exited = c.lost = false;
-    inherited_list(&s.inherited, l->keep_fds, l->nkeep);
-    int result = bpf_assemble(l->plan, s.filter, FILTER_MAX, &s.nfilter, err);
-    if (result == 0 && take_ground(l, &own, &s, end) < 0)
-        result = word_failure(l, end, err);
-    if (result == 0)
-        result = run_with_signals(&c, &s, err);
+    c.ending = c.exited = c.lost = false;
+    int result = run_with_signals(&c, &s, err);
     if (result < 0 || !l->leave_worker || end->timed_out)
         ground_end(l->ground ? l->ground : &own);
     return result;

@@ -20,13 +20,25 @@
  * The controller is the calling process: it stays outside, hears events and passes signals on. The
  * worker enters the namespaces, confines itself, starts the command one layer further in and
  * answers its judged calls. Whoever of them dies takes the command along.
+ *
+ * The policy is needed in the worker. Where it is not at hand yet, the worker makes it: it starts
+ * while there is little memory to copy, and the controller stays small.
  */
 struct ground;
 
-struct launch {
-    const struct graph *graph;
-    struct ground *ground; /* laid already (ground.h), taken over whatever happens; or NULL */
+/* How a command is to be confined. */
+struct launch_policy {
     const struct plan *plan;
+    const struct graph *graph; /* what the plan was made from */
+};
+
+struct launch {
+    struct launch_policy policy; /* or empty, and then: */
+    /* Called in the worker's process while it is still as unconfined as the caller: fills *out, or
+     * tells the person what is wrong and answers -1 (the launch fails in STAGE_POLICY). */
+    int (*prepare)(void *arg, struct launch_policy *out);
+    const struct host *host; /* what policy is, or will be, made for */
+    struct ground *ground;   /* laid already (ground.h), taken over whatever happens; or NULL */
     char *const *argv;
     char *const *env;
     const char *cwd;

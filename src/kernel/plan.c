@@ -267,14 +267,13 @@ static void exec_without_wall(struct plan *p)
 
 static void plan_namespaces(struct plan *p)
 {
-    const struct host *h = &p->host;
-    bool admin = host_may_administer(h), privileged = admin || h->user_ns;
-    p->user_ns = !admin && h->user_ns;
-    p->mount_ns = privileged && h->mount_ns;
-    p->pid_ns = p->mount_ns && h->pid_ns && h->mount_proc;
-    p->ipc_ns = privileged && h->ipc_ns;
-    p->uts_ns = privileged && h->uts_ns;
-    p->net_ns = privileged && h->net_ns && p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
+    struct host_spaces s = host_spaces(&p->host);
+    p->user_ns = s.user;
+    p->mount_ns = s.mount;
+    p->pid_ns = s.pid;
+    p->ipc_ns = s.ipc;
+    p->uts_ns = s.uts;
+    p->net_ns = s.net && p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Layout: BASE/buckle-UID/run-XXXXXX/{lock,tmp}. The command sees only tmp. Removing happens when
- * no process of the sandbox is left, never follows a symbolic link, and never leaves the file
- * system.
+ * Layout: BASE/buckle-UID/run-XXXXXX, which is the command's TMPDIR and its own lock: the command
+ * cannot unlock what others hold, nor hold it longer than it lives. Removing happens when no
+ * process of the sandbox is left, never follows a symbolic link, and never leaves the file system.
  */
 
 #include "kernel/scratch.h"
@@ -44,6 +44,8 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
 
 static void remove_tree(const char *top)
 {
+    if (rmdir(top) == 0) /* as most leave it */
+        return;
     if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
         return;
     for (int i = 0; i < 64 && access(top, F_OK) == 0; i++) {
@@ -72,57 +74,69 @@ static int base_folder(char out[128], struct bk_err *err)
     return 0;
 }
 
-/* Removes what killed sessions left: folders whose lock can be had, or that never got one. Nobody
- * is making a folder meanwhile. */
-static void sweep(const char *base)
+static int lock_folder(const char *path, int how)
 {
-    DIR *d = opendir(base);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && flock(fd, how) < 0)
+        close(steal_fd(&fd));
+    return fd;
+}
+
+/* Whether it is a folder that nobody holds. One that its command has closed to everybody is
+ * opened up first. */
+static bool is_abandoned(const char *top)
+{
+    OWN(fd) int fd = lock_folder(top, LOCK_EX | LOCK_NB);
+    if (fd < 0 && errno == EACCES && chmod(top, 0700) == 0)
+        fd = lock_folder(top, LOCK_EX | LOCK_NB);
+    return fd >= 0;
+}
+
+/* Removes what killed sessions left. Nobody is making a folder meanwhile. */
+static void sweep(int base, const char *path)
+{
+    DIR *d = fdopendir(base);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char lock[512], top[400];
+        char top[400];
         if (strncmp(e->d_name, "run-", 4) != 0)
             continue;
-        snprintf(top, sizeof(top), "%s/%s", base, e->d_name);
-        snprintf(lock, sizeof(lock), "%s/lock", top);
-        OWN(fd) int fd = open(lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        if (fd < 0 ? errno == ENOENT : flock(fd, LOCK_EX | LOCK_NB) == 0)
+        snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
+        if (is_abandoned(top))
             remove_tree(top);
     }
     if (d)
         closedir(d);
+    else
+        close(base);
 }
 
 int scratch_make(struct scratch *s, struct bk_err *err)
 {
-    char base[128], lock[300];
+    char base[128], real[4096];
     *s = (struct scratch){.lock = -1};
     if (base_folder(base, err) < 0)
         return -1;
-    OWN(fd) int turn = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (turn < 0 || flock(turn, LOCK_EX) < 0)
+    int turn = lock_folder(base, LOCK_EX);
+    if (turn < 0)
         return err_sys(err, "cannot lock %s", base);
-    sweep(base);
-    char real[4096];
+    OWN(fd)
+    int held = fcntl(turn, F_DUPFD_CLOEXEC, 3); /* the lock outlives the sweeper's descriptor */
+    sweep(turn, base);
     if (!realpath(base, real) || strlen(real) > 200)
         return err_sys(err, "%s", base);
-    snprintf(s->top, sizeof(s->top), "%.200s/run-XXXXXX", real);
-    if (!mkdtemp(s->top)) {
-        s->top[0] = '\0';
+    snprintf(s->path, sizeof(s->path), "%.200s/run-XXXXXX", real);
+    if (!mkdtemp(s->path)) {
+        s->path[0] = '\0';
         return err_sys(err, "cannot make a folder in %s", real);
     }
-    snprintf(lock, sizeof(lock), "%s/lock", s->top);
-    s->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (s->lock < 0 || flock(s->lock, LOCK_EX | LOCK_NB) < 0)
-        return err_sys(err, "cannot lock %s", s->top);
-    snprintf(s->path, sizeof(s->path), "%.240s/tmp", s->top);
-    if (mkdir(s->path, 0700) < 0)
-        return err_sys(err, "cannot make %s", s->path);
-    return 0;
+    s->lock = lock_folder(s->path, LOCK_EX | LOCK_NB);
+    return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
 }
 
 void scratch_remove(struct scratch *s)
 {
-    if (s->top[0])
-        remove_tree(s->top);
+    if (s->path[0])
+        remove_tree(s->path);
     if (s->lock >= 0)
         close(s->lock);
     *s = (struct scratch){.lock = -1};

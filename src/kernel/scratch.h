@@ -12,8 +12,7 @@
  */
 struct scratch {
     char path[256]; /* the command's TMPDIR; empty when there is none */
-    char top[256];  /* what is removed */
-    int lock;
+    int lock;       /* the folder itself */
 };
 
 int scratch_make(struct scratch *s, struct bk_err *err);

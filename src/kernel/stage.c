@@ -40,8 +40,7 @@ struct inside {
     pid_t command;
     int kept; /* the keeper's pipe, or -1 */
     int listener;
-    bool ending; /* the command has ended, with this status; others may still be */
-    int status;
+    bool ended; /* the command has; others may still be */
 };
 
 static void tell(const struct stage *s, enum status_kind kind, int stage, int value)
@@ -65,16 +64,20 @@ static void check(const struct stage *s, enum launch_stage stage, int err)
 
 /* ---- stage 0 ---- */
 
+static void make_spaces(const struct stage *s, int flags)
+{
+    if (flags)
+        check(s, STAGE_NAMESPACES, unshare(flags) < 0 ? -errno : 0);
+}
+
+/* The network is still missing here: the command waits for it, and we follow. */
 static void enter_ground(const struct inside *in)
 {
     const struct stage *s = in->s;
     const struct plan *p = s->plan;
-    int flags = CLONE_NEWNS;
-    flags |= p->user_ns ? CLONE_NEWUSER : 0;
-    flags |= p->ipc_ns ? CLONE_NEWIPC : 0;
-    flags |= p->uts_ns ? CLONE_NEWUTS : 0;
-    flags |= p->net_ns && s->ground->net_ns ? CLONE_NEWNET : 0;
+    int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0);
     check(s, STAGE_NAMESPACES, setns(s->ground->pidfd, flags) < 0 ? -errno : 0);
+    make_spaces(s, (p->ipc_ns ? CLONE_NEWIPC : 0) | (p->uts_ns ? CLONE_NEWUTS : 0));
 }
 
 /* Opened while we still may look into the first process, which lies outside our walls. */
@@ -86,17 +89,17 @@ static int open_pid_namespace(const struct inside *in)
     return fd < 0 ? -errno : fd;
 }
 
-/* Without ground: the namespaces came with our own process, empty. */
+/* Without ground: all namespaces but the network came with our own process, empty. */
 static void lay_own_ground(const struct inside *in)
 {
     struct stage *s = in->s;
     const struct plan *p = s->plan;
-    if (p->user_ns)
-        check(s, STAGE_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
     if (p->mount_ns && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         fail(s, STAGE_PRIVATE_MOUNTS, errno);
-    if (p->net_ns)
+    if (p->net_ns) {
+        make_spaces(s, CLONE_NEWNET);
         check(s, STAGE_LOOPBACK, loopback_up());
+    }
 }
 
 enum { DESCRIPTORS = 64 }; /* what judging takes, with room for calls that wait */
@@ -119,7 +122,7 @@ static int enough_descriptors(void)
     return r.rlim_max < DESCRIPTORS ? -EMFILE : 0;
 }
 
-static void stage_unconfined(struct inside *in)
+static void tie_to_controller(struct inside *in)
 {
     struct stage *s = in->s;
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -127,10 +130,38 @@ static void stage_unconfined(struct inside *in)
         _exit(1); /* it died before we were tied to it */
     prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
     check(s, STAGE_DESCRIPTORS, enough_descriptors());
+    /* first of all, so that files are ours to read in the new namespace as they were outside */
+    if (!s->ground && host_spaces(s->launch->host).user)
+        check(s, STAGE_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
     in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     check(s, STAGE_OPEN_PROC, in->null < 0 || in->proc < 0 ? -errno : 0);
+}
+
+/* Whatever can be done before the ground is there. */
+static void take_policy(struct stage *s)
+{
+    const struct launch *l = s->launch;
+    struct launch_policy policy = l->policy;
+    if (!policy.plan && l->prepare(l->arg, &policy) < 0)
+        fail(s, STAGE_POLICY, 0);
+    s->plan = policy.plan;
+    s->graph = policy.graph;
+    struct bk_err err;
+    if (bpf_assemble(s->plan, s->filter, FILTER_MAX, &s->nfilter, &err) < 0)
+        fail(s, STAGE_FILTER, E2BIG);
+    inherited_list(&s->inherited, l->keep_fds, l->nkeep);
+}
+
+static void stage_unconfined(struct inside *in)
+{
+    struct stage *s = in->s;
+    enum launch_stage stage;
+    tie_to_controller(in);
+    take_policy(s);
     if (s->ground) {
+        int err = ground_wait_mounts(s->ground, &stage);
+        check(s, stage, err);
         in->c.pids = open_pid_namespace(in);
         check(s, STAGE_ENTER_PIDS, in->c.pids);
         enter_ground(in);
@@ -202,14 +233,8 @@ static void stage_command(struct inside *in)
 
 /* ---- the command's end ---- */
 
-static void __attribute__((noreturn)) finish(const struct inside *in)
-{
-    tell(in->s, STATUS_EXITED, 0, in->status);
-    _exit(0);
-}
-
-/* With a pid namespace its first process takes all others along, or waits for them; it is gone when
- * they are. Until then their calls are answered. */
+/* With a pid namespace its first process takes all others along, or waits for them; the controller
+ * hears when it is gone, and ends us. Until then their calls are answered. */
 static void take_status(struct inside *in, int status)
 {
     const struct ground *g = in->s->ground;
@@ -217,17 +242,18 @@ static void take_status(struct inside *in, int status)
         tell(in->s, STATUS_STOPPED, 0, status);
         return;
     }
-    in->status = status;
-    in->ending = true;
+    in->ended = true;
+    if (g)
+        kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
+    tell(in->s, STATUS_EXITED, 0, status);
     if (!g)
-        finish(in);
-    kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
+        _exit(0);
 }
 
 static void hear_child(struct inside *in)
 {
     int status;
-    while (in->kept < 0 && !in->ending && waitpid(in->command, &status, WNOHANG | WUNTRACED) > 0)
+    while (in->kept < 0 && !in->ended && waitpid(in->command, &status, WNOHANG | WUNTRACED) > 0)
         take_status(in, status);
 }
 
@@ -248,6 +274,8 @@ static struct worker the_worker; /* large, and there is one in a process */
 static void stage_judging(struct inside *in)
 {
     struct stage *s = in->s;
+    if (in->c.net >= 0)
+        check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
     check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, false));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
@@ -257,8 +285,7 @@ static void stage_judging(struct inside *in)
     raise_descriptors();
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
-    if (worker_init(&the_worker, s->launch->graph, in->listener, s->events, in->proc,
-                    in->c.pids >= 0) < 0)
+    if (worker_init(&the_worker, s->graph, in->listener, s->events, in->proc, in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
 }
 
@@ -279,17 +306,14 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     sigfillset(&waiting);
     sigdelset(&waiting, SIGCHLD);
     sigaction(SIGCHLD, &child, NULL);
-    struct pollfd fds[] = {{in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}, {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        fds[2].fd = in->ending ? in->s->ground->pidfd : -1;
-        if (ppoll(fds, 3, NULL, &waiting) <= 0)
+        if (ppoll(fds, 2, NULL, &waiting) <= 0)
             continue;
-        if (fds[2].revents)
-            finish(in);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
         else if (fds[0].revents)
@@ -302,7 +326,7 @@ static void __attribute__((noreturn)) attend(struct inside *in)
 void worker_main(struct stage *s)
 {
     struct inside in = {.s = s, .proc = -1, .null = -1, .kept = -1, .listener = -1};
-    in.c = (struct command){.s = s, .walls = -1, .scope = -1, .pids = -1};
+    in.c = (struct command){.s = s, .walls = -1, .scope = -1, .pids = -1, .net = -1};
     stage_unconfined(&in);
     stage_walled(&in);
     stage_command(&in);

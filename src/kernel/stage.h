@@ -24,7 +24,8 @@ enum { FILTER_MAX = 4096 };
 
 struct stage {
     const struct launch *launch;
-    const struct plan *plan;
+    const struct plan *plan; /* once the worker has it, as well as the graph */
+    const struct graph *graph;
     const struct ground *ground; /* NULL: the worker makes what namespaces it can */
     pid_t controller;
     uid_t uid;
@@ -48,8 +49,9 @@ struct command {
     const struct stage *s;
     int walls, scope; /* Landlock rulesets, or -1 */
     int pids;         /* the pid namespace that the command enters, or -1 */
+    int net;          /* the network namespace that it entered, for the worker to follow; or -1 */
 };
-int command_start(const struct command *c, pid_t *pid, int *listener, enum launch_stage *stage);
+int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage);
 
 /* keeper.c: what stands in for a pid namespace. What it tells the worker: */
 enum kept_kind { KEPT_COMMAND, KEPT_FAILED, KEPT_STOPPED, KEPT_EXITED };
@@ -64,6 +66,6 @@ struct kept {
 enum { KEEPER_ORPHANED = SIGUSR2 }; /* how it hears of the worker's death */
 
 /* Its whole life in its own process; all signals are blocked. */
-void keeper_main(const struct command *c, int proc, int to) __attribute__((noreturn));
+void keeper_main(struct command *c, int proc, int to) __attribute__((noreturn));
 
 #endif
