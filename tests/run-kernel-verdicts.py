@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the rows about writing a second time, against the kernel; prints TAP.
+"""Runs the rows about files and sockets a second time, against the kernel; prints TAP.
 
     tests/run-kernel-verdicts.py [FILE.rows…]
 
@@ -40,8 +40,12 @@ _spec = importlib.util.spec_from_file_location("run_verdicts", os.path.join(HERE
 verdicts = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(verdicts)
 
-# What a program needs before it can ask anything: none of it says anything about writing.
-PRELUDE = "(allow process* file-read* file-map-executable sysctl-read)"
+# What a program needs before it can ask anything: none of it says anything about what is asked. The
+# probe is linked statically; starting it takes reading itself, and no more.
+STARTING = "(allow process* file-map-executable sysctl-read)"
+PRELUDE = {"writing": STARTING + "(allow file-read*)",
+           "reading": STARTING + f'(allow file-read-data (literal "{TOOL}/probe"))'}
+READING = ("file-read", "file-test-existence")
 
 # operation: (kind of object that the row needs, calls that ask just that)
 EXISTING = {
@@ -53,6 +57,19 @@ EXISTING = {
     "file-write-flags": ("file", ["setflags"]),
     "file-write-unlink": ("file", ["unlinkat"]),
     "network-outbound": ("socket", ["connect-unix"]),
+    "file-read-data": ("file", ["open-nonblock", "openat-nonblock", "watch"]),
+    "file-read-metadata": ("file", ["stat-path", "lstat", "newfstatat", "newfstatat-empty", "statx",
+                                    "statx-empty", "fstat-name", "statfs", "access-read",
+                                    "faccessat2-read", "open-path"]),
+    "file-read-xattr": ("file", ["getxattr", "lgetxattr", "listxattr", "llistxattr"]),
+    "file-test-existence": ("file", ["access", "faccessat", "faccessat2"]),
+}
+# A symbolic link itself is named by calls that do not follow it.
+OF_LINKS = {
+    "file-write-unlink": ["unlinkat"],
+    "file-read-metadata": ["lstat", "newfstatat-nofollow", "readlink", "readlinkat",
+                           "readlinkat-empty"],
+    "file-read-xattr": ["lgetxattr", "llistxattr"],
 }
 CREATING = {"file": ["mknod-file"], "dir": ["mkdir"], "fifo": ["mknod-fifo"],
             "symlink": ["symlinkat"], "socket": ["mknod-socket"]}
@@ -71,6 +88,7 @@ class Row:
         self.question = question
         words = shlex.split(question)
         self.operation, self.path, self.kind, self.repository = words[0], None, None, None
+        self.given, self.xattr, self.mode = set(), None, None
         for word in words[1:]:
             name, equals, value = word.partition("=")
             if word.startswith("/") and self.path is None:
@@ -79,18 +97,27 @@ class Row:
                 self.kind = KINDS[value]
             elif word == "extension=" + MADE:
                 self.repository = True
+            elif word in (f"uid={os.geteuid()}", f"gid={os.getegid()}"):
+                self.given.add(name)
+            elif equals and name in ("uid", "gid"):
+                raise NotHere("asks about somebody else")
+            elif equals and name == "xattr":
+                self.xattr = value
+            elif equals and name == "file-mode":
+                self.mode = int(value, 8)
             elif equals and re.fullmatch("[a-z-]+", name):
                 raise NotHere(f"asks about {name}")
             else:
                 raise NotHere("asks about an address that is not a Unix socket's"
                               if self.operation.startswith("network") else "names no path")
+        self.reads = self.operation.startswith(READING)
         self.check_path()
         self.plan()
 
     def check_path(self):
         if self.path is None:
             raise NotHere("names no path")
-        if self.path == "/":
+        if self.path == "/" and not self.reads:
             raise NotHere("the root directory cannot be made, moved or replaced")
         if os.path.normpath(self.path) != self.path or self.path.startswith("//"):
             raise NotHere("not a canonical path: the kernel never asks about it")
@@ -128,11 +155,19 @@ class Row:
                 self.needs, self.calls = "empty dir", ["rmdir"]
             if self.operation == "file-write-flags" and self.needs in ("socket", "fifo"):
                 raise NotHere("flags are set through a descriptor, which it cannot have")
-            if self.needs == "symlink" and self.operation != "file-write-unlink":
+            if self.needs == "symlink" and self.operation not in OF_LINKS:
                 raise NotHere("attributes of a symbolic link itself")
+            if self.needs == "symlink":
+                self.calls = OF_LINKS[self.operation]
+            if self.operation == "file-read-data" and self.needs == "socket":
+                raise NotHere("sockets are not opened")
+            if self.path == "/":
+                self.needs = "dir"
+            if self.xattr:
+                self.calls = [call + "-named" for call in self.calls if call.endswith("etxattr")]
         else:
             raise NotHere("no call asks about the whole family" if self.operation.endswith("*")
-                          else "not about writing or sockets")
+                          else "not about files or sockets")
         if self.operation.startswith("network") and len(os.fsencode(self.path)) > 100:
             raise NotHere("longer than a socket's address")
 
@@ -282,8 +317,14 @@ def attempt(probe, world, row, call):
         if row.path == row.repository:
             return probe.ask(call, row.path)
     make(row.path, row.needs)
-    answer = probe.ask(*([call, "nowhere", row.path] if call.startswith("symlink") else
-                         [call, row.path]))
+    if row.mode is not None:
+        os.chmod(row.path, row.mode)
+    words = [call, row.path]
+    if call.startswith("symlink"):
+        words.insert(1, "nowhere")
+    if row.xattr:
+        words.append(row.xattr)
+    answer = probe.ask(*words)
     if row.needs == "absent":
         make(row.path, "absent")
     elif call.startswith(("chmod", "fchmod")) and os.path.isdir(row.path):
@@ -317,7 +358,7 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
                 skip(row, str(why))
                 break
             # what a policy allows may still be impossible; there is no terminal here
-            allowed = ("ok", "EISDIR", "ENXIO" if row.path == "/dev/tty" else "ok")
+            allowed = ("ok", "EISDIR", "ENODATA", "EOPNOTSUPP", "ENXIO" if row.path == "/dev/tty" else "ok")
             came = "allow" if answer in allowed else "deny" if (
                 answer == "EPERM" or odd_errno and answer != "no answer") else "neither"
             if answer == "no answer":
@@ -330,11 +371,11 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
 # ---- groups ----
 
 
-def with_prelude(text):
+def with_prelude(text, about):
     """The profile with what its probe needs, on the same line, so that lines keep their numbers."""
     match = re.search(r"\(version\s+\d+\)", text)
     at = match.end() if match else 0
-    return text[:at] + PRELUDE + text[at:]
+    return text[:at] + PRELUDE[about] + text[at:]
 
 
 def split_options(group):
@@ -362,10 +403,16 @@ def fits(row, source, folders, name, skip):
     why = None
     if source and "vnode-type" in source and not row.kind:
         why = "leaves open what kind of file it is, as the kernel never does"
+    elif source and any(f"({who} " in source and who not in row.given for who in ("uid", "gid")):
+        why = "leaves open who asks, as the kernel never does"
+    elif source and "(file-mode " in source and row.mode is None:
+        why = "leaves open which mode the file has, as the kernel never does"
     elif any((path + "/").startswith(row.path + "/") for path in folders):
         if row.needs == "absent" or row.operation == "file-write-unlink":
             why = "the working and home directories have to be there"
         row.needs = "dir"
+    elif source and "(xattr " in source and not row.xattr:
+        row.calls = [call for call in row.calls if "etxattr" not in call]
     elif row.path.startswith("/dev/"):
         row.calls = [call for call in row.calls if call != "truncate"]
     if why:
@@ -374,11 +421,17 @@ def fits(row, source, folders, name, skip):
 
 
 def check_group(group, name, tell, skip):
+    for about in PRELUDE:
+        check_part(group, name, about, tell, skip)
+
+
+def check_part(group, name, about, tell, skip):
     rows = []
     for number, question, verdict, _ in group.rows:
         operation = question.split()[0]
-        if not operation.startswith(("file-write", "file-link", "file-mknod", "network-outbound",
-                                     "network-bind")):
+        kinds = READING if about == "reading" else ("file-write", "file-link", "file-mknod",
+                                                    "network-outbound", "network-bind")
+        if not operation.startswith(kinds):
             continue
         try:
             rows.append(Row(number, question))
@@ -410,7 +463,7 @@ def check_group(group, name, tell, skip):
         with open(plain, "w", errors="surrogateescape") as f:
             f.write(source)
         with open(where, "w", errors="surrogateescape") as f:
-            f.write(with_prelude(source))
+            f.write(with_prelude(source, about))
     answers = iter(evaluate(group, plain, [r.question for r in rows] + [
         r.question.replace(r.operation, also, 1) for r in rows for also in r.also]))
     expected = {row.number: next(answers) for row in rows}
@@ -420,6 +473,8 @@ def check_group(group, name, tell, skip):
             rows.remove(row)
             skip(name, row.number, row.question, f"its call is also {denied[0]}, which is denied")
     options = ["--profile", where]
+    if about == "reading":  # what sentries do has its own tests
+        options.append("--strict-reads")
     for key, value in params.items():
         options += ["-D", f"{key}={value}"]
     for world in worlds_of(rows, folders):

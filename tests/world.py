@@ -216,7 +216,7 @@ def people():
     """Puts the tools where everybody can run them; returns who is to run them."""
     os.chmod(FOLDER, 0o755)
     os.mkdir(BIN)
-    for source in (BUCKLE, os.path.join(TOOLS, "escape"), os.path.join(TOOLS, "probe")):
+    for source in (BUCKLE, *(os.path.join(TOOLS, name) for name in ("escape", "look", "probe"))):
         shutil.copy(source, BIN)
         os.chmod(os.path.join(BIN, os.path.basename(source)), 0o755)
     return [Who(ORDINARY), Who(0)] if os.geteuid() == 0 else [Who(os.geteuid())]

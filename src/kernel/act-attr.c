@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Contents and attributes by name or by descriptor: truncate, chmod, chown, times, extended
- * attributes, inode flags. Each form finds its object, asks, and acts on the pin. Landlock covers
+ * Contents and attributes by name or by descriptor: truncate, chmod, chown, times, inode flags.
+ * Each form (forms.c) finds its object, asks, and acts on the pin. Landlock covers
  * none of the forms that work through a descriptor opened for reading, so they are asked about too.
  */
 
@@ -39,109 +39,45 @@ static struct answer done(int result)
     return answer_value(result < 0 ? -errno : 0);
 }
 
-static void pin_name(const struct pinned *p, char out[32])
+static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op op, struct named *n)
 {
-    snprintf(out, 32, "self/fd/%d", p->fd);
-}
-
-/* The ways in which a call says which object it means. */
-enum form { BY_PATH, BY_LINK, BY_FD, BY_AT };
-
-static const struct {
-    long nr;
-    enum form form;
-    int8_t flags; /* argument with AT_ flags for BY_AT, or -1 */
-    int8_t rest;  /* first argument after those that name the object */
-} forms[] = {
-    {SYS_truncate, BY_PATH, -1, 1},    {SYS_chmod, BY_PATH, -1, 1},
-    {SYS_fchmod, BY_FD, -1, 1},        {SYS_fchmodat, BY_AT, -1, 2},
-    {SYS_fchmodat2, BY_AT, 3, 2},      {SYS_chown, BY_PATH, -1, 1},
-    {SYS_lchown, BY_LINK, -1, 1},      {SYS_fchown, BY_FD, -1, 1},
-    {SYS_fchownat, BY_AT, 4, 2},       {SYS_utime, BY_PATH, -1, 1},
-    {SYS_utimes, BY_PATH, -1, 1},      {SYS_futimesat, BY_AT, -1, 2},
-    {SYS_utimensat, BY_AT, 3, 2},      {SYS_setxattr, BY_PATH, -1, 1},
-    {SYS_lsetxattr, BY_LINK, -1, 1},   {SYS_fsetxattr, BY_FD, -1, 1},
-    {SYS_removexattr, BY_PATH, -1, 1}, {SYS_lremovexattr, BY_LINK, -1, 1},
-    {SYS_fremovexattr, BY_FD, -1, 1},
-};
-
-/* Pins what the call means; *rest is its remaining arguments. */
-static int pin_of(struct worker *w, const struct request *r, struct pinned *p,
-                  const uint64_t **rest)
-{
-    const uint64_t *a = r->args;
-    *p = (struct pinned){.fd = -1, .parent = -1};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-        if (forms[i].nr != r->nr)
-            continue;
-        unsigned at = forms[i].flags < 0 ? 0 : (unsigned)a[forms[i].flags];
-        *rest = a + forms[i].rest;
-        switch (forms[i].form) {
-        case BY_PATH:
-            return pin_object(w, r, AT_FDCWD, a[0], 0, 0, p);
-        case BY_LINK:
-            return pin_object(w, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, p);
-        case BY_FD:
-            if (target_fd_is_name(w, r, (int)a[0]))
-                return -EBADF;
-            return pin_descriptor(w, r, (int)a[0], 0, p);
-        case BY_AT:
-            if (at & ~(unsigned)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
-                return -EINVAL;
-            if (a[1] == 0) /* utimensat(fd, NULL, …), futimesat(fd, NULL, …) */
-                return pin_descriptor(w, r, (int)a[0], 0, p);
-            return pin_object(w, r, (int)a[0], a[1],
-                              (at & AT_SYMLINK_NOFOLLOW ? PIN_NOFOLLOW : 0) |
-                                  (at & AT_EMPTY_PATH ? PIN_EMPTY : 0),
-                              0, p);
-        }
-    }
-    return -ENOSYS;
-}
-
-static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op op,
-                       struct pinned *p, const uint64_t **rest)
-{
-    int err = pin_of(w, r, p, rest);
-    return err == 0 ? ask_path(w, r, op, p) : err;
+    int err = pin_named(w, r, n);
+    return err == 0 ? ask_path(w, r, op, &n->p) : err;
 }
 
 struct answer act_truncate(struct worker *w, const struct request *r)
 {
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_DATA, &p, &rest);
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_DATA, &n);
     if (err < 0)
         return answer_value(err);
     char name[32];
-    pin_name(&p, name);
-    return done(truncate(name, (off_t)rest[0]));
+    pin_name(&n.p, name);
+    return done(truncate(name, (off_t)n.rest[0]));
 }
 
 struct answer act_chmod(struct worker *w, const struct request *r)
 {
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &p, &rest);
-    if (err == 0 && (rest[0] & (S_ISUID | S_ISGID)) && S_ISREG(p.st.st_mode))
-        err = ask_path(w, r, OP_FILE_WRITE_SETUGID, &p);
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &n);
+    if (err == 0 && (n.rest[0] & (S_ISUID | S_ISGID)) && S_ISREG(n.p.st.st_mode))
+        err = ask_path(w, r, OP_FILE_WRITE_SETUGID, &n.p);
     if (err < 0)
         return answer_value(err);
-    if (S_ISLNK(p.st.st_mode))
+    if (S_ISLNK(n.p.st.st_mode))
         return answer_errno(EOPNOTSUPP);
     char name[32];
-    pin_name(&p, name);
-    return done(chmod(name, (mode_t)rest[0]));
+    pin_name(&n.p, name);
+    return done(chmod(name, (mode_t)n.rest[0]));
 }
 
 struct answer act_chown(struct worker *w, const struct request *r)
 {
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_OWNER, &p, &rest);
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_OWNER, &n);
     if (err < 0)
         return answer_value(err);
-    return done(fchownat(p.fd, "", (uid_t)rest[0], (gid_t)rest[1], AT_EMPTY_PATH));
+    return done(fchownat(n.p.fd, "", (uid_t)n.rest[0], (gid_t)n.rest[1], AT_EMPTY_PATH));
 }
 
 /* The times that a call gives, in whichever of three spellings; 1 when it means "now". */
@@ -173,67 +109,19 @@ static int read_times(const struct request *r, uint64_t addr, struct timespec ou
 
 struct answer act_times(struct worker *w, const struct request *r)
 {
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
+    OWN(named) struct named n;
     struct timespec times[2];
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_TIMES, &p, &rest);
-    int now = err == 0 ? read_times(r, rest[0], times) : err;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_TIMES, &n);
+    int now = err == 0 ? read_times(r, n.rest[0], times) : err;
     if (now < 0)
         return answer_value(now);
     if (!request_is_valid(w, r))
         return answer_errno(EPERM);
-    if (S_ISLNK(p.st.st_mode)) /* only AT_EMPTY_PATH reaches the link itself */
-        return done((int)syscall(SYS_utimensat, p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
+    if (S_ISLNK(n.p.st.st_mode)) /* only AT_EMPTY_PATH reaches the link itself */
+        return done((int)syscall(SYS_utimensat, n.p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
     char name[32];
-    pin_name(&p, name);
+    pin_name(&n.p, name);
     return done(utimensat(AT_FDCWD, name, now ? NULL : times, 0));
-}
-
-/* ---- extended attributes ---- */
-
-/* The attribute's name, into the second path buffer. */
-static int attribute_name(struct worker *w, const struct request *r, uint64_t addr)
-{
-    int n = target_string(r, addr, w->path[1]);
-    if (n == -ENAMETOOLONG || n > 255 || n == 0)
-        return -ERANGE;
-    return n < 0 ? n : request_is_valid(w, r) ? 0 : -EPERM;
-}
-
-struct answer act_setxattr(struct worker *w, const struct request *r)
-{
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_XATTR, &p, &rest);
-    if (err == 0 && rest[2] > XATTR_BYTES)
-        err = -E2BIG;
-    if (err == 0 && rest[2])
-        err = target_read(r, rest[1], w->value, rest[2]);
-    if (err == 0)
-        err = attribute_name(w, r, rest[0]);
-    if (err < 0)
-        return answer_value(err);
-    if (S_ISLNK(p.st.st_mode))
-        return answer_errno(EPERM); /* the kernel keeps user attributes off links anyway */
-    char name[32];
-    pin_name(&p, name);
-    return done(setxattr(name, w->path[1], w->value, rest[2], (int)rest[3]));
-}
-
-struct answer act_removexattr(struct worker *w, const struct request *r)
-{
-    OWN(pinned) struct pinned p;
-    const uint64_t *rest;
-    int err = pin_and_ask(w, r, OP_FILE_WRITE_XATTR, &p, &rest);
-    if (err == 0)
-        err = attribute_name(w, r, rest[0]);
-    if (err < 0)
-        return answer_value(err);
-    if (S_ISLNK(p.st.st_mode))
-        return answer_errno(EPERM);
-    char name[32];
-    pin_name(&p, name);
-    return done(removexattr(name, w->path[1]));
 }
 
 /* ---- inode flags ---- */

@@ -265,6 +265,8 @@ static struct answer open_new(struct worker *w, const struct request *r, const s
 struct answer act_open(struct worker *w, const struct request *r)
 {
     struct opening o = opening_of(r);
+    if (o.flags & O_PATH)
+        return act_open_name(w, r, o.dirfd, o.path, o.flags);
     int new = O_CREAT | O_EXCL;
     if ((o.flags & (new | O_TMPFILE)) == new)
         return open_new(w, r, &o); /* only its absence is of interest */

@@ -96,6 +96,21 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
     return graph_eval(w->graph, w->cache, &q).allow;
 }
 
+int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
+              const char *name)
+{
+    struct graph_fact facts[ASK_FACTS];
+    if (p->path_len == 0 || p->path[0] != '/')
+        return 0;
+    size_t n = path_facts(w, p->path, p->path_len, p->fd >= 0 ? &p->st : NULL, facts);
+    if (name)
+        facts[n++] =
+            (struct graph_fact){.filter = FILTER_XATTR, .str = name, .len = (uint32_t)strlen(name)};
+    struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
+    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, p->path, p->path_len);
+}
+
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len)
 {

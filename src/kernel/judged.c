@@ -23,13 +23,18 @@ const uint16_t judged_sets[SET_COUNT][SET_OPS] = {
     [SET_TIMES] = {OP_FILE_WRITE_TIMES, OP_NONE, OP_NONE, OP_NONE},
     [SET_XATTR] = {OP_FILE_WRITE_XATTR, OP_NONE, OP_NONE, OP_NONE},
     [SET_FLAGS] = {OP_FILE_WRITE_FLAGS, OP_NONE, OP_NONE, OP_NONE},
+    [SET_METADATA] = {OP_FILE_READ_METADATA, OP_NONE, OP_NONE, OP_NONE},
+    [SET_ACCESS] = {OP_FILE_TEST_EXISTENCE, OP_FILE_READ_METADATA, OP_NONE, OP_NONE},
+    [SET_READS] = {OP_FILE_READ_DATA, OP_NONE, OP_NONE, OP_NONE},
+    [SET_READ_XATTR] = {OP_FILE_READ_XATTR, OP_NONE, OP_NONE, OP_NONE},
     [SET_SOCKETS] = {OP_NETWORK_OUTBOUND, OP_NETWORK_BIND, OP_NONE, OP_NONE},
 };
 
 #define NO -1
 #define W(set) SET_##set
-#define ALWAYS -1
-#define OPEN_FLAGS(arg) arg
+#define ALWAYS WHEN_ALWAYS, 0
+#define OPEN_FLAGS(arg) WHEN_OPENS, arg
+#define ACCESS_MODE(arg) WHEN_TESTS, arg
 
 const struct judged_call judged_calls[] = {
 #define JUDGED(name, x86, arm, handler, set, when) {#name, {x86, arm}, HANDLE_##handler, set, when},

@@ -30,6 +30,14 @@ enum judged_handler {
     HANDLE_BIND,
     HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
     HANDLE_FLAGS,  /* ioctl: FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR */
+    HANDLE_STAT,
+    HANDLE_STATX,
+    HANDLE_STATFS,
+    HANDLE_ACCESS,
+    HANDLE_READLINK,
+    HANDLE_WATCH, /* inotify_add_watch */
+    HANDLE_GETXATTR,
+    HANDLE_LISTXATTR,
     HANDLE_COUNT,
 };
 
@@ -48,18 +56,30 @@ enum judged_set {
     SET_XATTR,
     SET_FLAGS,
     SET_SOCKETS,
+    SET_METADATA,
+    SET_ACCESS,
+    SET_READS,
+    SET_READ_XATTR,
     SET_COUNT,
 };
 
 enum { SET_OPS = 4 };
 extern const uint16_t judged_sets[SET_COUNT][SET_OPS]; /* filled up with OP_NONE */
 
+/* When a call asks. */
+enum judged_when {
+    WHEN_ALWAYS,
+    WHEN_OPENS, /* by its open flags: reading, writing and naming are different operations */
+    WHEN_TESTS, /* by its mode: none only asks whether something is there */
+};
+
 struct judged_call {
     const char *name;
-    int16_t nr[2];     /* by enum plan_arch; -1 when absent */
-    uint8_t handler;   /* enum judged_handler */
-    uint8_t set;       /* enum judged_set */
-    int8_t open_flags; /* argument that holds open flags, or -1 */
+    int16_t nr[2];   /* by enum plan_arch; -1 when absent */
+    uint8_t handler; /* enum judged_handler */
+    uint8_t set;     /* enum judged_set */
+    uint8_t when;    /* enum judged_when */
+    uint8_t arg;     /* the argument that this depends on */
 };
 
 struct refused_call {

@@ -137,25 +137,50 @@ static const struct {
 
 enum { TESTED_COUNT = sizeof(tested) / sizeof(tested[0]) };
 
+static bool is_free(const struct plan *p, enum vocab_op op)
+{
+    return !plan_is_asked(p->ops[op].tier);
+}
+
+/* Whether opening asks: for naming a file (O_PATH), for writing, for reading. */
+static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    bool names = !is_free(p, OP_FILE_READ_METADATA), writes = !plan_set_is_free(p, SET_OPENS);
+    bool reads = !is_free(p, OP_FILE_READ_DATA);
+    r->otherwise = reads ? notify : allow;
+    /* a descriptor that only names a file reads and writes nothing */
+    if (names || writes)
+        r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
+    if (writes && !reads)
+        r->tests[r->ntests++] = any(flags, KABI_OPEN_WRITES, notify);
+    return names || writes;
+}
+
+/* Whether something is there is another question than what may be done with it. */
+static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
+{
+    bool there = is_free(p, OP_FILE_TEST_EXISTENCE), may = is_free(p, OP_FILE_READ_METADATA);
+    if (!there && !may)
+        return;
+    r->otherwise = allow;
+    r->tests[r->ntests++] = there ? any(mode, 0xffffffff, notify) : equal(mode, 0, notify);
+}
+
 static bool is_judged(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
+    if (c->when == WHEN_OPENS)
+        return opens_ask(p, c->arg, r);
     if (plan_set_is_free(p, c->set))
         return false;
     r->otherwise = notify;
-    /* a descriptor that only names a file reads and writes nothing */
-    if (c->open_flags >= 0)
-        r->tests[r->ntests++] = any((uint8_t)c->open_flags, O_PATH, allow);
+    if (c->when == WHEN_TESTS)
+        tests_ask(p, c->arg, r);
     /* only programs that run with other rights are at stake where modes are free otherwise */
-    if (c->set == SET_MODE && p->ops[OP_FILE_WRITE_MODE].tier == TIER_FREE) {
+    if (c->set == SET_MODE && is_free(p, OP_FILE_WRITE_MODE)) {
         bool at = strncmp(c->name, "fchmodat", 8) == 0;
         r->otherwise = allow;
         r->tests[r->ntests++] = any(at ? 2 : 1, S_ISUID | S_ISGID, notify);
     }
-    if (c->open_flags < 0 || plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
-        return true;
-    /* creating, truncating and writing are asked about; plain reading is not */
-    r->otherwise = allow;
-    r->tests[r->ntests++] = any((uint8_t)c->open_flags, KABI_OPEN_WRITES, notify);
     return true;
 }
 
@@ -166,14 +191,19 @@ static bool is_harmless(const struct plan *p, const struct refused_call *c)
     static const struct {
         const char *name;
         uint8_t set;
-    } hidden[] = {{"openat2", SET_OPENS},
-                  {"setxattrat", SET_XATTR},
-                  {"removexattrat", SET_XATTR},
-                  {"file_setattr", SET_FLAGS}};
-    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
-        if (strcmp(c->name, hidden[i].name) == 0)
-            return plan_set_is_free(p, hidden[i].set);
-    if (caps_lift(p->opt.caps, c->name))
+    } hidden[] = {{"openat2", SET_OPENS},         {"openat2", SET_METADATA},
+                  {"getxattrat", SET_READ_XATTR}, {"listxattrat", SET_READ_XATTR},
+                  {"setxattrat", SET_XATTR},      {"removexattrat", SET_XATTR},
+                  {"file_getattr", SET_METADATA}, {"file_setattr", SET_FLAGS}};
+    bool known = false;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        if (strcmp(c->name, hidden[i].name) != 0)
+            continue;
+        known = true;
+        if (!plan_set_is_free(p, hidden[i].set))
+            return false;
+    }
+    if (known || caps_lift(p->opt.caps, c->name))
         return true;
     return p->opt.keep_userns && strcmp(c->name, "clone3") == 0;
 }

@@ -105,17 +105,25 @@ const char *plan_group_word(enum call_group group)
 /* Operations of Linux that no wall and no judge of this version looks at. What the filter refuses
  * always (mounting, chroot, the clock) does not belong here. */
 static const uint16_t real_operations[] = {
-    OP_FILE_CLONE,          OP_FILE_IOCTL,
-    OP_FILE_LOCK,           OP_FILE_MAP_EXECUTABLE,
-    OP_FILE_READ_METADATA,  OP_FILE_READ_XATTR,
-    OP_FILE_TEST_EXISTENCE, OP_IPC_POSIX_SEM,
-    OP_IPC_POSIX_SHM,       OP_IPC_SYSV_MSG,
-    OP_IPC_SYSV_SEM,        OP_IPC_SYSV_SHM,
-    OP_PROCESS_EXEC,        OP_PROCESS_EXEC_INTERPRETER,
-    OP_PROCESS_FORK,        OP_PROCESS_INFO,
-    OP_PSEUDO_TTY,          OP_SIGNAL,
-    OP_SYSCTL_READ,         OP_SYSCTL_WRITE,
-    OP_SYSTEM_SCHED,        OP_SYSTEM_SOCKET,
+    OP_FILE_CLONE,
+    OP_FILE_IOCTL,
+    OP_FILE_LOCK,
+    OP_FILE_MAP_EXECUTABLE,
+    OP_IPC_POSIX_SEM,
+    OP_IPC_POSIX_SHM,
+    OP_IPC_SYSV_MSG,
+    OP_IPC_SYSV_SEM,
+    OP_IPC_SYSV_SHM,
+    OP_PROCESS_EXEC,
+    OP_PROCESS_EXEC_INTERPRETER,
+    OP_PROCESS_FORK,
+    OP_PROCESS_INFO,
+    OP_PSEUDO_TTY,
+    OP_SIGNAL,
+    OP_SYSCTL_READ,
+    OP_SYSCTL_WRITE,
+    OP_SYSTEM_SCHED,
+    OP_SYSTEM_SOCKET,
 };
 
 bool plan_is_unenforced(const struct plan *p, const struct graph *g, enum vocab_op op)

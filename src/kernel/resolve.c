@@ -55,14 +55,16 @@ static const struct {
     {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
 };
 
-/* Rewrites such a path in place, to the target's entry in the /proc that the target sees. 0 or a
- * negated errno. */
-static int rewrite_magic(struct worker *w, const struct request *r, char *path)
+/* Rewrites such a path in place, to the target's entry in the /proc that the target sees, unless
+ * such a link is meant itself. 0 or a negated errno. */
+static int rewrite_magic(struct worker *w, const struct request *r, char *path, unsigned flags)
 {
     for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
         size_t n = strlen(magic[i].prefix), rest = strlen(path);
         if (strncmp(path, magic[i].prefix, n) != 0 || (path[n] && path[n] != '/'))
             continue;
+        if ((flags & PIN_NOFOLLOW) && path[n] == '\0')
+            return 0;
         char head[64];
         pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
         if (pid < 0 || tid < 0)
@@ -299,11 +301,12 @@ static void start_close(struct start *s)
 #define OWN_start start_close
 
 /* The path stands in the worker's buffer: finds out where the walk begins. */
-static int place(struct worker *w, const struct request *r, int dirfd, int slot, struct start *s)
+static int place(struct worker *w, const struct request *r, int dirfd, unsigned flags, int slot,
+                 struct start *s)
 {
     s->path = w->path[slot];
     s->close = -1;
-    int err = rewrite_magic(w, r, s->path);
+    int err = rewrite_magic(w, r, s->path, flags);
     if (err < 0)
         return err;
     s->base = start_of(w, r, dirfd, s->path);
@@ -313,13 +316,15 @@ static int place(struct worker *w, const struct request *r, int dirfd, int slot,
     return request_is_valid(w, r) ? 0 : -EPERM;
 }
 
-static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr, int slot,
-                 struct start *s)
+static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr,
+                 unsigned flags, int slot, struct start *s)
 {
     int n = target_string(r, addr, w->path[slot]);
     if (n < 0)
         return n;
-    int err = place(w, r, dirfd, slot, s);
+    if (n == 0 && !(flags & PIN_EMPTY))
+        return -ENOENT;
+    int err = place(w, r, dirfd, flags, slot, s);
     return err < 0 ? err : n;
 }
 
@@ -347,7 +352,7 @@ int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t pa
 {
     OWN(start) struct start s = {.close = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int n = begin(w, r, dirfd, path, slot, &s);
+    int n = begin(w, r, dirfd, path, flags, slot, &s);
     if (n < 0)
         return n;
     return pin_from(w, r, &s, flags, slot, out);
@@ -370,7 +375,7 @@ int pin_object_copied(struct worker *w, const struct request *r, const char *pat
     *out = (struct pinned){.fd = -1, .parent = -1};
     int err = copy_in(w, path, n);
     if (err == 0)
-        err = place(w, r, AT_FDCWD, 0, &s);
+        err = place(w, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
     return pin_from(w, r, &s, 0, 0, out);
@@ -441,10 +446,8 @@ int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t pa
 {
     OWN(start) struct start s = {.close = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
-    int n = begin(w, r, dirfd, path, slot, &s);
-    if (n < 0)
-        return n;
-    return n == 0 ? -ENOENT : pin_parent_at(w, r, s.base, slot, out);
+    int n = begin(w, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_parent_at(w, r, s.base, slot, out);
 }
 
 int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
@@ -454,7 +457,7 @@ int pin_parent_copied(struct worker *w, const struct request *r, const char *pat
     *out = (struct pinned){.fd = -1, .parent = -1};
     int err = n ? copy_in(w, path, n) : -ENOENT;
     if (err == 0)
-        err = place(w, r, AT_FDCWD, 0, &s);
+        err = place(w, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
     return pin_parent_at(w, r, s.base, 0, out);

@@ -39,6 +39,14 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_BIND] = act_bind,
     [HANDLE_SOCKET] = act_socket,
     [HANDLE_FLAGS] = act_flags,
+    [HANDLE_STAT] = act_stat,
+    [HANDLE_STATX] = act_statx,
+    [HANDLE_STATFS] = act_statfs,
+    [HANDLE_ACCESS] = act_access,
+    [HANDLE_READLINK] = act_readlink,
+    [HANDLE_WATCH] = act_watch,
+    [HANDLE_GETXATTR] = act_getxattr,
+    [HANDLE_LISTXATTR] = act_listxattr,
 };
 
 int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,

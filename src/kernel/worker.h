@@ -100,6 +100,10 @@ static inline struct answer answer_verdict(int err)
 bool request_is_valid(const struct worker *w, const struct request *r);
 /* Copies n bytes; 0 or a negated errno. */
 int target_read(const struct request *r, uint64_t addr, void *to, size_t n);
+/* Copies n bytes into the target; 0 or a negated errno. Checks by itself that the request is valid.
+ */
+int target_write(const struct worker *w, const struct request *r, uint64_t addr, const void *from,
+                 size_t n);
 /* Copies a string of at most PATH_BYTES - 1 bytes; its length or a negated errno. */
 int target_string(const struct request *r, uint64_t addr, char *to);
 pid_t target_process(const struct worker *w, const struct request *r); /* or a negated errno */
@@ -156,6 +160,24 @@ int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, 
 /* Fills path and st of an object already pinned in out->fd. */
 int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out);
 
+/* ---- forms.c: calls that name one object in one of several ways ---- */
+
+/* What a call names, and the rest of what it says. */
+struct named {
+    struct pinned p;
+    int held;             /* the descriptor, when the call names no path but that; else -1 */
+    unsigned flags;       /* AT_… */
+    const uint64_t *rest; /* the arguments after those that name the object */
+};
+
+/* Pins what the call means. 0 or a negated errno; p is to be closed either way. */
+int pin_named(struct worker *w, const struct request *r, struct named *n);
+void named_close(struct named *n);
+#define OWN_named named_close
+
+/* Name of a pinned object among the worker's own descriptors. */
+void pin_name(const struct pinned *p, char out[32]);
+
 /* ---- ask.c: the policy, and telling about it ---- */
 
 /* Whether the policy allows op on this object. When it does not: the event has been sent, and the
@@ -168,6 +190,9 @@ int ask_create(struct worker *w, const struct request *r, const struct pinned *p
 /* Only the verdict: nothing is reported. */
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st);
+/* name: of the attribute; NULL when all are listed. */
+int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
+              const char *name);
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len);
 
@@ -222,6 +247,17 @@ struct answer act_connect(struct worker *w, const struct request *r);
 struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
 struct answer act_flags(struct worker *w, const struct request *r);
+struct answer act_stat(struct worker *w, const struct request *r);
+struct answer act_statx(struct worker *w, const struct request *r);
+struct answer act_statfs(struct worker *w, const struct request *r);
+struct answer act_access(struct worker *w, const struct request *r);
+struct answer act_readlink(struct worker *w, const struct request *r);
+struct answer act_watch(struct worker *w, const struct request *r);
+struct answer act_getxattr(struct worker *w, const struct request *r);
+struct answer act_listxattr(struct worker *w, const struct request *r);
+/* Opening with O_PATH; called by act_open. */
+struct answer act_open_name(struct worker *w, const struct request *r, int dirfd, uint64_t path,
+                            int flags);
 
 /* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
 int worker_take_umask(struct worker *w, const struct request *r);

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,6 +29,7 @@
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utime.h>
@@ -37,12 +39,25 @@
 #endif
 #ifndef SYS_setxattrat
 #define SYS_setxattrat 463
+#define SYS_listxattrat 465
 #define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_getattr
+#define SYS_file_getattr 468
 #endif
 
 enum { HERE = AT_FDCWD, MODE = 0640, PATIENCE = 10 };
 
 static const char attribute[] = "user.probe";
+
+/* Closes fd; the errno stays. */
+static long finish(int fd, long got)
+{
+    int err = errno;
+    close(fd);
+    errno = err;
+    return got;
+}
 
 /* ---- opening ---- */
 
@@ -63,6 +78,7 @@ static long leave_open(long fd)
         return leave_open(syscall(SYS_openat, HERE, a[0], flags, 0666));                           \
     }
 OPEN(read, O_RDONLY)
+OPEN(nonblock, O_RDONLY | O_NONBLOCK)
 OPEN(write, O_WRONLY)
 OPEN(rdwr, O_RDWR)
 OPEN(append, O_WRONLY | O_APPEND)
@@ -397,21 +413,223 @@ static long do_fssetxattr(char **a)
     return with_reader(a[0], fssetxattr_of);
 }
 
+/* ---- looking ---- */
+
 static long do_stat(char **a)
 {
     struct stat st;
     return lstat(a[0], &st);
 }
 
-/* ---- sockets ---- */
-
-static long finish(int fd, long got)
+static long do_stat_path(char **a)
 {
-    int err = errno;
-    close(fd);
-    errno = err;
-    return got;
+    struct stat st;
+    return syscall(SYS_stat, a[0], &st);
 }
+
+static long do_lstat(char **a)
+{
+    struct stat st;
+    return syscall(SYS_lstat, a[0], &st);
+}
+
+static long do_newfstatat(char **a)
+{
+    struct stat st;
+    return syscall(SYS_newfstatat, HERE, a[0], &st, 0);
+}
+
+static long do_newfstatat_nofollow(char **a)
+{
+    struct stat st;
+    return syscall(SYS_newfstatat, HERE, a[0], &st, AT_SYMLINK_NOFOLLOW);
+}
+
+static long do_statx(char **a)
+{
+    struct statx st;
+    return syscall(SYS_statx, HERE, a[0], 0, STATX_BASIC_STATS, &st);
+}
+
+static long do_statfs(char **a)
+{
+    struct statfs fs;
+    return syscall(SYS_statfs, a[0], &fs);
+}
+
+static long do_access(char **a)
+{
+    return syscall(SYS_access, a[0], F_OK);
+}
+
+static long do_access_read(char **a)
+{
+    return syscall(SYS_access, a[0], R_OK);
+}
+
+static long do_faccessat(char **a)
+{
+    return syscall(SYS_faccessat, HERE, a[0], F_OK);
+}
+
+static long do_faccessat2(char **a)
+{
+    return syscall(SYS_faccessat2, HERE, a[0], F_OK, AT_EACCESS);
+}
+
+static long do_faccessat2_read(char **a)
+{
+    return syscall(SYS_faccessat2, HERE, a[0], R_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+static long do_readlink(char **a)
+{
+    char text[100];
+    return syscall(SYS_readlink, a[0], text, sizeof(text));
+}
+
+static long do_readlinkat(char **a)
+{
+    char text[100];
+    return syscall(SYS_readlinkat, HERE, a[0], text, sizeof(text));
+}
+
+static long do_watch(char **a)
+{
+    int fd = inotify_init1(IN_CLOEXEC);
+    return fd < 0 ? -1 : finish(fd, syscall(SYS_inotify_add_watch, fd, a[0], IN_OPEN) < 0 ? -1 : 0);
+}
+
+/* Through a descriptor that only names the file. */
+static long with_name(const char *path, int flags, long (*work)(int fd))
+{
+    int fd = (int)syscall(SYS_openat, HERE, path, O_PATH | O_CLOEXEC | flags);
+    return fd < 0 ? -1 : finish(fd, work ? work(fd) : 0);
+}
+
+static long fstat_of(int fd)
+{
+    struct stat st;
+    return syscall(SYS_fstat, fd, &st);
+}
+
+static long newfstatat_empty_of(int fd)
+{
+    struct stat st;
+    return syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+}
+
+static long statx_empty_of(int fd)
+{
+    struct statx st;
+    return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st);
+}
+
+static long readlinkat_empty_of(int fd)
+{
+    char text[100];
+    return syscall(SYS_readlinkat, fd, "", text, sizeof(text));
+}
+
+static long do_open_path(char **a)
+{
+    return with_name(a[0], 0, NULL);
+}
+
+static long do_fstat_name(char **a)
+{
+    return with_name(a[0], 0, fstat_of);
+}
+
+static long do_newfstatat_empty(char **a)
+{
+    return with_name(a[0], 0, newfstatat_empty_of);
+}
+
+static long do_statx_empty(char **a)
+{
+    return with_name(a[0], 0, statx_empty_of);
+}
+
+static long do_readlinkat_empty(char **a)
+{
+    return with_name(a[0], O_NOFOLLOW, readlinkat_empty_of);
+}
+
+static long do_file_getattr(char **a)
+{
+    uint64_t attr[3] = {0};
+    return syscall(SYS_file_getattr, HERE, a[0], attr, sizeof(attr), 0);
+}
+
+#define XATTR(call)                                                                                \
+    static long do_##call(char **a)                                                                \
+    {                                                                                              \
+        char value[100];                                                                           \
+        return syscall(SYS_##call, a[0], attribute, value, sizeof(value));                         \
+    }
+XATTR(getxattr)
+XATTR(lgetxattr)
+#undef XATTR
+
+static long do_getxattr_named(char **a)
+{
+    char value[100];
+    return syscall(SYS_getxattr, a[0], a[1], value, sizeof(value));
+}
+
+static long do_lgetxattr_named(char **a)
+{
+    char value[100];
+    return syscall(SYS_lgetxattr, a[0], a[1], value, sizeof(value));
+}
+
+static long do_setxattr_named(char **a)
+{
+    return syscall(SYS_setxattr, a[0], a[1], "v", 1, 0);
+}
+
+static long fgetxattr_of(int fd)
+{
+    char value[100];
+    return syscall(SYS_fgetxattr, fd, attribute, value, sizeof(value));
+}
+
+static long do_fgetxattr(char **a)
+{
+    return with_reader(a[0], fgetxattr_of);
+}
+
+static long do_listxattr(char **a)
+{
+    char value[100];
+    return syscall(SYS_listxattr, a[0], value, sizeof(value));
+}
+
+static long do_llistxattr(char **a)
+{
+    char value[100];
+    return syscall(SYS_llistxattr, a[0], value, sizeof(value));
+}
+
+static long flistxattr_of(int fd)
+{
+    char value[100];
+    return syscall(SYS_flistxattr, fd, value, sizeof(value));
+}
+
+static long do_flistxattr(char **a)
+{
+    return with_reader(a[0], flistxattr_of);
+}
+
+static long do_listxattrat(char **a)
+{
+    char value[100];
+    return syscall(SYS_listxattrat, HERE, a[0], 0, value, sizeof(value));
+}
+
+/* ---- sockets ---- */
 
 static socklen_t address_of(const char *path, struct sockaddr_un *to)
 {
@@ -527,6 +745,8 @@ static const struct operation {
 } operations[] = {
     {"open-read", 1, do_open_read},
     {"openat-read", 1, do_openat_read},
+    {"open-nonblock", 1, do_open_nonblock},
+    {"openat-nonblock", 1, do_openat_nonblock},
     {"open-write", 1, do_open_write},
     {"openat-write", 1, do_openat_write},
     {"open-rdwr", 1, do_open_rdwr},
@@ -599,6 +819,36 @@ static const struct operation {
     {"setflags", 1, do_setflags},
     {"fssetxattr", 1, do_fssetxattr},
     {"stat", 1, do_stat},
+    {"stat-path", 1, do_stat_path},
+    {"lstat", 1, do_lstat},
+    {"newfstatat", 1, do_newfstatat},
+    {"newfstatat-nofollow", 1, do_newfstatat_nofollow},
+    {"newfstatat-empty", 1, do_newfstatat_empty},
+    {"fstat-name", 1, do_fstat_name},
+    {"statx", 1, do_statx},
+    {"statx-empty", 1, do_statx_empty},
+    {"statfs", 1, do_statfs},
+    {"access", 1, do_access},
+    {"access-read", 1, do_access_read},
+    {"faccessat", 1, do_faccessat},
+    {"faccessat2", 1, do_faccessat2},
+    {"faccessat2-read", 1, do_faccessat2_read},
+    {"readlink", 1, do_readlink},
+    {"readlinkat", 1, do_readlinkat},
+    {"readlinkat-empty", 1, do_readlinkat_empty},
+    {"watch", 1, do_watch},
+    {"open-path", 1, do_open_path},
+    {"file-getattr", 1, do_file_getattr},
+    {"getxattr", 1, do_getxattr},
+    {"lgetxattr", 1, do_lgetxattr},
+    {"getxattr-named", 2, do_getxattr_named},
+    {"lgetxattr-named", 2, do_lgetxattr_named},
+    {"setxattr-named", 2, do_setxattr_named},
+    {"fgetxattr", 1, do_fgetxattr},
+    {"listxattr", 1, do_listxattr},
+    {"llistxattr", 1, do_llistxattr},
+    {"flistxattr", 1, do_flistxattr},
+    {"listxattrat", 1, do_listxattrat},
     {"connect-unix", 1, do_connect_unix},
     {"connect-seqpacket", 1, do_connect_seqpacket},
     {"connect-dgram", 1, do_connect_dgram},
