@@ -10,10 +10,12 @@ FUZZ_SECONDS ?= 20
 
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
-	libseccomp-dev $(PKG_WORK)
+	libseccomp-dev $(PKG_WORK) $(PKG_PROGRAMS)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind bubblewrap $(PKG_WORK)
 # what is tried inside `buckle run`; npm comes with some packages of node, too
 PKG_WORK = git make python3-venv tmux vim less procps $(if $(shell command -v npm),,npm)
+PKG_PROGRAMS = gdb strace gnupg openssh-client cmake sqlite3 rsync man-db
+PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
@@ -47,7 +49,7 @@ check: ## the test suites: gcc, clang, sanitizers; a few minutes at most
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) valgrind)
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) valgrind)
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts

@@ -206,10 +206,16 @@ static int prepare_env(struct run *r, struct bk_err *err)
 {
     size_t nkeep = args_count(r->args, "env");
     const char **keep = arena_array(&r->arena, nkeep + 1, sizeof(*keep));
-    char tmp[300];
-    snprintf(tmp, sizeof(tmp), "TMPDIR=%s", r->scratch.path);
-    const char *set[] = {arena_strndup(&r->arena, tmp, strlen(tmp)), "SANDBOX_RUNTIME=1", NULL};
-    if (!keep || !set[0])
+    /* tmux and whoever keeps sockets in the session's folder would look for a place elsewhere */
+    static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
+    enum { PLACES = sizeof(places) / sizeof(places[0]) };
+    const char *set[PLACES + 2] = {[PLACES] = "SANDBOX_RUNTIME=1"};
+    for (size_t i = 0; i < PLACES; i++) {
+        char text[300];
+        snprintf(text, sizeof(text), "%s=%s", places[i], r->scratch.path);
+        set[i] = arena_strndup(&r->arena, text, strlen(text));
+    }
+    if (!keep || !set[0] || !set[1] || !set[2])
         return err_nomem(err);
     for (size_t i = 0; i < nkeep; i++)
         keep[i] = args_nth(r->args, "env", i);

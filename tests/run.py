@@ -260,6 +260,7 @@ def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     return [
         Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
+        Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "RACE_SECONDS": "20"}, timeout=900),

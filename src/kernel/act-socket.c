@@ -132,7 +132,8 @@ static int ask_peer(struct worker *w, const struct request *r, union address *to
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
     int err = pin_object_copied(w, r, to->un.sun_path, n, p);
     if (err == 0)
-        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len);
+        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len,
+                       own_socket_is(&w->sockets, p->fd));
     if (err < 0)
         return err;
     *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
@@ -149,7 +150,7 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     char *shown = w->canonical[0];
     memcpy(shown, to->un.sun_path, n);
     shown[0] = '@';
-    return ask_unix(w, r, op, shown, n);
+    return ask_unix(w, r, op, shown, n, false);
 }
 
 struct answer act_connect(struct worker *w, const struct request *r)
@@ -175,6 +176,21 @@ struct answer act_connect(struct worker *w, const struct request *r)
 
 /* ---- binding ---- */
 
+/* The address is what getsockname() tells, and servers hand that on (Python's multiprocessing
+ * does): so it is a path that means the same to everybody, if it is short enough. Nobody in the
+ * sandbox can change where it leads before this thread has used it. */
+static int address_of(const struct pinned *p, union address *to, socklen_t *len)
+{
+    char *name = to->un.sun_path;
+    bool fits = p->path[0] == '/' && p->path_len < sizeof(to->un.sun_path);
+    int m = fits ? snprintf(name, sizeof(to->un.sun_path), "%.*s", (int)p->path_len, p->path)
+                 : snprintf(name, sizeof(to->un.sun_path), "self/fd/%d/%s", p->parent, p->name);
+    if (m < 0 || (size_t)m >= sizeof(to->un.sun_path))
+        return -ENAMETOOLONG;
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)m);
+    return 0;
+}
+
 static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
                     struct pinned *p)
 {
@@ -185,16 +201,10 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
     if (err == 0)
         err = ask_create(w, r, p, S_IFSOCK);
     if (err == 0)
-        err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len);
+        err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len, true);
     if (err == 0)
         err = worker_take_umask(w, r);
-    if (err < 0)
-        return err;
-    int m = snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d/%s", p->parent, p->name);
-    if (m < 0 || (size_t)m >= sizeof(to->un.sun_path))
-        return -ENAMETOOLONG;
-    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)m);
-    return 0;
+    return err < 0 ? err : address_of(p, to, len);
 }
 
 struct answer act_bind(struct worker *w, const struct request *r)
@@ -213,7 +223,11 @@ struct answer act_bind(struct worker *w, const struct request *r)
         err = ask_abstract(w, r, OP_NETWORK_BIND, &to, len);
     if (err < 0)
         return answer_value(err);
-    return answer_value(bind(owned, &to.any, len) < 0 ? -errno : 0);
+    err = bind(owned, &to.any, len) < 0 ? -errno : 0;
+    /* somebody outside may have moved the folder away meanwhile: then it is not ours */
+    if (err == 0 && p.parent >= 0)
+        err = own_socket_add(&w->sockets, p.parent, p.name);
+    return answer_value(err);
 }
 
 /* ---- making: only Unix datagram sockets are asked about ---- */
@@ -221,7 +235,7 @@ struct answer act_bind(struct worker *w, const struct request *r)
 struct answer act_socket(struct worker *w, const struct request *r)
 {
     static const char what[] = "unix datagram socket";
-    int err = ask_unix(w, r, OP_NETWORK_OUTBOUND, what, sizeof(what) - 1);
+    int err = ask_unix(w, r, OP_NETWORK_OUTBOUND, what, sizeof(what) - 1, false);
     /* even where the policy would allow it, its messages could go anywhere unseen */
     return answer_value(err < 0 ? err : -EPERM);
 }

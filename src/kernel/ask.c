@@ -14,6 +14,8 @@
 
 /* Lets the command configure a repository that it made itself; named in default.sb. */
 static const char repository_extension[] = "buckle.created-repository";
+/* Lets it talk to itself; named in common.sb. */
+static const char socket_extension[] = "buckle.created-socket";
 
 /* A repository that is about to move is judged at its new place as if it were there already. */
 static bool in_made_repository(const struct worker *w, const char *path, size_t len)
@@ -112,10 +114,14 @@ int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const
 }
 
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
-             size_t len)
+             size_t len, bool own)
 {
     struct graph_fact facts[ASK_FACTS];
     size_t n = path_facts(w, path, len, NULL, facts);
+    if (own)
+        facts[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
+                                         .str = socket_extension,
+                                         .len = sizeof(socket_extension) - 1};
     facts[n++] =
         (struct graph_fact){.filter = op == OP_NETWORK_OUTBOUND ? FILTER_REMOTE : FILTER_LOCAL,
                             .net = {.proto = NET_UNIX, .port_hi = 65535}};

@@ -15,6 +15,7 @@
 #include "kernel/judged.h"
 #include "kernel/made.h"
 #include "kernel/kabi.h"
+#include "kernel/own-socket.h"
 #include "kernel/tell.h"
 #include "report/event.h"
 
@@ -48,6 +49,7 @@ struct worker {
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
+    struct own_sockets sockets;              /* what it listens at: it may connect to these */
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
 
     struct event event;                /* the one being filled */
@@ -193,8 +195,9 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
 /* name: of the attribute; NULL when all are listed. */
 int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
               const char *name);
+/* own: the command bound this socket itself. */
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
-             size_t len);
+             size_t len, bool own);
 
 /* Any other question: facts besides who asks; shown is what the event tells. */
 enum { ASK_MORE = 12 };
