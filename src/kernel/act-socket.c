@@ -235,6 +235,8 @@ struct answer act_bind(struct worker *w, const struct request *r)
 struct answer act_socket(struct worker *w, const struct request *r)
 {
     static const char what[] = "unix datagram socket";
+    if ((int)r->args[0] != AF_UNIX)
+        return act_system_socket(w, r);
     int err = ask_unix(w, r, OP_NETWORK_OUTBOUND, what, sizeof(what) - 1, false);
     /* even where the policy would allow it, its messages could go anywhere unseen */
     return answer_value(err < 0 ? err : -EPERM);

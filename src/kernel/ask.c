@@ -65,17 +65,29 @@ static int settle(struct worker *w, const struct request *r, enum vocab_op op,
 
 /* ---- questions ---- */
 
-int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
-             size_t len, const struct stat *st)
+static int ask_any_name(struct worker *w, const struct request *r, enum vocab_op op,
+                        const char *path, size_t len, const struct stat *st)
 {
     struct graph_fact facts[ASK_FACTS];
-    /* pipes, sockets and memory files have no path: the target holds them already */
-    if (len == 0 || path[0] != '/')
-        return 0;
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(w, path, len, st, facts)};
     struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
+}
+
+int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+             size_t len, const struct stat *st)
+{
+    /* pipes, sockets and memory files have no path: the target holds them already */
+    if (len == 0 || path[0] != '/')
+        return 0;
+    int err = ask_any_name(w, r, op, path, len, st);
+    return err == 0 ? ask_posix_ipc(w, r, op, path, len) : err;
+}
+
+int ask_object(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p)
+{
+    return ask_any_name(w, r, op, p->path, p->path_len, &p->st);
 }
 
 int ask_path(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p)

@@ -46,6 +46,7 @@ struct assembler {
         size_t at;
     } returns[RETURNS]; /* returns that others may share */
     size_t nreturns;
+    uint64_t pass;
 };
 
 /* Writes in front of everything else; answers its position. */
@@ -167,6 +168,18 @@ static size_t emit_rule(struct assembler *a, const struct sys_rule *r)
     return at;
 }
 
+/* A call with the run's pass in two arguments that the kernel does not read goes through. The low
+ * halves of both are compared, 64 bits together. */
+static size_t emit_pass(struct assembler *a, size_t at)
+{
+    enum { LOW = 4, HIGH = 5 };
+    size_t through = emit_return(a, pass);
+    emit_branch(a, BPF_JEQ, (uint32_t)(a->pass >> 32), through, at);
+    size_t high = emit_load(a, argument_offset(HIGH));
+    emit_branch(a, BPF_JEQ, (uint32_t)a->pass, high, at);
+    return emit_load(a, argument_offset(LOW));
+}
+
 /* ---- all calls ---- */
 
 /* Numbers from first up to the next span's first, all treated as rule says (NULL: they pass). */
@@ -181,7 +194,7 @@ static bool same_treatment(const struct sys_rule *a, const struct sys_rule *b)
 {
     if (!a || !b)
         return a == b;
-    return a->ntests == 0 && b->ntests == 0 &&
+    return a->ntests == 0 && b->ntests == 0 && !a->passable && !b->passable &&
            return_value(a->otherwise) == return_value(b->otherwise);
 }
 
@@ -208,7 +221,10 @@ static size_t make_spans(const struct plan *p, struct span *spans)
 
 static size_t emit_span(struct assembler *a, const struct span *s)
 {
-    return s->rule ? emit_rule(a, s->rule) : emit_return(a, pass);
+    if (!s->rule)
+        return emit_return(a, pass);
+    size_t at = emit_rule(a, s->rule);
+    return s->rule->passable && a->pass ? emit_pass(a, at) : at;
 }
 
 /* Its depth is the logarithm of the number of spans: about eight. */
@@ -249,7 +265,7 @@ int bpf_assemble(const struct plan *p, struct sock_filter *out, size_t cap, size
         [PLAN_ARM64] = AUDIT_ARCH_AARCH64,
     };
     struct span spans[SPANS];
-    struct assembler a = {.out = out, .cap = cap};
+    struct assembler a = {.out = out, .cap = cap, .pass = p->pass};
     if (check_calls(p, err) < 0)
         return -1;
     size_t known = emit_tree(&a, spans, make_spans(p, spans));

@@ -94,7 +94,10 @@ static int command_main(void *arg)
         wait_for_loopback(c);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
-    execvpe(l->argv[0], l->argv, l->env);
+    if (s->pass)
+        syscall(SYS_execve, s->first, l->argv, l->env, 0, (uint32_t)s->pass, s->pass >> 32);
+    else
+        execvpe(l->argv[0], l->argv, l->env);
     step(STAGE_EXEC, -errno);
     return 127;
 }

@@ -118,11 +118,20 @@ static int add_wall(int ruleset, const char *path, uint64_t rights)
     return err;
 }
 
+/* The loader is found as the kernel finds it, through links. */
+static int add_loader(int ruleset, const char *path)
+{
+    OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? 0 : add_rule(ruleset, fd, KABI_LL_EXECUTE);
+}
+
 static int add_walls(int ruleset, const struct plan *p)
 {
     int err = 0;
     for (size_t i = 0; err == 0 && i < p->nwalls; i++)
-        err = add_wall(ruleset, p->walls[i].path, p->walls[i].rights & p->handled_fs);
+        err = p->walls[i].loader
+                  ? add_loader(ruleset, p->walls[i].path)
+                  : add_wall(ruleset, p->walls[i].path, p->walls[i].rights & p->handled_fs);
     return err;
 }
 

@@ -11,23 +11,34 @@
 #include "kernel/plan.h"
 
 const uint16_t judged_sets[SET_COUNT][SET_OPS] = {
-    [SET_OPENS] = {OP_FILE_READ_DATA, OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_NONE},
-    [SET_CREATES] = {OP_FILE_WRITE_CREATE, OP_NONE, OP_NONE, OP_NONE},
-    [SET_MKNODS] = {OP_FILE_WRITE_CREATE, OP_FILE_MKNOD, OP_NONE, OP_NONE},
-    [SET_LINKS] = {OP_FILE_WRITE_CREATE, OP_FILE_LINK, OP_NONE, OP_NONE},
-    [SET_UNLINKS] = {OP_FILE_WRITE_UNLINK, OP_NONE, OP_NONE, OP_NONE},
-    [SET_RENAMES] = {OP_FILE_WRITE_UNLINK, OP_FILE_WRITE_CREATE, OP_NONE, OP_NONE},
-    [SET_DATA] = {OP_FILE_WRITE_DATA, OP_NONE, OP_NONE, OP_NONE},
-    [SET_MODE] = {OP_FILE_WRITE_MODE, OP_FILE_WRITE_SETUGID, OP_NONE, OP_NONE},
-    [SET_OWNER] = {OP_FILE_WRITE_OWNER, OP_NONE, OP_NONE, OP_NONE},
-    [SET_TIMES] = {OP_FILE_WRITE_TIMES, OP_NONE, OP_NONE, OP_NONE},
-    [SET_XATTR] = {OP_FILE_WRITE_XATTR, OP_NONE, OP_NONE, OP_NONE},
-    [SET_FLAGS] = {OP_FILE_WRITE_FLAGS, OP_NONE, OP_NONE, OP_NONE},
-    [SET_METADATA] = {OP_FILE_READ_METADATA, OP_NONE, OP_NONE, OP_NONE},
-    [SET_ACCESS] = {OP_FILE_TEST_EXISTENCE, OP_FILE_READ_METADATA, OP_NONE, OP_NONE},
-    [SET_READS] = {OP_FILE_READ_DATA, OP_NONE, OP_NONE, OP_NONE},
-    [SET_READ_XATTR] = {OP_FILE_READ_XATTR, OP_NONE, OP_NONE, OP_NONE},
-    [SET_SOCKETS] = {OP_NETWORK_OUTBOUND, OP_NETWORK_BIND, OP_NONE, OP_NONE},
+    [SET_OPENS] = {OP_FILE_READ_DATA, OP_FILE_WRITE_DATA, OP_FILE_WRITE_CREATE, OP_IPC_POSIX_SHM,
+                   OP_IPC_POSIX_SEM, OP_NONE},
+    [SET_CREATES] = {OP_FILE_WRITE_CREATE, OP_NONE},
+    [SET_MKNODS] = {OP_FILE_WRITE_CREATE, OP_FILE_MKNOD, OP_NONE},
+    [SET_LINKS] = {OP_FILE_WRITE_CREATE, OP_FILE_LINK, OP_IPC_POSIX_SEM, OP_NONE},
+    [SET_UNLINKS] = {OP_FILE_WRITE_UNLINK, OP_IPC_POSIX_SHM, OP_IPC_POSIX_SEM, OP_NONE},
+    [SET_RENAMES] = {OP_FILE_WRITE_UNLINK, OP_FILE_WRITE_CREATE, OP_IPC_POSIX_SHM, OP_IPC_POSIX_SEM,
+                     OP_NONE},
+    [SET_DATA] = {OP_FILE_WRITE_DATA, OP_NONE},
+    [SET_MODE] = {OP_FILE_WRITE_MODE, OP_FILE_WRITE_SETUGID, OP_NONE},
+    [SET_OWNER] = {OP_FILE_WRITE_OWNER, OP_NONE},
+    [SET_TIMES] = {OP_FILE_WRITE_TIMES, OP_NONE},
+    [SET_XATTR] = {OP_FILE_WRITE_XATTR, OP_NONE},
+    [SET_FLAGS] = {OP_FILE_WRITE_FLAGS, OP_NONE},
+    [SET_METADATA] = {OP_FILE_READ_METADATA, OP_NONE},
+    [SET_ACCESS] = {OP_FILE_TEST_EXISTENCE, OP_FILE_READ_METADATA, OP_NONE},
+    [SET_READS] = {OP_FILE_READ_DATA, OP_NONE},
+    [SET_READ_XATTR] = {OP_FILE_READ_XATTR, OP_NONE},
+    [SET_SOCKETS] = {OP_NETWORK_OUTBOUND, OP_NETWORK_BIND, OP_NONE},
+    [SET_SIGNAL] = {OP_SIGNAL, OP_NONE},
+    [SET_SCHED] = {OP_SYSTEM_SCHED, OP_NONE},
+    [SET_FORK] = {OP_PROCESS_FORK, OP_NONE},
+    [SET_EXEC] = {OP_PROCESS_EXEC, OP_PROCESS_EXEC_INTERPRETER, OP_NONE},
+    [SET_CODE] = {OP_FILE_MAP_EXECUTABLE, OP_DYNAMIC_CODE_GENERATION, OP_NONE},
+    [SET_SHM] = {OP_IPC_SYSV_SHM, OP_NONE},
+    [SET_SEM] = {OP_IPC_SYSV_SEM, OP_NONE},
+    [SET_MSG] = {OP_IPC_SYSV_MSG, OP_NONE},
+    [SET_QUEUE] = {OP_IPC_POSIX, OP_NONE},
 };
 
 #define NO -1
@@ -52,12 +63,29 @@ const struct refused_call refused_calls[] = {
 };
 const size_t refused_call_count = sizeof(refused_calls) / sizeof(refused_calls[0]);
 
+/* Calls that the filter may ask about after looking at their arguments. */
+static const struct {
+    int nr;
+    enum judged_handler handler;
+} tested[] = {
+    {SYS_socket, HANDLE_SOCKET},
+    {SYS_socketpair, HANDLE_SOCKET},
+    {SYS_ioctl, HANDLE_FLAGS},
+    {SYS_fcntl, HANDLE_OWNER},
+    {SYS_clone, HANDLE_FORK},
+    {SYS_mmap, HANDLE_MAP},
+    {SYS_mprotect, HANDLE_PROTECT},
+    {SYS_shmat, HANDLE_SYSV},
+    {SYS_pkey_mprotect, HANDLE_PROTECT},
+};
+
 enum judged_handler judged_handler_of(int nr)
 {
     for (size_t i = 0; i < judged_call_count; i++)
         if (judged_calls[i].nr[PLAN_NATIVE] == nr)
             return judged_calls[i].handler;
-    if (nr == SYS_socket || nr == SYS_socketpair)
-        return HANDLE_SOCKET;
-    return nr == SYS_ioctl ? HANDLE_FLAGS : HANDLE_COUNT;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
+        if (tested[i].nr == nr)
+            return tested[i].handler;
+    return HANDLE_COUNT;
 }

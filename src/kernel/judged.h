@@ -38,6 +38,15 @@ enum judged_handler {
     HANDLE_WATCH, /* inotify_add_watch */
     HANDLE_GETXATTR,
     HANDLE_LISTXATTR,
+    HANDLE_SIGNAL,
+    HANDLE_OWNER, /* fcntl: F_SETOWN */
+    HANDLE_SCHED,
+    HANDLE_FORK, /* clone, fork and vfork */
+    HANDLE_EXEC,
+    HANDLE_MAP,     /* mmap of code */
+    HANDLE_PROTECT, /* mprotect to code */
+    HANDLE_SYSV,
+    HANDLE_QUEUE,
     HANDLE_COUNT,
 };
 
@@ -60,10 +69,19 @@ enum judged_set {
     SET_ACCESS,
     SET_READS,
     SET_READ_XATTR,
+    SET_SIGNAL,
+    SET_SCHED,
+    SET_FORK,
+    SET_EXEC,
+    SET_CODE,
+    SET_SHM,
+    SET_SEM,
+    SET_MSG,
+    SET_QUEUE,
     SET_COUNT,
 };
 
-enum { SET_OPS = 4 };
+enum { SET_OPS = 6 };
 extern const uint16_t judged_sets[SET_COUNT][SET_OPS]; /* filled up with OP_NONE */
 
 /* When a call asks. */

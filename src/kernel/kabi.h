@@ -73,6 +73,8 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
 #define KABI_FICLONERANGE 0x4020940du
 #define KABI_FIDEDUPERANGE 0xc0189436u
 #define KABI_BTRFS_TYPE 0x9400u /* what the three above share with everything else of btrfs */
+#define KABI_FIOSETOWN 0x8901u
+#define KABI_SIOCSPGRP 0x8902u
 #define KABI_TIOCSTI 0x5412u
 #define KABI_TIOCLINUX 0x541cu
 

@@ -43,34 +43,22 @@ static struct sys_test any(uint8_t arg, uint32_t mask, struct sys_action then)
 }
 
 /* To a Unix socket SOCK_RAW is another name of SOCK_DGRAM: the mask leaves their difference out. */
-static const struct sys_test is_datagram = {
+const struct sys_test plan_is_datagram = {
     1, SYS_EQUAL, 0xf & ~(SOCK_DGRAM ^ SOCK_RAW), SOCK_DGRAM &SOCK_RAW, {SYS_NOTIFY, 0}};
-
-/* Unix datagram sockets take an address with every message, which lies in memory: they are asked
- * about when they are made. Families that lead past the network namespace do not exist here. */
-static void test_socket(const struct plan *p, struct sys_rule *r)
-{
-    if (plan_set_is_free(p, SET_SOCKETS))
-        return;
-    r->tests[r->ntests++] = equal(0, AF_INET, allow);
-    r->tests[r->ntests++] = equal(0, AF_INET6, allow);
-    r->tests[r->ntests++] = equal(0, AF_NETLINK, allow);
-    r->tests[r->ntests++] = differs(0, AF_UNIX, refuse(EAFNOSUPPORT));
-    r->tests[r->ntests++] = is_datagram;
-}
 
 static void test_socketpair(const struct plan *p, struct sys_rule *r)
 {
     if (plan_set_is_free(p, SET_SOCKETS))
         return;
     r->tests[r->ntests++] = differs(0, AF_UNIX, allow);
-    r->tests[r->ntests++] = is_datagram;
+    r->tests[r->ntests++] = plan_is_datagram;
 }
 
 static void test_clone(const struct plan *p, struct sys_rule *r)
 {
     if (!p->opt.keep_userns)
         r->tests[r->ntests++] = any(0, NEW_NAMESPACES, refuse(EPERM));
+    test_clone_processes(p, r);
 }
 
 static void test_unshare(const struct plan *p, struct sys_rule *r)
@@ -95,6 +83,7 @@ static void test_ioctl(const struct plan *p, struct sys_rule *r)
     static const uint32_t type = 0xff00, changes = 0x40000000;
     r->tests[r->ntests++] = equal(1, KABI_TIOCSTI, refuse(EPERM));
     r->tests[r->ntests++] = equal(1, KABI_TIOCLINUX, refuse(EPERM));
+    test_ioctl_owner(p, r);
     r->tests[r->ntests++] = equal(1, KABI_FICLONE, allow);
     r->tests[r->ntests++] = equal(1, KABI_FICLONERANGE, allow);
     r->tests[r->ntests++] = equal(1, KABI_FIDEDUPERANGE, allow);
@@ -172,7 +161,8 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
         return opens_ask(p, c->arg, r);
     if (plan_set_is_free(p, c->set))
         return false;
-    r->otherwise = notify;
+    r->otherwise = plan_ask(p, c->set);
+    r->passable = c->handler == HANDLE_EXEC;
     if (c->when == WHEN_TESTS)
         tests_ask(p, c->arg, r);
     /* only programs that run with other rights are at stake where modes are free otherwise */
@@ -205,7 +195,8 @@ static bool is_harmless(const struct plan *p, const struct refused_call *c)
     }
     if (known || caps_lift(p->opt.caps, c->name))
         return true;
-    return p->opt.keep_userns && strcmp(c->name, "clone3") == 0;
+    bool forks = plan_set_is_free(p, SET_FORK) && plan_set_is_free(p, SET_SIGNAL);
+    return p->opt.keep_userns && forks && strcmp(c->name, "clone3") == 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -223,8 +214,10 @@ int plan_calls(struct plan *p, struct bk_err *err)
     enum plan_arch arch = p->opt.arch;
     for (unsigned set = 0; set < SET_COUNT; set++)
         p->judge |= !plan_set_is_free(p, set);
+    p->judge |= p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
     for (size_t i = 0; i < judged_call_count; i++) {
-        struct sys_rule r = {judged_calls[i].name, judged_calls[i].nr[arch], 0, {{0}}, allow};
+        struct sys_rule r = {
+            judged_calls[i].name, judged_calls[i].nr[arch], 0, {{0}}, allow, false};
         if (r.nr < 0 || !is_judged(p, &judged_calls[i], &r))
             continue;
         p->calls[p->ncalls++] = r;
@@ -235,11 +228,12 @@ int plan_calls(struct plan *p, struct bk_err *err)
                                                       refused_calls[i].nr[arch],
                                                       0,
                                                       {{0}},
-                                                      refuse(refused_calls[i].err)};
+                                                      refuse(refused_calls[i].err),
+                                                      false};
     for (size_t i = 0; i < TESTED_COUNT; i++) {
-        struct sys_rule r = {tested[i].name, tested[i].nr[arch], 0, {{0}}, allow};
+        struct sys_rule r = {tested[i].name, tested[i].nr[arch], 0, {{0}}, allow, false};
         tested[i].fill(p, &r);
-        if (r.nr >= 0 && r.ntests)
+        if (r.nr >= 0 && (r.ntests || r.otherwise.verdict != SYS_ALLOW))
             p->calls[p->ncalls++] = r;
     }
     qsort(p->calls, p->ncalls, sizeof(*p->calls), by_number);

@@ -39,6 +39,34 @@ bool plan_is_asked(enum plan_tier tier);
 /* Whether every operation of a set (enum judged_set) is free. */
 bool plan_set_is_free(const struct plan *p, unsigned set);
 
+int plan_add_wall(struct plan *p, const struct bound_path *b, uint64_t rights);
+
+/* ---- plan-process.c ---- */
+
+/* A test whose answer is known beforehand, because a wall sees to it. */
+struct plan_known {
+    uint16_t filter;
+    int64_t num;
+    bool holds;
+};
+
+/* What an operation can come to, given what is known. */
+enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_TOLD = 4 /* allowed, and reported */ };
+unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
+                       const struct plan_known *known, size_t n);
+
+void plan_process_tiers(struct plan *p, const struct graph *g);
+/* Whether folders bound what can be executed: then Landlock withholds the rest. */
+bool plan_exec_wall(struct plan *p, const struct graph *g);
+/* The action that asks about a set of operations. */
+struct sys_action plan_ask(const struct plan *p, unsigned set);
+extern const struct sys_test plan_is_datagram;
+
+/* Tests of arguments, one function a TESTED call of syscalls.def. */
+typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
+plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
+    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner;
+
 /* Fills calls, ncalls and judge from the tiers. */
 int plan_calls(struct plan *p, struct bk_err *err);
 

@@ -253,7 +253,10 @@ static size_t print_exception(const struct plan *p, const struct graph *g, size_
         buf_chr(out, '\n');
     }
     print_rights("", w->rights & p->handled_fs, "nothing that this kernel knows", out);
-    print_rule(g, w->rule, "not restricted by the policy", out);
+    print_rule(g, w->rule,
+               w->loader ? "the loader, without which no program starts"
+                         : "not restricted by the policy",
+               out);
     return n;
 }
 

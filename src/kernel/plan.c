@@ -94,10 +94,7 @@ static void set_tier(struct plan *p, const struct graph *g, enum vocab_op op, ui
     }
     o->rule = plan_rule_against(g, op);
     o->tier = TIER_JUDGED;
-    if (cover == COVER_EXEC) {
-        o->tier = TIER_WALLED;
-        o->wall = "Landlock";
-    } else if (cover == COVER_NET) {
+    if (cover == COVER_NET) {
         o->tier = is_refused(g, op) ? TIER_DENIED : TIER_JUDGED;
         o->wall = "network namespace";
         if (o->tier == TIER_JUDGED)
@@ -116,7 +113,7 @@ static void set_tiers(struct plan *p, const struct graph *g)
 
 bool plan_is_asked(enum plan_tier tier)
 {
-    return tier != TIER_FREE && tier != TIER_SENTRY && tier != TIER_MASKED;
+    return tier != TIER_FREE && tier != TIER_SENTRY && tier != TIER_MASKED && tier != TIER_WALLED;
 }
 
 bool plan_set_is_free(const struct plan *p, unsigned set)
@@ -139,7 +136,6 @@ static const struct {
                                KABI_LL_MAKE_FIFO | KABI_LL_MAKE_SOCK | KABI_LL_REFER},
     {OP_FILE_WRITE_UNLINK, KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR | KABI_LL_REFER},
     {OP_FILE_MKNOD, KABI_LL_MAKE_CHAR | KABI_LL_MAKE_BLOCK},
-    {OP_PROCESS_EXEC, KABI_LL_EXECUTE},
 };
 
 /* Rights that an ABI knows: REFER came with 2, TRUNCATE with 3. */
@@ -153,7 +149,7 @@ static uint64_t known_rights(int abi)
     return known;
 }
 
-static int add_wall(struct plan *p, const struct bound_path *b, uint64_t rights)
+int plan_add_wall(struct plan *p, const struct bound_path *b, uint64_t rights)
 {
     for (size_t i = 0; i < p->nwalls; i++)
         if (strlen(p->walls[i].path) == b->len && memcmp(p->walls[i].path, b->path, b->len) == 0) {
@@ -163,7 +159,7 @@ static int add_wall(struct plan *p, const struct bound_path *b, uint64_t rights)
     char *path = arena_strndup(&p->arena, b->path, b->len);
     if (!path || p->nwalls == PLAN_WALLS)
         return -1;
-    p->walls[p->nwalls++] = (struct wall_path){path, rights, b->rule, !b->exact};
+    p->walls[p->nwalls++] = (struct wall_path){path, rights, b->rule, !b->exact, false};
     return 0;
 }
 
@@ -179,7 +175,7 @@ static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, ui
         return false;
     size_t before = p->nwalls;
     for (size_t i = 0; i < n; i++)
-        if (add_wall(p, &list[i], rights) < 0) {
+        if (plan_add_wall(p, &list[i], rights) < 0) {
             p->nwalls = before;
             return false;
         }
@@ -194,7 +190,7 @@ static void refer_everywhere(struct plan *p, uint64_t known)
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
     if (!p->handled_fs || (p->handled_fs & KABI_LL_REFER))
         return;
-    if (known & KABI_LL_REFER && add_wall(p, &root, KABI_LL_REFER) == 0)
+    if (known & KABI_LL_REFER && plan_add_wall(p, &root, KABI_LL_REFER) == 0)
         p->handled_fs |= KABI_LL_REFER;
     else
         plan_note(p, "permits less: nothing can be moved or linked between folders (Linux 5.19)");
@@ -225,6 +221,8 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
         if (wall_for(p, g, landlock_rights[i].op, rights))
             p->handled_fs |= rights;
     }
+    if (plan_exec_wall(p, g))
+        p->handled_fs |= KABI_LL_EXECUTE;
     refer_everywhere(p, known);
     note_fixed_folders(p, g);
 }
@@ -237,7 +235,8 @@ static void plan_domain(struct plan *p, uint64_t known)
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
     if (p->host.landlock >= 6)
         p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
-    else if (!p->handled_fs && (known & KABI_LL_REFER) && add_wall(p, &root, KABI_LL_REFER) == 0)
+    else if (!p->handled_fs && (known & KABI_LL_REFER) &&
+             plan_add_wall(p, &root, KABI_LL_REFER) == 0)
         p->handled_fs = KABI_LL_REFER;
 }
 
@@ -249,18 +248,6 @@ static void plan_walls(struct plan *p, const struct graph *g)
     if (!p->opt.updatable)
         plan_file_walls(p, g, known);
     plan_domain(p, known);
-}
-
-/* Executing is decided by Landlock or by nobody: where no folder bounds it there is no such wall.
- */
-static void exec_without_wall(struct plan *p)
-{
-    struct plan_op *o = &p->ops[OP_PROCESS_EXEC];
-    if (o->tier != TIER_WALLED || (p->handled_fs & KABI_LL_EXECUTE))
-        return;
-    o->tier = TIER_ABSENT;
-    o->wall = NULL;
-    plan_note(p, "permits more: nothing enforces which programs may be executed");
 }
 
 /* ---- namespaces and needs ---- */
@@ -301,6 +288,13 @@ static void network_is_open(struct plan *p)
         }
 }
 
+static struct sys_action without_judge(struct sys_action a)
+{
+    if (a.verdict != SYS_NOTIFY)
+        return a;
+    return (struct sys_action){a.err ? SYS_ERRNO : SYS_ALLOW, a.err};
+}
+
 /* Without a judge only the walls are left: what would be asked about passes where no wall stands.
  */
 static void dismiss_judge(struct plan *p)
@@ -308,15 +302,18 @@ static void dismiss_judge(struct plan *p)
     p->judge = false;
     for (size_t i = 0; i < p->ncalls; i++) {
         struct sys_rule *r = &p->calls[i];
-        if (r->otherwise.verdict == SYS_NOTIFY)
-            r->otherwise.verdict = SYS_ALLOW;
+        r->passable = r->passable && !without_judge(r->otherwise).err;
+        r->otherwise = without_judge(r->otherwise);
         for (size_t t = 0; t < r->ntests; t++)
-            if (r->tests[t].then.verdict == SYS_NOTIFY)
-                r->tests[t].then.verdict = SYS_ALLOW;
+            r->tests[t].then = without_judge(r->tests[t].then);
     }
     for (size_t op = 0; op < OP_COUNT; op++)
         if (p->ops[op].tier == TIER_JUDGED) {
-            p->ops[op].tier = p->ops[op].wall ? TIER_WALLED : TIER_ABSENT;
+            p->ops[op].tier = p->ops[op].wall      ? TIER_WALLED
+                              : p->ops[op].refused ? TIER_DENIED
+                                                   : TIER_ABSENT;
+            if (p->ops[op].tier == TIER_DENIED)
+                p->ops[op].wall = "filter";
             p->ops[op].note = "weaker: no judge, so only the wall decides and nothing is reported";
         }
 }
@@ -366,10 +363,10 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
         return err_nomem(err);
     set_tiers(p, g);
     plan_namespaces(p);
+    plan_process_tiers(p, g);
     if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0 || plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
-    exec_without_wall(p);
     return plan_needs(p, g, err);
 }
 

@@ -37,6 +37,7 @@ enum plan_tier {
 
 struct plan_op {
     uint8_t tier;     /* enum plan_tier */
+    bool refused;     /* judged, and denied whatever the argument */
     uint32_t rule;    /* the rule that made it so, or GRAPH_NO_RULE */
     const char *wall; /* what enforces it besides the judge: "Landlock", "network namespace"… */
     const char *note; /* where the tier permits less or more than the policy, and why; or NULL */
@@ -48,7 +49,8 @@ enum sys_verdict { SYS_ALLOW, SYS_NOTIFY, SYS_ERRNO };
 
 struct sys_action {
     uint8_t verdict; /* enum sys_verdict */
-    uint16_t err;    /* SYS_ERRNO: the errno; 0 pretends success */
+    uint16_t err;    /* SYS_ERRNO: the errno; 0 pretends success. SYS_NOTIFY: the errno when there
+                        is nobody to ask; 0 passes */
 };
 
 /* A test of the low 32 bits of one argument. */
@@ -65,7 +67,7 @@ struct sys_test {
     struct sys_action then;
 };
 
-enum { SYS_TESTS = 12 };
+enum { SYS_TESTS = 20 };
 
 struct sys_rule {
     const char *name;
@@ -73,6 +75,7 @@ struct sys_rule {
     uint8_t ntests;
     struct sys_test tests[SYS_TESTS]; /* the first that holds decides */
     struct sys_action otherwise;
+    bool passable; /* goes through when it carries the run's pass; see plan.pass */
 };
 
 /* ---- the Landlock wall ---- */
@@ -82,6 +85,7 @@ struct wall_path {
     uint64_t rights;  /* KABI_LL_… */
     uint32_t rule;    /* a rule that asks for it */
     bool folder;      /* what lies beneath, too */
+    bool loader;      /* links are followed; nothing stands in for it */
 };
 
 /* ---- guards: what keeps reading away ---- */
@@ -131,6 +135,11 @@ struct plan {
 
     struct sys_rule *calls; /* sorted by number */
     size_t ncalls;
+
+    /* The command is started behind the filter, before anybody can answer: its first execve() shows
+     * this number in two arguments that the kernel does not read. Chosen at random by the launcher;
+     * 0 in a plan. */
+    uint64_t pass;
 
     uint64_t handled_fs, scoped; /* 0: no Landlock wall */
     struct wall_path *walls;

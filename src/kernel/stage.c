@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -138,6 +139,21 @@ static void tie_to_controller(struct inside *in)
     check(s, STAGE_OPEN_PROC, in->null < 0 || in->proc < 0 ? -errno : 0);
 }
 
+/* The filter, with a pass for the command's own start where starting programs is judged. */
+static int make_filter(struct stage *s)
+{
+    struct plan p = *s->plan;
+    struct bk_err err;
+    bool asked = false;
+    for (size_t i = 0; i < p.ncalls; i++)
+        asked |= p.calls[i].passable;
+    while (asked && p.pass == 0)
+        if (getrandom(&p.pass, sizeof(p.pass), 0) < 0 && errno != EINTR)
+            return -errno;
+    s->pass = p.pass;
+    return bpf_assemble(&p, s->filter, FILTER_MAX, &s->nfilter, &err) < 0 ? -E2BIG : 0;
+}
+
 /* Whatever can be done before the ground is there. */
 static void take_policy(struct stage *s)
 {
@@ -147,9 +163,7 @@ static void take_policy(struct stage *s)
         fail(s, STAGE_POLICY, 0);
     s->plan = policy.plan;
     s->graph = policy.graph;
-    struct bk_err err;
-    if (bpf_assemble(s->plan, s->filter, FILTER_MAX, &s->nfilter, &err) < 0)
-        fail(s, STAGE_FILTER, E2BIG);
+    check(s, STAGE_FILTER, make_filter(s));
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);
 }
 
@@ -220,9 +234,33 @@ static void start_kept(struct inside *in)
     }
 }
 
+static struct worker the_worker; /* large, and there is one in a process */
+
+static void start_worker(const struct inside *in)
+{
+    const struct stage *s = in->s;
+    if (worker_init(&the_worker, s->graph, in->listener, s->events, in->proc, in->c.pids >= 0) < 0)
+        fail(s, STAGE_WORKER, ENOMEM);
+}
+
+/* Where starting programs is judged, the command's own start is, before it: behind the filter there
+ * is nobody yet who could answer. */
+static void judge_command(struct inside *in)
+{
+    struct stage *s = in->s;
+    OWN(fd) int cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    check(s, STAGE_CWD, cwd < 0 ? -errno : 0);
+    check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
+    start_worker(in);
+    check(s, STAGE_EXEC, exec_first(&the_worker, cwd, s->launch->argv[0], s->first));
+    check(s, STAGE_CWD, fchdir(cwd) < 0 ? -errno : 0);
+}
+
 static void stage_command(struct inside *in)
 {
     enum launch_stage stage;
+    if (in->s->pass)
+        judge_command(in);
     if (in->c.pids < 0) {
         start_kept(in);
         return;
@@ -269,8 +307,6 @@ static void hear_keeper(struct inside *in)
 
 /* ---- stage 3 ---- */
 
-static struct worker the_worker; /* large, and there is one in a process */
-
 static void stage_judging(struct inside *in)
 {
     struct stage *s = in->s;
@@ -285,8 +321,9 @@ static void stage_judging(struct inside *in)
     raise_descriptors();
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
-    if (worker_init(&the_worker, s->graph, in->listener, s->events, in->proc, in->c.pids >= 0) < 0)
-        fail(s, STAGE_WORKER, ENOMEM);
+    if (!s->pass)
+        start_worker(in);
+    the_worker.listener = in->listener;
 }
 
 static volatile sig_atomic_t child_changed = 1; /* looked at once before the first wait */
@@ -312,7 +349,9 @@ static void __attribute__((noreturn)) attend(struct inside *in)
             child_changed = 0;
             hear_child(in);
         }
-        if (ppoll(fds, 2, NULL, &waiting) <= 0)
+        int n = ppoll(fds, 2, exec_pause(&the_worker), &waiting);
+        exec_look(&the_worker, 0);
+        if (n <= 0)
             continue;
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);

@@ -37,6 +37,8 @@ struct stage {
     struct inherited inherited; /* descriptors that the command must not get */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
+    uint64_t pass;    /* what the command shows to be let through; 0: nobody asks */
+    char first[4096]; /* then: its path, judged already */
 };
 
 /* The worker's whole life, in its own process; never returns. */

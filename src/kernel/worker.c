@@ -47,6 +47,15 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_WATCH] = act_watch,
     [HANDLE_GETXATTR] = act_getxattr,
     [HANDLE_LISTXATTR] = act_listxattr,
+    [HANDLE_SIGNAL] = act_signal,
+    [HANDLE_OWNER] = act_owner,
+    [HANDLE_SCHED] = act_sched,
+    [HANDLE_FORK] = act_fork,
+    [HANDLE_EXEC] = act_exec,
+    [HANDLE_MAP] = act_map,
+    [HANDLE_PROTECT] = act_protect,
+    [HANDLE_SYSV] = act_sysv,
+    [HANDLE_QUEUE] = act_queue,
 };
 
 int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
@@ -152,6 +161,8 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
     for (int i = 0; i < 6; i++)
         r.args[i] = n->data.args[i];
+    if (w->nwatched)
+        exec_look(w, r.tid);
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);

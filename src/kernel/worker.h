@@ -31,7 +31,17 @@
  * "self/fd/N" names any object that is pinned in descriptor N.
  */
 
-enum { PATH_BYTES = 4096, XATTR_BYTES = 65536 };
+enum { PATH_BYTES = 4096, XATTR_BYTES = 65536, WATCHED = 128 };
+
+/* A process that is about to execute something, and what it has been until then (act-exec.c). */
+struct watched {
+    pid_t pid;
+    int pidfd;
+    bool any; /* a script, or unreadable: its interpreter will run */
+    uint64_t since, stack;
+    dev_t dev;
+    ino_t ino;
+};
 
 struct worker {
     int listener;
@@ -51,6 +61,10 @@ struct worker {
     struct made repositories;
     struct own_sockets sockets;              /* what it listens at: it may connect to these */
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
+
+    struct watched watched[WATCHED];
+    size_t nwatched;
+    int first_cwd; /* the command's working directory, before it runs */
 
     struct event event;                /* the one being filled */
     char path[2][PATH_BYTES + 1];      /* strings copied from the target */
@@ -187,6 +201,8 @@ void pin_name(const struct pinned *p, char out[32]);
 int ask_path(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p);
 int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len, const struct stat *st);
+/* The same for what may have no path: what lies in memory is judged by what it is called. */
+int ask_object(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p);
 /* Whether something of this type (S_IFREG, S_IFLNK…) may be made under the pinned name. */
 int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type);
 /* Only the verdict: nothing is reported. */
@@ -261,6 +277,32 @@ struct answer act_listxattr(struct worker *w, const struct request *r);
 /* Opening with O_PATH; called by act_open. */
 struct answer act_open_name(struct worker *w, const struct request *r, int dirfd, uint64_t path,
                             int flags);
+
+struct answer act_signal(struct worker *w, const struct request *r);
+struct answer act_owner(struct worker *w, const struct request *r);
+struct answer act_sched(struct worker *w, const struct request *r);
+struct answer act_fork(struct worker *w, const struct request *r);
+struct answer act_exec(struct worker *w, const struct request *r);
+struct answer act_map(struct worker *w, const struct request *r);
+struct answer act_protect(struct worker *w, const struct request *r);
+struct answer act_sysv(struct worker *w, const struct request *r);
+struct answer act_queue(struct worker *w, const struct request *r);
+struct answer act_system_socket(struct worker *w, const struct request *r);
+
+/* A file operation on /dev/shm/NAME is one on the object that this name stands for: asks about
+ * that, too. */
+int ask_posix_ipc(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+                  size_t len);
+
+/* Asks whether the command itself may be executed, before there is anybody to answer its calls. cwd
+ * is where it will run, while the worker's own working directory is procfs already. out is the
+ * program's path. */
+int exec_first(struct worker *w, int cwd, const char *name, char out[PATH_BYTES]);
+/* Looks at processes that were let go to execute something; tid: only at this one, which has just
+ * called. */
+void exec_look(struct worker *w, pid_t tid);
+/* How long to wait at most until the next look; NULL: for ever. */
+const struct timespec *exec_pause(const struct worker *w);
 
 /* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
 int worker_take_umask(struct worker *w, const struct request *r);

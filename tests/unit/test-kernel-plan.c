@@ -229,7 +229,7 @@ static void check_tiers(void)
 {
     static const struct tier_row rows[] = {
         {"(version 1)(allow default)", "free", "free", "free", "free", "free", "free"},
-        {HEAD, "judged", "judged", "judged", "judged", "walled", "denied"},
+        {HEAD, "judged", "judged", "judged", "judged", "judged", "denied"},
         {TYPICAL, "free", "judged", "judged", "judged", "free", "denied"},
         {TYPICAL "(allow network*)", "free", "judged", "judged", "judged", "free", "free"},
         {TYPICAL "(allow network-outbound (remote ip \"localhost:80\"))", "free", "judged",
@@ -578,30 +578,6 @@ static void check_walls(void)
     ok((find_wall(&reads.plan, "/usr")->rights & KABI_LL_READ_FILE) != 0, "reading below /usr");
 }
 
-static void check_exec(void)
-{
-    static const struct {
-        const char *profile, *host, *want;
-    } rows[] = {
-        {HEAD "(allow process-exec (subpath \"/usr/bin\"))", "", "walled"},
-        {HEAD "(allow process-exec)", "", "free"},
-        {OPEN "(deny process-exec (literal \"/usr/bin/sudo\"))", "", "absent"},
-        {HEAD "(allow process-exec (subpath \"/usr/bin\"))", "landlock=0", "absent"},
-    };
-    const struct plan_options weaker = {.arch = PLAN_X86_64, .accept_weaker = true};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        OWN(planned) struct planned p;
-        if (!ok(planned_make(&p, rows[i].profile, &weaker, rows[i].host), "planned"))
-            continue;
-        is_str(tier_of(&p.plan, OP_PROCESS_EXEC), rows[i].want, "executing: %s %s", rows[i].profile,
-               rows[i].host);
-        bool said = false;
-        for (size_t k = 0; k < p.plan.nnotes; k++)
-            said |= strstr(p.plan.notes[k], "executed") != NULL;
-        is_int(said, strcmp(rows[i].want, "absent") == 0, "a note when nothing enforces it");
-    }
-}
-
 static void check_updatable(void)
 {
     OWN(planned) struct planned p;
@@ -802,7 +778,6 @@ int main(void)
     check_calls();
     check_sockets();
     check_walls();
-    check_exec();
     check_updatable();
     check_hosts();
     check_namespaces();

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The part of the plan about processes: signals, scheduling, starting programs, code in memory, and
+ * what processes tell each other by. Most profiles say of these that members of the sandbox may do
+ * as they like with one another. The namespaces let nobody reach further, so that nothing needs to
+ * be asked; a profile that says more makes these calls judged.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+
+#include "kernel/judged.h"
+#include "kernel/kabi.h"
+#include "kernel/plan-int.h"
+
+/* ---- what a policy can answer ---- */
+
+/* Modifiers that say something to macOS only, or to people. */
+static bool is_silent(const struct graph *g, const struct graph_node *d)
+{
+    for (uint32_t i = 0; i < d->nmods; i++) {
+        uint16_t id = graph_mod_at(g, d->mods + i)->id;
+        if (id != MOD_MESSAGE && id != MOD_DEFAULT_SANDBOX)
+            return false;
+    }
+    return !(d->flags & VOCAB_FLAG_REPORT);
+}
+
+/* Whether a test is decided by what is known; *holds is how. */
+static bool is_known(const struct graph_test *t, const struct plan_known *known, size_t n,
+                     bool *holds)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->filter == known[i].filter && t->how == GRAPH_INT && t->num == known[i].num) {
+            *holds = known[i].holds;
+            return true;
+        }
+    return false;
+}
+
+unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
+                       const struct plan_known *known, size_t n)
+{
+    uint32_t entry = graph_entry(g, op);
+    uint8_t *reached = arena_alloc(&p->arena, (size_t)entry + 1);
+    unsigned seen = 0;
+    if (!reached)
+        return OUTCOME_ALLOW | OUTCOME_DENY;
+    memset(reached, 0, (size_t)entry + 1);
+    reached[entry] = 1;
+    /* edges lead to smaller numbers */
+    for (uint32_t i = entry + 1; i-- > 0;) {
+        const struct graph_node *node = graph_node_at(g, i);
+        bool holds = false;
+        if (!reached[i])
+            continue;
+        if (node->kind == GRAPH_NODE_DECISION) {
+            seen |= !node->allow ? OUTCOME_DENY : is_silent(g, node) ? OUTCOME_ALLOW : OUTCOME_TOLD;
+            continue;
+        }
+        bool sure = is_known(graph_test_at(g, node->test), known, n, &holds);
+        if (!sure || holds)
+            reached[node->match] = 1;
+        if (!sure || !holds)
+            reached[node->unmatch] = 1;
+    }
+    return seen;
+}
+
+/* ---- tiers ---- */
+
+static bool is_free(struct plan *p, const struct graph *g, enum vocab_op op)
+{
+    return !p->opt.updatable && plan_outcomes(p, g, op, NULL, 0) == OUTCOME_ALLOW;
+}
+
+static void judge(struct plan *p, const struct graph *g, enum vocab_op op, enum vocab_op because,
+                  const char *note)
+{
+    struct plan_op *o = &p->ops[op];
+    *o = (struct plan_op){.tier = TIER_JUDGED, .rule = plan_rule_against(g, because), .note = note};
+    o->refused = plan_outcomes(p, g, op, NULL, 0) == OUTCOME_DENY;
+}
+
+static void free_or_judged(struct plan *p, const struct graph *g, enum vocab_op op,
+                           const char *note)
+{
+    if (is_free(p, g, op))
+        p->ops[op] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
+    else
+        judge(p, g, op, op, note);
+}
+
+/* Whoever can be reached at all is of the same sandbox, and is not the first process. */
+static const struct plan_known among_us[] = {
+    {FILTER_TARGET, 5 /* same-sandbox */, true},
+    {FILTER_TARGET, 6 /* initproc */, false},
+};
+
+static void tier_by_target(struct plan *p, const struct graph *g, enum vocab_op op,
+                           const char *wall)
+{
+    free_or_judged(p, g, op, NULL);
+    struct plan_op *o = &p->ops[op];
+    if (o->tier == TIER_FREE || !wall || p->opt.updatable)
+        return;
+    o->wall = wall;
+    if (plan_outcomes(p, g, op, among_us, 2) == OUTCOME_ALLOW)
+        o->tier = TIER_WALLED;
+}
+
+/* Objects with names: the family as a whole is free, or its calls are judged one by one. */
+static void tier_of_family(struct plan *p, const struct graph *g, enum vocab_op family,
+                           const uint16_t *members, size_t n, const char *note)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_free(p, g, members[i])) {
+            judge(p, g, family, members[i], note);
+            return;
+        }
+    p->ops[family] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
+}
+
+static void tiers_of_ipc(struct plan *p, const struct graph *g)
+{
+    static const uint16_t shm[] = {OP_IPC_POSIX_SHM_READ_DATA, OP_IPC_POSIX_SHM_WRITE_CREATE,
+                                   OP_IPC_POSIX_SHM_WRITE_DATA, OP_IPC_POSIX_SHM_WRITE_UNLINK};
+    static const uint16_t sem[] = {OP_IPC_POSIX_SEM_CREATE, OP_IPC_POSIX_SEM_OPEN,
+                                   OP_IPC_POSIX_SEM_UNLINK};
+    free_or_judged(p, g, OP_IPC_SYSV_SHM, NULL);
+    free_or_judged(p, g, OP_IPC_SYSV_SEM, NULL);
+    free_or_judged(p, g, OP_IPC_SYSV_MSG, NULL);
+    free_or_judged(p, g, OP_IPC_POSIX, NULL);
+    tier_of_family(p, g, OP_IPC_POSIX_SHM, shm, sizeof(shm) / sizeof(shm[0]),
+                   "objects are files in /dev/shm, and judged as such as well; reading one is "
+                   "judged where reading is");
+    tier_of_family(
+        p, g, OP_IPC_POSIX_SEM, sem, sizeof(sem) / sizeof(sem[0]),
+        "objects are files in /dev/shm, and judged as such as well; whoever has one open "
+        "posts and waits unseen");
+    if (p->ops[OP_IPC_POSIX].tier == TIER_JUDGED) {
+        p->ops[OP_IPC_POSIX].note = "message queues";
+        p->ops[OP_IPC_POSIX].wall = p->ipc_ns ? "ipc namespace" : NULL;
+    }
+}
+
+/* Internet and Unix sockets are the network's business. */
+static void tier_of_sockets(struct plan *p, const struct graph *g)
+{
+    struct plan_op *o = &p->ops[OP_SYSTEM_SOCKET];
+    free_or_judged(p, g, OP_SYSTEM_SOCKET, NULL);
+    if (o->tier != TIER_JUDGED || p->opt.updatable)
+        return;
+    if (o->refused) {
+        o->tier = TIER_DENIED;
+        o->wall = "filter";
+        o->note = "permits more: netlink, by which libraries ask for addresses and routes";
+    }
+}
+
+/* What a rule may say that Linux has nothing for. */
+static void note_modifiers(struct plan *p, const struct graph *g, enum vocab_op op)
+{
+    enum { NO_SANDBOX = 8 };
+    uint32_t entry = graph_entry(g, op);
+    for (uint32_t i = 0; i <= entry; i++) {
+        const struct graph_node *d = graph_node_at(g, i);
+        bool leaves = d->kind == GRAPH_NODE_DECISION && d->allow && (d->flags & NO_SANDBOX);
+        if (!leaves || d->rule >= graph_rule_count(g))
+            continue;
+        const struct graph_rule_info *r = graph_rule_at(g, d->rule);
+        plan_note(p, "permits less: line %u: (with no-sandbox) is ignored, programs stay inside",
+                  r->origin.line);
+        return;
+    }
+}
+
+void plan_process_tiers(struct plan *p, const struct graph *g)
+{
+    static const char code_note[] =
+        "permits more: judged as it is called; a program can exchange the descriptor meanwhile";
+    bool scoped = p->host.landlock >= 6;
+    tier_by_target(p, g, OP_SIGNAL, p->pid_ns ? "pid namespace" : scoped ? "Landlock" : NULL);
+    tier_by_target(p, g, OP_SYSTEM_SCHED, p->pid_ns ? "pid namespace" : NULL);
+    free_or_judged(p, g, OP_PROCESS_FORK, NULL);
+    free_or_judged(p, g, OP_PROCESS_EXEC, NULL);
+    free_or_judged(p, g, OP_PROCESS_EXEC_INTERPRETER, NULL);
+    free_or_judged(p, g, OP_FILE_MAP_EXECUTABLE, code_note);
+    free_or_judged(p, g, OP_DYNAMIC_CODE_GENERATION, NULL);
+    note_modifiers(p, g, OP_PROCESS_EXEC);
+    tiers_of_ipc(p, g);
+    tier_of_sockets(p, g);
+}
+
+/* ---- the wall around programs ---- */
+
+/* The kernel executes these by itself for every program that asks for them, so they need the right,
+ * too. The judge denies starting them by name where the policy does. */
+static const char *const loaders[][2] = {
+    [PLAN_X86_64] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"},
+    [PLAN_ARM64] = {"/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-aarch64.so.1"},
+};
+
+bool plan_exec_wall(struct plan *p, const struct graph *g)
+{
+    static const uint16_t ops[] = {OP_PROCESS_EXEC, OP_PROCESS_EXEC_INTERPRETER};
+    struct bound_path list[PLAN_WALLS / 4];
+    size_t before = p->nwalls;
+    bool fits = true, everywhere;
+    for (size_t i = 0; fits && i < 2; i++) {
+        if (p->ops[ops[i]].tier == TIER_FREE)
+            return p->nwalls = before, false;
+        size_t n =
+            plan_bound(g, ops[i], list, sizeof(list) / sizeof(list[0]), &everywhere, &p->arena);
+        fits = !everywhere;
+        for (size_t j = 0; fits && j < n; j++)
+            fits = plan_add_wall(p, &list[j], KABI_LL_EXECUTE) == 0;
+    }
+    for (size_t i = 0; fits && p->nwalls > before && i < 2; i++) {
+        const char *path = loaders[p->opt.arch][i];
+        struct bound_path b = {path, (uint32_t)strlen(path), true, GRAPH_NO_RULE};
+        fits = plan_add_wall(p, &b, KABI_LL_EXECUTE) == 0;
+        if (fits && strcmp(p->walls[p->nwalls - 1].path, path) == 0)
+            p->walls[p->nwalls - 1].loader = true;
+    }
+    if (!fits) {
+        p->nwalls = before;
+        return false;
+    }
+    p->ops[OP_PROCESS_EXEC].wall = p->ops[OP_PROCESS_EXEC_INTERPRETER].wall = "Landlock";
+    return true;
+}
+
+/* ---- the filter ---- */
+
+static const struct sys_action allow = {SYS_ALLOW, 0};
+
+static struct sys_action refuse(int err)
+{
+    return (struct sys_action){SYS_ERRNO, (uint16_t)err};
+}
+
+/* Where everything is denied, the filter can do without a judge, if only silently. */
+struct sys_action plan_ask(const struct plan *p, unsigned set)
+{
+    bool refused = set >= SET_SIGNAL;
+    for (size_t i = 0; i < SET_OPS && judged_sets[set][i] != OP_NONE; i++)
+        refused &= p->ops[judged_sets[set][i]].refused;
+    return (struct sys_action){SYS_NOTIFY, refused ? EPERM : 0};
+}
+
+static void add(struct sys_rule *r, uint8_t arg, enum sys_how how, uint32_t mask, uint32_t value,
+                struct sys_action then)
+{
+    r->tests[r->ntests++] = (struct sys_test){arg, (uint8_t)how, mask, value, then};
+}
+
+static bool asks(const struct plan *p, enum vocab_op op)
+{
+    return p->ops[op].tier == TIER_JUDGED;
+}
+
+/* Threads are no processes. A sibling that ends can send its parent any signal it was born with. */
+void test_clone_processes(const struct plan *p, struct sys_rule *r)
+{
+    if (asks(p, OP_SIGNAL))
+        add(r, 0, SYS_EQUAL, CLONE_PARENT | CLONE_THREAD, CLONE_PARENT, refuse(EPERM));
+    if (!asks(p, OP_PROCESS_FORK))
+        return;
+    add(r, 0, SYS_ANY, CLONE_THREAD, 0, allow);
+    r->otherwise = plan_ask(p, SET_FORK);
+}
+
+/* What mmap() is asked about: code from files, and memory that is executable without being a file
+ * or while it can be written. */
+void test_mmap(const struct plan *p, struct sys_rule *r)
+{
+    bool files = asks(p, OP_FILE_MAP_EXECUTABLE), code = asks(p, OP_DYNAMIC_CODE_GENERATION);
+    struct sys_action ask = {SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
+    if (!files && !code)
+        return;
+    add(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
+    if (code)
+        add(r, 2, SYS_ANY, PROT_WRITE, 0, ask);
+    add(r, 3, SYS_ANY, MAP_ANONYMOUS, 0, code ? ask : allow);
+    if (files)
+        r->otherwise =
+            (struct sys_action){SYS_NOTIFY, p->ops[OP_FILE_MAP_EXECUTABLE].refused ? EPERM : 0};
+}
+
+void test_mprotect(const struct plan *p, struct sys_rule *r)
+{
+    if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
+        return;
+    add(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
+    r->otherwise =
+        (struct sys_action){SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
+}
+
+void test_pkey_mprotect(const struct plan *p, struct sys_rule *r)
+{
+    test_mprotect(p, r);
+}
+
+/* It can make everything that is readable executable. */
+void test_personality(const struct plan *p, struct sys_rule *r)
+{
+    if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
+        return;
+    add(r, 0, SYS_EQUAL, 0xffffffff, 0xffffffff, allow);
+    add(r, 0, SYS_ANY, READ_IMPLIES_EXEC, 0, refuse(EPERM));
+}
+
+void test_shmat(const struct plan *p, struct sys_rule *r)
+{
+    if (asks(p, OP_DYNAMIC_CODE_GENERATION))
+        add(r, 2, SYS_ANY, SHM_EXEC, 0, refuse(EPERM));
+    if (asks(p, OP_IPC_SYSV_SHM))
+        r->otherwise = plan_ask(p, SET_SHM);
+}
+
+/* A descriptor's owner is signalled when something happens to it: which signal, and whom, may be
+ * chosen. What lies in memory is refused, what stands in a register is judged. */
+void test_fcntl(const struct plan *p, struct sys_rule *r)
+{
+    if (!asks(p, OP_SIGNAL))
+        return;
+    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));
+    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN_EX, refuse(EINVAL));
+    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETSIG, refuse(EPERM));
+}
+
+void test_ioctl_owner(const struct plan *p, struct sys_rule *r)
+{
+    if (!asks(p, OP_SIGNAL))
+        return;
+    add(r, 1, SYS_EQUAL, 0xffffffff, KABI_FIOSETOWN, refuse(EPERM));
+    add(r, 1, SYS_EQUAL, 0xffffffff, KABI_SIOCSPGRP, refuse(EPERM));
+}
+
+/* Whom it means lies in a descriptor, which another thread can exchange; and sent by the judge the
+ * signal would not say who sent it. Libraries fall back to kill(). */
+void test_pidfd_send_signal(const struct plan *p, struct sys_rule *r)
+{
+    if (asks(p, OP_SIGNAL))
+        r->otherwise = refuse(ENOSYS);
+}
+
+/* Unix datagram sockets take an address with every message, which lies in memory: they are asked
+ * about when they are made. Families that lead past the network namespace do not exist where the
+ * network is withheld. */
+void test_socket(const struct plan *p, struct sys_rule *r)
+{
+    bool withheld = !plan_set_is_free(p, SET_SOCKETS);
+    enum plan_tier tier = p->ops[OP_SYSTEM_SOCKET].tier;
+    struct sys_action others = tier == TIER_JUDGED && !withheld ? (struct sys_action){SYS_NOTIFY, 0}
+                                                                : refuse(EAFNOSUPPORT);
+    if (!withheld && tier == TIER_FREE)
+        return;
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, allow);
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, allow);
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
+        tier == TIER_JUDGED ? (struct sys_action){SYS_NOTIFY, 0} : allow);
+    add(r, 0, SYS_DIFFERS, 0xffffffff, AF_UNIX, others);
+    if (withheld)
+        r->tests[r->ntests++] = plan_is_datagram;
+}
