@@ -92,6 +92,7 @@ static int command_main(void *arg)
     step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
     if (network)
         wait_for_loopback(c);
+    step(STAGE_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     if (s->pass)

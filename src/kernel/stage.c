@@ -105,22 +105,15 @@ static void lay_own_ground(const struct inside *in)
 
 enum { DESCRIPTORS = 64 }; /* what judging takes, with room for calls that wait */
 
-/* The command keeps the limit it was given; the worker takes all it may have. */
-static void raise_descriptors(void)
+/* The worker takes all it may have; the command gets back what it was given (command.c). */
+static int raise_descriptors(struct rlimit *given)
 {
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-        return;
-    r.rlim_cur = r.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &r);
-}
-
-static int enough_descriptors(void)
-{
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+    if (getrlimit(RLIMIT_NOFILE, given) < 0)
         return -errno;
-    return r.rlim_max < DESCRIPTORS ? -EMFILE : 0;
+    struct rlimit all = {given->rlim_max, given->rlim_max};
+    if (given->rlim_max < DESCRIPTORS)
+        return -EMFILE;
+    return setrlimit(RLIMIT_NOFILE, &all) < 0 ? -errno : 0;
 }
 
 static void tie_to_controller(struct inside *in)
@@ -130,7 +123,7 @@ static void tie_to_controller(struct inside *in)
     if (getppid() != s->controller)
         _exit(1); /* it died before we were tied to it */
     prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
-    check(s, STAGE_DESCRIPTORS, enough_descriptors());
+    check(s, STAGE_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* first of all, so that files are ours to read in the new namespace as they were outside */
     if (!s->ground && host_spaces(s->launch->host).user)
         check(s, STAGE_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
@@ -318,7 +311,6 @@ static void stage_judging(struct inside *in)
         dup2(in->null, fd);
     if (in->listener < 0)
         return;
-    raise_descriptors();
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
     if (!s->pass)

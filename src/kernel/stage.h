@@ -5,6 +5,7 @@
 
 #include <linux/filter.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "kernel/confine.h"
@@ -34,6 +35,7 @@ struct stage {
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
     sigset_t mask;              /* the caller's, for the command */
+    struct rlimit descriptors;  /* the same */
     struct inherited inherited; /* descriptors that the command must not get */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
