@@ -12,6 +12,8 @@
  *
  * A filtered rule that gives its reason in words guards a name on purpose: allowing the folder
  * around it does not lift it, so its flag names the path itself and stands on a line of its own.
+ * When reading is guarded, that is the store as a whole: --allow-read /home/u/.aws. What the person
+ * denied by a flag has no flag that would allow it.
  *
  * Names are hostile. What is shown goes through buf_safe(), and a name in a flag is quoted so that
  * a shell reads back the very bytes, and --allow-write no pattern.
@@ -259,18 +261,30 @@ static bool names_guarded(const struct suggesting *s, const struct row *row)
 {
     struct graph_fact path = {.filter = FILTER_PATH, .str = row->group->path, .len = row->path_len};
     struct graph_query q = {.op = OP_FILE_WRITE_CREATE, .facts = &path, .nfacts = 1};
-    if (strcmp(flag_text(row->group), "--allow-write") != 0)
-        return row->groups == 1;
     struct graph_verdict v = {.allow = true};
     if (s->cache)
         v = graph_eval(s->graph, s->cache, &q);
     return !v.allow && rule_guards(s->graph, v.rule);
 }
 
+/* Whether a flag denied it. Such a rule has the last word. */
+static bool is_by_flag(const struct suggesting *s, const struct group *group)
+{
+    const struct graph_rule_info *info = rule_info(s->graph, group->rule);
+    return info && info->origin.file && strcmp(info->origin.file, "<flags>") == 0;
+}
+
+static bool is_guarded_store(const struct suggesting *s, const struct group *group)
+{
+    const char *flag = flag_text(group);
+    return flag && strcmp(flag, "--allow-read") == 0 && rule_guards(s->graph, group->rule);
+}
+
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
     bool guarded = rule_guards(s->graph, row->group->rule);
-    if (!flag_text(row->group) || guarded != s->guarded)
+    if (!flag_text(row->group) || guarded != s->guarded || is_by_flag(s, row->group) ||
+        is_guarded_store(s, row->group))
         return false;
     if (guarded)
         return names_guarded(s, row);
@@ -292,7 +306,52 @@ static bool is_covered(const struct suggesting *s, size_t at)
     return false;
 }
 
-static void print_flags(const struct suggesting *s, struct buf *out)
+/* Length of the outermost folder around a path that the same rule closes, or of the path. */
+static uint32_t store_len(const struct suggesting *s, const struct group *group)
+{
+    struct graph_fact path = {.filter = FILTER_PATH, .str = group->path};
+    struct graph_query q = {.op = group->op, .facts = &path, .nfacts = 1};
+    uint32_t store = group->path_len;
+    for (uint32_t n = store; s->cache && n > 1; n--) {
+        if (group->path[n - 1] != '/')
+            continue;
+        path.len = n - 1;
+        struct graph_verdict v = graph_eval(s->graph, s->cache, &q);
+        if (v.allow || v.rule != group->rule)
+            break;
+        store = n - 1;
+    }
+    return store;
+}
+
+/* Names each store once; *shown counts the flags of the line. */
+static void print_stores(const struct suggesting *s, const struct report *r, size_t *shown,
+                         struct buf *out)
+{
+    struct {
+        const char *path;
+        uint32_t len;
+    } named[FLAGS_SHOWN];
+    size_t n = 0;
+    for (size_t i = 0; i < r->used && *shown < FLAGS_SHOWN; i++) {
+        const struct group *group = &r->groups[i];
+        if (!is_guarded_store(s, group) || is_by_flag(s, group))
+            continue;
+        uint32_t len = store_len(s, group);
+        size_t k = 0;
+        while (k < n && (named[k].len != len || memcmp(named[k].path, group->path, len) != 0))
+            k++;
+        if (k < n)
+            continue;
+        named[n].path = group->path;
+        named[n++].len = len;
+        buf_str(out, (*shown)++ == 0 ? "protected names need their own: " : " ");
+        buf_str(out, "--allow-read ");
+        add_quoted(out, group->path, len);
+    }
+}
+
+static void print_flags(const struct suggesting *s, const struct report *r, struct buf *out)
 {
     size_t shown = 0;
     for (size_t i = 0; i < s->n && shown < FLAGS_SHOWN; i++) {
@@ -304,6 +363,8 @@ static void print_flags(const struct suggesting *s, struct buf *out)
         buf_fmt(out, " %s ", flag_text(row->group));
         add_quoted(out, row->group->path, row->path_len);
     }
+    if (s->guarded)
+        print_stores(s, r, &shown, out);
     if (shown)
         buf_chr(out, '\n');
 }
@@ -328,8 +389,8 @@ void report_summary(const struct report *r, const struct graph *g, struct buf *o
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
     struct suggesting s = {r->rows, shown, g, g ? graph_cache_new(g) : NULL, false};
-    print_flags(&s, out);
+    print_flags(&s, r, out);
     s.guarded = true;
-    print_flags(&s, out);
+    print_flags(&s, r, out);
     graph_cache_free(s.cache);
 }

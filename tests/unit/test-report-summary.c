@@ -8,11 +8,12 @@
 #include "report/event.h"
 #include "tap.h"
 
-enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS };
+enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG };
 
 static struct graph *graph;
 
-/* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks. */
+/* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks, rule
+ * 3 in t.sb:45 keeps /h/u/.aws and /h/u/.netrc from being read, rule 4 was given as a flag. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -29,6 +30,15 @@ static void make_graph(void)
     graph_build_rule(b, &r, NULL);
     r.when = sub("/h/u/hooks");
     r.origin.line = 43;
+    graph_build_rule(b, &r, NULL);
+    ops[0] = OP_FILE_READ_DATA;
+    message.str = "secret: keys";
+    r.when = any(sub("/h/u/.aws"), sub("/h/u/.netrc"));
+    r.origin.line = 45;
+    graph_build_rule(b, &r, NULL);
+    r.nmods = 0;
+    r.when = sub("/h/u/p/private");
+    r.origin = (struct graph_origin){.file = "<flags>", .line = 1, .col = 1};
     graph_build_rule(b, &r, NULL);
     graph = finish(b);
 }
@@ -192,6 +202,25 @@ static void guarded_moves(void)
                "what may be made but not moved has no flag, nor stands its flag for what it holds");
 }
 
+static void stores(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_READ_DATA, RULE_STORES, "/h/u/.aws/sso/cache/1.json");
+    deny(r, OP_FILE_READ_DATA, RULE_STORES, "/h/u/.aws/sso/cache/2.json");
+    deny(r, OP_FILE_READ_DATA, RULE_STORES, "/h/u/.aws/sso/cache/3.json");
+    deny(r, OP_FILE_READ_DATA, RULE_STORES, "/h/u/.netrc");
+    deny(r, OP_FILE_READ_DATA, RULE_STORES, "/h/u/.aws/config");
+    deny(r, OP_FILE_READ_DATA, RULE_FLAG, "/h/u/p/private/a");
+    summary_is(r,
+               "buckle: 6 operations were denied\n"
+               "  read  /h/u/.aws/sso/cache/ (3 paths)  t.sb:45    secret: keys\n"
+               "  read  /h/u/.netrc                     t.sb:45    secret: keys\n"
+               "  read  /h/u/.aws/config                t.sb:45    secret: keys\n"
+               "  read  /h/u/p/private/a                <flags>:1\n"
+               "protected names need their own: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
+               "a store is opened as a whole and named once; what a flag denied stays denied");
+}
+
 static void many(void)
 {
     struct report *r = report_new(0);
@@ -292,6 +321,7 @@ int main(void)
     folders();
     guarded_folders();
     guarded_moves();
+    stores();
     many();
     bounded();
     hostile();
