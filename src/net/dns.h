@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_DNS_H
+#define BK_NET_DNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/host.h"
+
+/*
+ * Questions to the stub resolver, and its answers. It passes nothing on: what a sandbox asks never
+ * reaches a name server as it was asked, so nothing can be told to the world in labels.
+ */
+
+enum dns_type {
+    DNS_A = 1,
+    DNS_NS = 2,
+    DNS_CNAME = 5,
+    DNS_SOA = 6,
+    DNS_PTR = 12,
+    DNS_MX = 15,
+    DNS_TXT = 16,
+    DNS_AAAA = 28,
+    DNS_SRV = 33,
+    DNS_OPT = 41,
+    DNS_HTTPS = 65,
+    DNS_ANY = 255,
+};
+
+enum dns_code {
+    DNS_OK = 0,
+    DNS_FORMAT = 1,
+    DNS_FAILED = 2,
+    DNS_NO_NAME = 3,
+    DNS_NOT_KNOWN = 4,
+    DNS_REFUSED = 5,
+};
+
+enum { DNS_MAX = 1232, DNS_QUESTION = 255 + 4 };
+
+struct dns_query {
+    uint16_t id, flags, type;
+    bool edns;
+    bool reverse; /* a PTR question about an address: host is it */
+    bool named;   /* host could be read; it cannot when it is no host's name */
+    struct host host;
+    uint8_t question[DNS_QUESTION]; /* as it came, to be sent back */
+    size_t question_len;
+};
+
+/* False when there is nothing to answer: too short, or an answer itself. *code is DNS_OK, or what a
+ * malformed question is answered with. */
+bool dns_query_read(const uint8_t *data, size_t n, struct dns_query *out, enum dns_code *code);
+
+/* Each writes a whole message and returns its size. */
+size_t dns_reply_code(const struct dns_query *q, enum dns_code code, const char *why,
+                      uint8_t out[DNS_MAX]);
+size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint32_t seconds,
+                         uint8_t out[DNS_MAX]);
+size_t dns_reply_name(const struct dns_query *q, const struct host *name, uint32_t seconds,
+                      uint8_t out[DNS_MAX]);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_HOST_H
+#define BK_NET_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/*
+ * A host as somebody wrote it, in the one form that policy is asked about: a lower-case name
+ * without the root's dot, or an address. Everything that the C library would take for an address is
+ * one here ("127.1", "0x7f000001", "017700000001", "::ffff:127.0.0.1"): a rule about names must not
+ * be led around by spelling.
+ */
+
+enum { HOST_MAX = 253 };
+
+struct host {
+    bool address;
+    uint8_t addr[16]; /* address: IPv4 as ::ffff:a.b.c.d */
+    uint32_t len;
+    char name[HOST_MAX + 1]; /* the name, or the address as text; last, so that it can be cut off */
+};
+
+/* Brackets around an IPv6 address are allowed. False when it is no host: empty, too long, with
+ * bytes that no name has, or with a zone. */
+bool host_parse(const char *s, size_t n, struct host *out);
+/* "host:port", "[v6]:port"; without a port *port is fallback, and 0 as fallback means it must be
+ * there. */
+bool host_parse_authority(const char *s, size_t n, uint16_t fallback, struct host *out,
+                          uint16_t *port);
+void host_from_address(const uint8_t addr[16], struct host *out);
+bool host_equal(const struct host *a, const struct host *b);
+
+bool addr_is_v4(const uint8_t addr[16]);
+/* A socket's address; false for other families. */
+bool addr_from_sockaddr(const struct sockaddr_storage *from, uint8_t addr[16], uint16_t *port);
+socklen_t addr_to_sockaddr(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *to);
+
+/* Where an allowed name may not lead, unless a rule names that very address: to this machine, its
+ * neighbours on the link, everybody at once, or the cloud's metadata. NULL when it may; otherwise
+ * what it is, in words. */
+const char *addr_is_special(const uint8_t addr[16]);
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/http.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- bytes ---- */
+
+static bool is_token_byte(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+static bool is_token(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!is_token_byte((unsigned char)s.s[i]))
+            return false;
+    return s.n > 0;
+}
+
+/* Visible bytes; a field's value may have spaces, tabs and bytes above ASCII besides. */
+static bool is_visible(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.s[i] <= ' ' || (unsigned char)s.s[i] == 0x7f)
+            return false;
+    return s.n > 0;
+}
+
+static bool is_value(struct slice s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.s[i] < ' ' && s.s[i] != '\t') || (unsigned char)s.s[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static struct slice trim(struct slice s)
+{
+    while (s.n && (*s.s == ' ' || *s.s == '\t')) {
+        s.s++;
+        s.n--;
+    }
+    while (s.n && (s.s[s.n - 1] == ' ' || s.s[s.n - 1] == '\t'))
+        s.n--;
+    return s;
+}
+
+static bool is(struct slice s, const char *word)
+{
+    return strlen(word) == s.n && strncasecmp(s.s, word, s.n) == 0;
+}
+
+/* Whether a comma-separated list has a word. */
+static bool has(struct slice list, const char *word)
+{
+    while (list.n) {
+        const char *comma = memchr(list.s, ',', list.n);
+        size_t n = comma ? (size_t)(comma - list.s) : list.n;
+        if (is(trim((struct slice){list.s, n}), word))
+            return true;
+        list.s += comma ? n + 1 : n;
+        list.n -= comma ? n + 1 : n;
+    }
+    return false;
+}
+
+bool http_might_be(const char *data, size_t n)
+{
+    size_t i = 0;
+    while (i < n && i < 20 && ((data[i] >= 'A' && data[i] <= 'Z') || data[i] == '-'))
+        i++;
+    return i == n || (i >= 3 && data[i] == ' ');
+}
+
+/* ---- the first line ---- */
+
+static const char *read_target(struct http_head *h)
+{
+    struct slice t = h->target;
+    h->path = t;
+    if (is(h->method, "CONNECT")) {
+        h->form = HTTP_AUTHORITY;
+        h->named = host_parse_authority(t.s, t.n, 0, &h->host, &h->port);
+        return h->named ? NULL : "CONNECT wants host:port";
+    }
+    if (t.n == 1 && *t.s == '*') {
+        h->form = HTTP_ASTERISK;
+        return NULL;
+    }
+    if (*t.s == '/') {
+        h->form = HTTP_ORIGIN;
+        return NULL;
+    }
+    if (t.n < 8 || strncasecmp(t.s, "http://", 7) != 0)
+        return "the target is neither a path nor an http:// address";
+    h->form = HTTP_ABSOLUTE;
+    size_t n = 7;
+    while (n < t.n && !strchr("/?#", t.s[n]))
+        n++;
+    h->named = host_parse_authority(t.s + 7, n - 7, 80, &h->host, &h->port);
+    h->path = (struct slice){t.s + n, t.n - n};
+    return h->named ? NULL : "the target names no host";
+}
+
+static const char *read_request_line(struct slice line, struct http_head *h)
+{
+    const char *one = memchr(line.s, ' ', line.n), *end = line.s + line.n;
+    const char *two = one ? memchr(one + 1, ' ', (size_t)(end - one) - 1) : NULL;
+    if (!two)
+        return "the first line is no request";
+    h->method = (struct slice){line.s, (size_t)(one - line.s)};
+    h->target = (struct slice){one + 1, (size_t)(two - one) - 1};
+    struct slice version = {two + 1, (size_t)(end - two) - 1};
+    if (!is_token(h->method) || !is_visible(h->target))
+        return "the first line is no request";
+    if (version.n != 8 || memcmp(version.s, "HTTP/1.", 7) != 0 ||
+        (version.s[7] != '0' && version.s[7] != '1'))
+        return "only HTTP/1.0 and HTTP/1.1 can be checked";
+    h->minor = (uint8_t)(version.s[7] - '0');
+    return read_target(h);
+}
+
+/* ---- fields ---- */
+
+static const char *read_length(struct slice v, struct http_head *h)
+{
+    uint64_t n = 0;
+    if (h->framing == HTTP_LENGTH)
+        return "more than one Content-Length";
+    if (v.n == 0 || v.n > 18)
+        return "a Content-Length that is no number";
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.s[i] < '0' || v.s[i] > '9')
+            return "a Content-Length that is no number";
+        n = n * 10 + (uint64_t)(v.s[i] - '0');
+    }
+    if (h->framing != HTTP_NO_BODY)
+        return "both Content-Length and Transfer-Encoding";
+    h->framing = HTTP_LENGTH;
+    h->length = n;
+    return NULL;
+}
+
+static const char *read_coding(struct slice v, struct http_head *h)
+{
+    if (h->framing == HTTP_LENGTH)
+        return "both Content-Length and Transfer-Encoding";
+    if (h->framing == HTTP_CHUNKED || !is(v, "chunked") || h->minor == 0)
+        return "a Transfer-Encoding other than chunked";
+    h->framing = HTTP_CHUNKED;
+    return NULL;
+}
+
+/* The port counts only when both say one. */
+static const char *read_host(struct slice v, struct http_head *h, bool *seen)
+{
+    struct host host;
+    uint16_t port = 0;
+    if (*seen)
+        return "more than one Host";
+    *seen = true;
+    uint16_t fallback = h->form == HTTP_AUTHORITY ? h->port : 80;
+    if (!host_parse_authority(v.s, v.n, fallback, &host, &port))
+        return "a Host that is none";
+    if (h->named && h->form != HTTP_AUTHORITY && (!host_equal(&host, &h->host) || port != h->port))
+        return "Host and the address in the first line differ";
+    if (h->named)
+        return NULL;
+    h->host = host;
+    h->port = memchr(v.s, ':', v.n) && port ? port : 0;
+    h->named = true;
+    return NULL;
+}
+
+static const char *read_field(struct slice line, struct http_head *h, bool *host_seen)
+{
+    const char *colon = memchr(line.s, ':', line.n);
+    if (!colon)
+        return "a field without a colon";
+    struct slice name = {line.s, (size_t)(colon - line.s)};
+    struct slice value = trim((struct slice){colon + 1, line.n - name.n - 1});
+    if (!is_token(name) || !is_value(value))
+        return "a field with bytes that do not belong there";
+    if (h->nfields == HTTP_FIELDS)
+        return "too many fields";
+    h->fields[h->nfields++] = (struct http_field){name, value};
+    if (is(name, "Content-Length"))
+        return read_length(value, h);
+    if (is(name, "Transfer-Encoding"))
+        return read_coding(value, h);
+    if (is(name, "Host"))
+        return read_host(value, h, host_seen);
+    if (is(name, "Proxy-Authorization"))
+        h->proxy_authorization = value;
+    if (is(name, "Connection") || is(name, "Proxy-Connection")) {
+        h->close = h->close || has(value, "close");
+        h->upgrade = h->upgrade || has(value, "upgrade");
+    }
+    return NULL;
+}
+
+/* ---- the head ---- */
+
+/* The next line, without its end; false when it is not all there. */
+static bool next_line(const char *data, size_t n, size_t *at, struct slice *line, bool *bad)
+{
+    const char *end = memchr(data + *at, '\n', n - *at);
+    *line = (struct slice){data + *at, 0};
+    if (!end)
+        return false;
+    line->n = (size_t)(end - line->s);
+    *at += line->n + 1;
+    *bad = line->n == 0 || line->s[line->n - 1] != '\r' || memchr(line->s, '\r', line->n - 1);
+    if (!*bad)
+        line->n--;
+    return true;
+}
+
+static enum http_result bad(struct http_head *h, const char *why)
+{
+    h->wrong = why;
+    return HTTP_BAD;
+}
+
+enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
+{
+    struct slice line;
+    size_t at = 0;
+    bool broken = false, host_seen = false;
+    h->size = h->nfields = 0;
+    h->close = h->upgrade = h->named = false;
+    h->framing = HTTP_NO_BODY;
+    h->length = 0;
+    h->port = 0;
+    h->proxy_authorization = (struct slice){0};
+    h->wrong = NULL;
+    for (bool first = true; next_line(data, n, &at, &line, &broken); first = false) {
+        if (broken)
+            return bad(h, "a line that does not end as lines do");
+        if (!first && line.n == 0) {
+            h->size = at;
+            if (h->minor == 1 && !host_seen && h->form != HTTP_AUTHORITY)
+                return bad(h, "no Host");
+            return HTTP_FOUND;
+        }
+        if (!first && (*line.s == ' ' || *line.s == '\t'))
+            return bad(h, "a folded line");
+        const char *why = first ? read_request_line(line, h) : read_field(line, h, &host_seen);
+        if (why)
+            return bad(h, why);
+    }
+    return n >= HTTP_HEAD_MAX ? bad(h, "a head that does not end") : HTTP_MORE;
+}
+
+/* ---- going on ---- */
+
+/* What two neighbours say to each other is not for the third. */
+static bool is_for_us(const struct http_head *h, struct slice name)
+{
+    static const char *const ours[] = {
+        "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+        "TE",         "Upgrade"};
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        if (is(name, ours[i]))
+            return true;
+    if (is(name, "Host") || is(name, "Content-Length") || is(name, "Transfer-Encoding"))
+        return false;
+    for (size_t i = 0; i < h->nfields; i++) {
+        char word[64];
+        if (!is(h->fields[i].name, "Connection") || name.n >= sizeof(word))
+            continue;
+        memcpy(word, name.s, name.n);
+        word[name.n] = '\0';
+        if (has(h->fields[i].value, word))
+            return true;
+    }
+    return false;
+}
+
+static void add_field(struct buf *out, const struct http_field *f)
+{
+    buf_add(out, f->name.s, f->name.n);
+    buf_str(out, ": ");
+    buf_add(out, f->value.s, f->value.n);
+    buf_str(out, "\r\n");
+}
+
+void http_head_forward(const struct http_head *h, struct buf *out)
+{
+    buf_add(out, h->method.s, h->method.n);
+    buf_chr(out, ' ');
+    if (h->form == HTTP_ABSOLUTE && (h->path.n == 0 || *h->path.s != '/'))
+        buf_chr(out, '/');
+    const char *fragment = memchr(h->path.s, '#', h->path.n);
+    buf_add(out, h->path.s, fragment ? (size_t)(fragment - h->path.s) : h->path.n);
+    buf_fmt(out, " HTTP/1.%d\r\n", h->minor);
+    for (size_t i = 0; i < h->nfields; i++) {
+        const struct http_field *f = &h->fields[i];
+        if (!is_for_us(h, f->name) || (h->upgrade && is(f->name, "Upgrade")))
+            add_field(out, f);
+    }
+    if (h->upgrade)
+        buf_str(out, "Connection: Upgrade\r\n");
+    else if (h->close || h->minor == 0)
+        buf_str(out, "Connection: close\r\n");
+    buf_str(out, "\r\n");
+}
+
+/* ---- bodies ---- */
+
+enum { CHUNK_SIZE, CHUNK_REST, CHUNK_LF, CHUNK_DATA, CHUNK_CR, CHUNK_END, TRAILER, OVER };
+
+enum { CHUNK_LINE_MAX = 4096 };
+
+void http_body_start(struct http_body *b, const struct http_head *h)
+{
+    *b = (struct http_body){.framing = h->framing, .left = h->length, .state = CHUNK_SIZE};
+    if (h->framing == HTTP_NO_BODY || (h->framing == HTTP_LENGTH && h->length == 0))
+        b->state = OVER;
+}
+
+bool http_body_is_over(const struct http_body *b)
+{
+    return b->state == OVER;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The line that says how long a chunk is; extensions are passed over. */
+static bool chunk_size(struct http_body *b, char c)
+{
+    int v = hex(c);
+    if (v >= 0 && b->digits < 15) {
+        b->left = b->left << 4 | (uint64_t)v;
+        b->digits++;
+        return true;
+    }
+    if (b->digits == 0 || (c != '\r' && c != ';'))
+        return false;
+    b->state = c == '\r' ? CHUNK_LF : CHUNK_REST;
+    b->line = 0;
+    return true;
+}
+
+static bool chunk_rest(struct http_body *b, char c)
+{
+    if (c == '\r')
+        b->state = CHUNK_LF;
+    return ++b->line < CHUNK_LINE_MAX && (c == '\r' || c == '\t' || (unsigned char)c >= ' ') &&
+           c != 0x7f;
+}
+
+/* Fields may follow the last chunk; an empty line ends them. line counts bytes of the current one,
+ * with the top bit set after its carriage return. */
+static bool trailer(struct http_body *b, char c)
+{
+    enum { RETURNED = 1u << 31 };
+    if (b->line & RETURNED) {
+        if (c != '\n')
+            return false;
+        b->state = b->line == RETURNED ? OVER : TRAILER;
+        b->line = 0;
+        return true;
+    }
+    if (c == '\r') {
+        b->line |= RETURNED;
+        return true;
+    }
+    return ++b->line < CHUNK_LINE_MAX && (c == '\t' || (unsigned char)c >= ' ') && c != 0x7f;
+}
+
+static bool chunk_step(struct http_body *b, char c)
+{
+    switch (b->state) {
+    case CHUNK_SIZE:
+        return chunk_size(b, c);
+    case CHUNK_REST:
+        return chunk_rest(b, c);
+    case CHUNK_LF:
+        b->state = b->left ? CHUNK_DATA : TRAILER;
+        b->line = 0;
+        return c == '\n';
+    case CHUNK_CR:
+        b->state = CHUNK_END;
+        return c == '\r';
+    case CHUNK_END:
+        b->state = CHUNK_SIZE;
+        b->digits = 0;
+        b->left = 0;
+        return c == '\n';
+    default:
+        return trailer(b, c);
+    }
+}
+
+static size_t take_data(struct http_body *b, size_t n)
+{
+    if (n > b->left)
+        n = (size_t)b->left;
+    b->left -= n;
+    return n;
+}
+
+ssize_t http_body_take(struct http_body *b, const char *data, size_t n)
+{
+    size_t used = 0;
+    if (b->framing == HTTP_LENGTH) {
+        used = take_data(b, n);
+        if (b->left == 0)
+            b->state = OVER;
+        return (ssize_t)used;
+    }
+    while (used < n && b->state != OVER) {
+        if (b->state == CHUNK_DATA) {
+            used += take_data(b, n - used);
+            if (b->left == 0)
+                b->state = CHUNK_CR;
+        } else if (!chunk_step(b, data[used++])) {
+            return -1;
+        }
+    }
+    return (ssize_t)used;
+}
