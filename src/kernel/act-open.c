@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,8 +53,17 @@ static bool wants_read(int flags)
 
 static int ask_open(struct worker *w, const struct request *r, int flags, const struct pinned *p)
 {
-    int err = wants_write(flags) ? ask_path(w, r, OP_FILE_WRITE_DATA, p) : 0;
-    return err == 0 && wants_read(flags) ? ask_path(w, r, OP_FILE_READ_DATA, p) : err;
+    bool writes = wants_write(flags), reads = wants_read(flags);
+    int err = writes ? ask_path(w, r, OP_FILE_WRITE_DATA, p) : 0;
+    if (err == 0 && reads)
+        err = ask_path(w, r, OP_FILE_READ_DATA, p);
+    if (err == 0 && writes)
+        err = procfs_ask(w, r, p, PROCFS_CHANGE);
+    if (err == 0 && reads)
+        err = procfs_ask(w, r, p, PROCFS_READ);
+    if (err == 0 && S_ISCHR(p->st.st_mode) && p->st.st_rdev == makedev(5, 2) /* ptmx */)
+        err = ask_about(w, r, OP_PSEUDO_TTY, NULL, 0, p->path);
+    return err;
 }
 
 /* Opens a pinned object again with the flags that the target wanted. */

@@ -70,7 +70,9 @@ static int pin_and_ask(struct worker *w, const struct request *r, struct named *
     bool other = err < 0 && err != -EBADF && err != -EINVAL;
     if (n->held >= 0 && (other || (err == 0 && !is_allowed(w, &n->p))) && take_open_file(w, r, n))
         return 0;
-    return err == 0 ? ask_path(w, r, OP_FILE_READ_METADATA, &n->p) : err;
+    if (err == 0)
+        err = ask_path(w, r, OP_FILE_READ_METADATA, &n->p);
+    return err == 0 ? procfs_ask(w, r, &n->p, PROCFS_LOOK) : err;
 }
 
 /* struct stat is the kernel's on both architectures. */

@@ -113,20 +113,6 @@ static size_t drop_deleted(char *path, size_t n, const struct stat *st)
     return n;
 }
 
-/* Without a pid namespace target and worker see the same /proc, where the worker may do more than
- * the target: only the target's own entries may be reached through us. With one, the target's names
- * can only lead to the namespace's own /proc. */
-static int refuse_foreign_proc(struct worker *w, const struct request *r, int fd, const char *path)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    if (st.st_dev != w->proc_dev)
-        return 0;
-    pid_t pid = strncmp(path, "/proc/", 6) == 0 ? (pid_t)atoi(path + 6) : 0;
-    return pid > 0 && (pid == r->tid || pid == target_process(w, r)) ? 0 : -EACCES;
-}
-
 /* ---- walking by hand ---- */
 
 enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
@@ -134,9 +120,7 @@ enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
 static bool is_proc_root(int fd)
 {
     struct stat st;
-    struct statfs fs;
-    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && fstatfs(fd, &fs) == 0 &&
-           fs.f_type == PROC_SUPER_MAGIC;
+    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(fd, &st);
 }
 
 /* The target's own entry in a procfs: what "self" and "thread-self" mean. */
@@ -150,31 +134,38 @@ static int step_to_self(struct worker *w, const struct request *r, int from, boo
     return walk(from, own, 0);
 }
 
-/* Follows a link of procfs that leads to an object, if its folder belongs to the target. */
+/* Follows a link of procfs that leads to an object, if its folder may be used at all. */
 static int step_by_magic(struct worker *w, const struct request *r, int from, const char *name)
 {
     char path[PATH_BYTES];
-    int err = read_back(from, path, sizeof(path));
-    if (err >= 0)
-        err = refuse_foreign_proc(w, r, from, path);
-    int fd = err < 0 ? err : openat(from, name, O_PATH | O_CLOEXEC);
-    return fd < 0 && err >= 0 ? -errno : fd;
+    struct stat st;
+    int n = read_back(from, path, sizeof(path));
+    if (n < 0 || fstat(from, &st) < 0)
+        return n < 0 ? n : -errno;
+    /* the link counts as the folder's: what is said of all its links is said of it */
+    if ((size_t)n + 1 + strlen(name) < sizeof(path)) {
+        path[n++] = '/';
+        memcpy(path + n, name, strlen(name) + 1);
+    }
+    int err = procfs_check(w, r, from, &st, path);
+    if (err < 0)
+        return err;
+    int fd = openat(from, name, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 /* One step from a pinned folder. */
 static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
 {
-    bool thread = strcmp(name, "thread-self") == 0;
-    if ((thread || strcmp(name, "self") == 0) && is_proc_root(from))
+    struct stat st;
+    bool root = is_proc_root(from), thread = strcmp(name, "thread-self") == 0;
+    if (root && (thread || strcmp(name, "self") == 0))
         return step_to_self(w, r, from, thread);
-    struct statfs fs;
     int fd = walk(from, name, O_NOFOLLOW);
-    if (fd < 0 || !follow || fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC)
+    /* links in its root are like others: they go on with their text */
+    if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
+        !procfs_is(fd, &st))
         return fd;
-    /* a link there that can be followed without magic is one like any other */
-    int plain = walk(from, name, 0);
-    if (plain != -ELOOP)
-        return plain < 0 ? fd : (close(fd), plain);
     close(fd);
     return step_by_magic(w, r, from, name);
 }
@@ -242,7 +233,7 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
         return n;
     if (fstat(out->fd, &out->st) < 0)
         return -errno;
-    int err = refuse_foreign_proc(w, r, out->fd, path);
+    int err = procfs_check(w, r, out->fd, &out->st, path);
     if (err < 0)
         return err;
     out->path = path;
@@ -254,9 +245,12 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
 static int describe_name(struct worker *w, const struct request *r, int slot, struct pinned *out)
 {
     char *path = w->canonical[slot];
+    struct stat st;
     int n = read_back(out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0 ? n : refuse_foreign_proc(w, r, out->parent, path);
+    int err = n < 0                         ? n
+              : fstat(out->parent, &st) < 0 ? -errno
+                                            : procfs_check(w, r, out->parent, &st, path);
     if (err < 0)
         return err;
     while (len > 1 && out->name[len - 1] == '/')
@@ -336,13 +330,22 @@ static int pin_from(struct worker *w, const struct request *r, const struct star
         return -ENOENT;
     int fd = empty ? fcntl(s->base, F_DUPFD_CLOEXEC, 3)
                    : walk(s->base, s->path, flags & PIN_NOFOLLOW ? O_NOFOLLOW : 0);
-    if (fd == -ELOOP || (fd == -ENOENT && !(flags & PIN_QUICK)))
+    bool by_hand = fd == -ELOOP || (fd == -ENOENT && !(flags & PIN_QUICK));
+    if (by_hand)
         fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW));
     if (fd < 0)
         return empty ? -EBADF : fd;
     out->fd = fd;
     int err = pin_describe(w, r, slot, out);
     if (err < 0)
+        pinned_close(out);
+    if (err != -EACCES || empty || by_hand)
+        return err;
+    /* what the kernel found may be the worker's own, where the target's was meant */
+    if ((fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
+        return fd;
+    out->fd = fd;
+    if ((err = pin_describe(w, r, slot, out)) < 0)
         pinned_close(out);
     return err;
 }

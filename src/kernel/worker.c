@@ -73,9 +73,10 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);
-    if (!w->cache || made_init(&w->repositories) < 0 || fstat(proc, &st) < 0)
+    if (!w->cache || made_init(&w->repositories) < 0 ||
+        fstat(w->inner_proc >= 0 ? w->inner_proc : proc, &st) < 0)
         return -1;
-    w->proc_dev = st.st_dev;
+    w->own_proc_dev = st.st_dev;
     for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++)
         w->handler[nr] = (uint8_t)judged_handler_of(nr);
     return 0;

@@ -45,11 +45,11 @@ struct watched {
 
 struct worker {
     int listener;
-    int events;     /* socket to the controller */
-    int proc;       /* the host's /proc, also the working directory */
-    int inner_proc; /* the sandbox's own; -1 when it cannot be opened */
-    dev_t proc_dev;
-    bool pid_ns; /* the target lives in a pid namespace of its own */
+    int events;         /* socket to the controller */
+    int proc;           /* the host's /proc, also the working directory */
+    int inner_proc;     /* the sandbox's own; -1 when it cannot be opened */
+    dev_t own_proc_dev; /* of the /proc that the target sees */
+    bool pid_ns;        /* the target lives in a pid namespace of its own */
     uid_t uid;
     gid_t gid;
     const struct graph *graph;
@@ -175,6 +175,17 @@ int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
 int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out);
 /* Fills path and st of an object already pinned in out->fd. */
 int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out);
+
+/* ---- procfs.c: what may be reached in a procfs ---- */
+
+bool procfs_is(int fd, const struct stat *st);
+/* Whether a pinned object may be used on behalf of the target at all: 0 or -EACCES. */
+int procfs_check(struct worker *w, const struct request *r, int fd, const struct stat *st,
+                 const char *path);
+/* What the policy says about processes and variables of the kernel, as far as the object is one. 0
+ * or a negated errno; the path itself is asked about as any other. */
+enum { PROCFS_LOOK = 1, PROCFS_READ = 2, PROCFS_CHANGE = 4 };
+int procfs_ask(struct worker *w, const struct request *r, const struct pinned *p, unsigned what);
 
 /* ---- forms.c: calls that name one object in one of several ways ---- */
 
