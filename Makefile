@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 20
 
 PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
-	libseccomp-dev $(PKG_WORK) $(PKG_PROGRAMS)
+	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind bubblewrap $(PKG_WORK)
 # what is tried inside `buckle run`; npm comes with some packages of node, too
 PKG_WORK = git make python3-venv tmux vim less procps $(if $(shell command -v npm),,npm)

@@ -61,7 +61,8 @@ static void say_outcome(const struct outcome *o, struct buf *out)
     if (o->full) {
         buf_str(out, "`buckle run` enforces the default profile in full: files by Landlock and by "
                      "judging each write, ");
-        buf_fmt(out, "the network by a namespace, processes %s.",
+        buf_fmt(out, "the network by %s, processes %s.",
+                p->net_ns ? "a namespace" : "refusing its sockets",
                 p->pid_ns ? "by a namespace" : "by following them");
         return;
     }
@@ -73,8 +74,9 @@ static void say_outcome(const struct outcome *o, struct buf *out)
         parts[n++] = "files by Landlock";
     if (p->judge && p->host.seccomp_notify && !p->host.listener_taken)
         parts[n++] = "writes by judging";
-    if (p->net_ns)
-        parts[n++] = "the network by a namespace";
+    if (p->net_ns || p->no_ip)
+        parts[n++] =
+            p->net_ns ? "the network by a namespace" : "the network by refusing its sockets";
     for (size_t i = 0; i < n; i++)
         buf_fmt(out, "%s%s", i ? ", " : "", parts[i]);
     buf_str(out, n ? " alone." : "nothing but the refusal of dangerous system calls.");

@@ -281,7 +281,10 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
         l->max_memory = l->max_procs = 0;
     l->cgroup = r->cgroup.fd;
     l->wait_all = args_has(r->args, "wait");
-    l->give_stdio = l->leave_worker = true; /* we end right after it */
+    l->give_stdio = true;
+    /* We end right after it. But a container's first process would inherit what we leave behind,
+     * and may take its end for ours (firejail does). */
+    l->leave_worker = getppid() != 1;
     l->nkeep = args_count(r->args, "keep-fd");
     int *keep = arena_array(&r->arena, l->nkeep + 1, sizeof(*keep));
     if (!keep)
@@ -314,9 +317,15 @@ static bool learn(struct host *h, const struct launch_end *end)
         return h->mount_ns = false, true;
     if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
         return h->mount_proc = false, true;
-    bool refused = end->sys == EPERM || end->sys == ENOSPC || end->sys == EINVAL;
-    if ((end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS) && h->user_ns && refused)
+    bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
+    bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
+    if (spaces && refused && !host_may_administer(h) && h->user_ns)
         return h->user_ns = false, true;
+    /* a filter refuses them to root as well; which of them does not matter */
+    if (spaces && refused && host_may_administer(h) && h->mount_ns) {
+        h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
+        return true;
+    }
     bool listener = end->sys == EBUSY || end->sys == EPERM;
     if (end->stage == STAGE_FILTER && listener && !h->listener_taken)
         return h->listener_taken = true, true;
@@ -393,7 +402,11 @@ static int dry_run(struct run *r, struct bk_err *err)
 static int look_at_host(struct run *r, struct bk_err *err)
 {
     const char *pretend = getenv("BUCKLE_PRETEND");
-    host_quick(&r->host);
+    /* a plan that is to be read can wait for the truth; a launch finds it out as it goes */
+    if (!args_has(r->args, "dry-run"))
+        host_quick(&r->host);
+    else if (host_probe(&r->host, err) < 0)
+        return -1;
     return pretend ? host_pretend(&r->host, pretend, err) : 0;
 }
 

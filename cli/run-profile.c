@@ -122,6 +122,10 @@ static void flag_rules(const struct cli_args *args, const char *cwd, bool shippe
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
         for (size_t i = 0; i < args_count(args, flags[f].option); i++)
             flag_rule(&flags[f], args_nth(args, flags[f].option, i), cwd, shipped, out);
+    /* whoever makes a user namespace says there who is who in it */
+    if (args_has(args, "allow-userns"))
+        buf_str(out, "(allow file-write-data (regex "
+                     "#\"^/proc/[0-9]+/(task/[0-9]+/)?(uid_map|gid_map|setgroups)$\"))\n");
 }
 
 /* ---- parameters ---- */

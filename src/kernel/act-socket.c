@@ -29,6 +29,25 @@ union address {
     struct sockaddr_storage storage;
 };
 
+/* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
+ */
+static void tell_untaken(struct worker *w, const struct request *r, const union address *to)
+{
+    static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
+    enum vocab_op op = w->handler[r->nr] == HANDLE_BIND ? OP_NETWORK_BIND : OP_NETWORK_OUTBOUND;
+    struct teller t = {w->proc, w->events, &w->event};
+    bool named = to->any.sa_family == AF_UNIX && to->un.sun_path[0];
+    const char *shown = named ? to->un.sun_path : "a socket";
+    tell_event(&t, &(struct told){.tid = r->tid,
+                                  .pid = target_process(w, r),
+                                  .nr = r->nr,
+                                  .op = op,
+                                  .verdict = &refused,
+                                  .err = EPERM,
+                                  .path = shown,
+                                  .len = strlen(shown)});
+}
+
 /* Copies socket and address. The address of a Unix socket is NUL-terminated behind its bytes. */
 static int take(struct worker *w, const struct request *r, union address *to, socklen_t *len,
                 int *sock, int *domain)
@@ -42,6 +61,8 @@ static int take(struct worker *w, const struct request *r, union address *to, so
     if (err < 0)
         return err;
     *sock = target_take_fd(w, r, (int)r->args[0]);
+    if (*sock == -EPERM)
+        tell_untaken(w, r, to);
     if (*sock < 0)
         return *sock;
     if (getsockopt(*sock, SOL_SOCKET, SO_DOMAIN, domain, &n) < 0 || !request_is_valid(w, r)) {

@@ -23,6 +23,7 @@
 #include "base/own.h"
 #include "kernel/host-probe.h"
 #include "kernel/kabi.h"
+#include "kernel/pass.h"
 
 enum { ANSWER = 424242, ANSWER_MS = 1000 };
 
@@ -30,44 +31,16 @@ enum { ANSWER = 424242, ANSWER_MS = 1000 };
 enum { SAYS_KILLABLE = 'k', SAYS_PLAIN = 'p', SAYS_TAKEN = 't', SAYS_NO = 'n' };
 enum { GOT_NUMBER = 1, GOT_FD = 2 };
 
-static int pass_descriptor(int sock, char word, int fd)
+static int say(int sock, char word, int fd)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec data = {&word, 1};
-    struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1};
-    if (fd >= 0) {
-        m.msg_control = control.room;
-        m.msg_controllen = sizeof(control.room);
-        control.head = (struct cmsghdr){
-            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-    }
-    return sendmsg(sock, &m, 0) == 1 ? 0 : -1;
+    return pass_send(sock, &word, 1, fd);
 }
 
 /* The word, and *fd or -1. */
-static char take_descriptor(int sock, int *fd)
+static char hear(int sock, int *fd)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    char word = SAYS_NO;
-    struct iovec data = {&word, 1};
-    struct msghdr m = {.msg_iov = &data,
-                       .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       .msg_controllen = sizeof(control.room)};
-    *fd = -1;
-    if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != 1)
-        return SAYS_NO;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (c && c->cmsg_type == SCM_RIGHTS)
-        memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-    return word;
+    char word;
+    return pass_receive(sock, &word, 1, fd) == 1 ? word : SAYS_NO;
 }
 
 /* ---- the subject ---- */
@@ -96,10 +69,10 @@ static void be_subject(int sock)
         listener = install(0);
     }
     if (listener < 0) {
-        pass_descriptor(sock, errno == EBUSY ? SAYS_TAKEN : SAYS_NO, -1);
+        say(sock, errno == EBUSY || errno == EPERM ? SAYS_TAKEN : SAYS_NO, -1);
         return;
     }
-    if (pass_descriptor(sock, word, listener) < 0)
+    if (say(sock, word, listener) < 0)
         return;
     close(listener);
     char result = syscall(SYS_getppid) == ANSWER ? GOT_NUMBER : 0;
@@ -107,7 +80,7 @@ static void be_subject(int sock)
     if (fd >= 0 && fstat(fd, &got) == 0 && stat("/dev/null", &null) == 0 &&
         got.st_rdev == null.st_rdev)
         result |= GOT_FD;
-    pass_descriptor(sock, result, -1);
+    say(sock, result, -1);
 }
 
 /* ---- the judge ---- */
@@ -138,7 +111,7 @@ static void send_null(int listener, uint64_t id)
 static unsigned judge(int sock)
 {
     int taken;
-    char word = take_descriptor(sock, &taken);
+    char word = hear(sock, &taken);
     OWN(fd) int listener = taken;
     struct seccomp_notif n;
     if (listener < 0)
@@ -152,7 +125,7 @@ static unsigned judge(int sock)
         return 0;
     send_null(listener, n.id);
     int none;
-    char result = take_descriptor(sock, &none);
+    char result = hear(sock, &none);
     if (!(result & GOT_NUMBER))
         return 0;
     return found | PROBE_NOTIFY | (result & GOT_FD ? PROBE_ADDFD : 0);

@@ -20,6 +20,9 @@
 #include "kernel/caps.h"
 #include "kernel/kabi.h"
 
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #endif
@@ -191,12 +194,15 @@ void host_quick(struct host *h)
     h->root = geteuid() == 0;
     h->caps = caps_permitted();
     h->seccomp_notify = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    /* which the kernel itself never says here: a filter does, such as that of another sandbox */
+    h->listener_taken = !h->seccomp_notify && errno == EPERM;
     h->notify_killable = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER |
                                             SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
     h->notify_sync = h->notify_addfd = h->seccomp_notify;
     h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = true;
     h->mount_proc = true;
-    h->pidfd_getfd = h->read_memory = true;
+    h->read_memory = true; /* in one of two ways */
+    h->pidfd_getfd = syscall(SYS_pidfd_getfd, -1, -1, 0) < 0 && errno == EBADF;
     h->nftables = h->cgroup = true; /* fuse: not until a launch brings sentries up */
     struct utsname u;
     if (uname(&u) == 0)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/pass.h"
 #include "kernel/stage.h"
 
 static pid_t parent_of(int proc, const char *pid)
@@ -61,8 +62,7 @@ static void kill_everything(int proc)
 
 static void tell(int to, struct kept k)
 {
-    while (write(to, &k, sizeof(k)) < 0 && errno == EINTR)
-        ;
+    pass_send(to, &k, sizeof(k), -1);
 }
 
 /* Collects what ended; true when the command did, with its status. */
@@ -119,7 +119,11 @@ void keeper_main(struct command *c, int proc, int to)
         tell(to, (struct kept){.kind = KEPT_FAILED, .value = -err, .stage = (int32_t)stage});
         _exit(1);
     }
-    tell(to, (struct kept){.kind = KEPT_COMMAND, .value = command, .listener = listener});
+    struct kept started = {.kind = KEPT_COMMAND, .value = command, .listener = listener >= 0};
+    if (pass_send(to, &started, sizeof(started), listener) < 0)
+        _exit(1); /* nobody would judge it */
+    if (listener >= 0)
+        close(listener);
     watch(command, proc, to, &status);
     if (c->s->launch->wait_all)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)

@@ -365,8 +365,9 @@ void test_socket(const struct plan *p, struct sys_rule *r)
                                                                 : refuse(EAFNOSUPPORT);
     if (!withheld && tier == TIER_FREE)
         return;
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, allow);
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, allow);
+    struct sys_action ip = p->no_ip ? refuse(EPERM) : allow;
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
         tier == TIER_JUDGED ? (struct sys_action){SYS_NOTIFY, 0} : allow);
     add(r, 0, SYS_DIFFERS, 0xffffffff, AF_UNIX, others);

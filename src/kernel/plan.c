@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/caps.h"
 #include "kernel/judged.h"
 #include "kernel/kabi.h"
 #include "kernel/plan-int.h"
@@ -260,7 +261,9 @@ static void plan_namespaces(struct plan *p)
     p->pid_ns = s.pid;
     p->ipc_ns = s.ipc;
     p->uts_ns = s.uts;
-    p->net_ns = s.net && p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
+    bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
+    p->net_ns = s.net && net;
+    p->no_ip = net && !p->net_ns;
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
@@ -277,14 +280,16 @@ static int need(struct plan *p, bool have, const char *what, const char *lost, s
     return -1;
 }
 
-static void network_is_open(struct plan *p)
+/* Where there is no network namespace the filter stands in: a program that can make no IP socket
+ * reaches nobody, though not itself either. */
+static void wall_off_network(struct plan *p)
 {
     static const uint16_t ops[] = {OP_NETWORK_OUTBOUND, OP_NETWORK_INBOUND, OP_NETWORK_BIND};
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
         if (p->ops[ops[i]].tier != TIER_FREE) {
-            p->ops[ops[i]].tier = TIER_JUDGED;
-            p->ops[ops[i]].wall = NULL;
-            p->ops[ops[i]].note = "permits more: only Unix sockets are judged, IP is left open";
+            p->ops[ops[i]].wall = "system call filter";
+            p->ops[ops[i]].note = "permits less: no network namespace, so IP sockets cannot be "
+                                  "made at all, loopback included";
         }
 }
 
@@ -321,29 +326,35 @@ static void dismiss_judge(struct plan *p)
 static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     const struct host *h = &p->host;
-    bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
     bool walls =
         !p->opt.updatable && (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
     bool notify = h->seccomp_notify && h->notify_addfd && !h->listener_taken;
-    bool look_in = h->pidfd_getfd && h->read_memory;
-    if (p->judge &&
-        (need(p, notify, "seccomp notification", "nothing can be judged or reported", err) < 0 ||
-         need(p, look_in, "access to child processes", "judged calls cannot be performed", err) <
-             0))
+    bool look_in = h->read_memory;
+    const char *listener = h->listener_taken ? "seccomp listener to itself (an outer `buckle run`, "
+                                               "a container or WSL has it)"
+                                             : "seccomp notification";
+    if (p->judge && (need(p, notify, listener, "nothing can be judged or reported", err) < 0 ||
+                     need(p, look_in, "access to child processes",
+                          "judged calls cannot be performed", err) < 0))
         return -1;
     if (p->judge && !(notify && look_in))
         dismiss_judge(p);
     if (walls && need(p, h->landlock > 0, "Landlock",
                       "only the judge stands between the command and your files", err) < 0)
         return -1;
-    if (net && need(p, p->net_ns, "network namespace", "the network cannot be refused as a whole",
-                    err) < 0)
-        return -1;
-    if (net && !p->net_ns)
-        network_is_open(p);
-    bool apart = p->pid_ns || (p->scoped & KABI_LL_SCOPE_SIGNAL);
+    if (p->no_ip)
+        wall_off_network(p);
+    if (p->judge && !h->pidfd_getfd && !plan_set_is_free(p, SET_SOCKETS))
+        plan_note(p, "permits less: connecting and binding sockets is refused, since descriptors "
+                     "cannot be taken from a child here");
+    bool looks_in = p->user_ns || (h->caps & cap_bit(cap_find("sys_ptrace")));
+    if (p->judge && h->root && !looks_in)
+        plan_note(p, "permits less: processes that become somebody else can make no judged call, "
+                     "since root cannot look into them without CAP_SYS_PTRACE");
+    bool judged = p->judge && p->ops[OP_SIGNAL].tier == TIER_JUDGED;
+    bool apart = p->pid_ns || (p->scoped & KABI_LL_SCOPE_SIGNAL) || judged;
     if (!is_free(g, OP_SIGNAL) &&
-        need(p, apart, "pid namespace, nor Landlock for signals",
+        need(p, apart, "pid namespace, no Landlock for signals, nor a judge",
              "processes outside can be signalled, Buckle's own included", err) < 0)
         return -1;
     if (!p->pid_ns)

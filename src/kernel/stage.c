@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -32,6 +34,7 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 #include "kernel/kabi.h"
+#include "kernel/pass.h"
 #include "kernel/worker.h"
 
 struct inside {
@@ -191,23 +194,14 @@ static void stage_walled(struct inside *in)
 
 /* ---- stage 2 ---- */
 
-/* A descriptor of the keeper's. */
-static int take_from(pid_t pid, int number)
-{
-    OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0)
-        return -errno;
-    int fd = (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
-    return fd < 0 ? -errno : fd;
-}
-
 /* Without a pid namespace: through the keeper, which has the listener then. */
 static void start_kept(struct inside *in)
 {
     struct stage *s = in->s;
     struct kept k = {.kind = KEPT_FAILED, .stage = STAGE_FORK, .value = EAGAIN};
     int ends[2];
-    check(s, STAGE_FORK, pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0);
+    check(s, STAGE_FORK,
+          socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
     pid_t worker = getpid(), keeper = fork();
     if (keeper == 0) {
         prctl(PR_SET_PDEATHSIG, KEEPER_ORPHANED, 0, 0, 0);
@@ -218,13 +212,11 @@ static void start_kept(struct inside *in)
     }
     close(ends[1]);
     in->kept = ends[0];
-    if (keeper < 0 || read(in->kept, &k, sizeof(k)) != sizeof(k) || k.kind != KEPT_COMMAND)
+    if (keeper < 0 || pass_receive(in->kept, &k, sizeof(k), &in->listener) != sizeof(k) ||
+        k.kind != KEPT_COMMAND)
         fail(s, (enum launch_stage)k.stage, k.value);
     in->command = k.value;
-    if (k.listener >= 0) {
-        in->listener = take_from(keeper, k.listener);
-        check(s, STAGE_LISTENER, in->listener);
-    }
+    check(s, STAGE_LISTENER, k.listener && in->listener < 0 ? -EBADF : 0);
 }
 
 static struct worker the_worker; /* large, and there is one in a process */
@@ -305,7 +297,10 @@ static void stage_judging(struct inside *in)
     struct stage *s = in->s;
     if (in->c.net >= 0)
         check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
-    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, false));
+    /* it must be able to look into processes that have become somebody else, or that Yama takes for
+     * strangers; those outside its Landlock domain stay out of its reach */
+    uint64_t look_in = UINT64_C(1) << CAP_SYS_PTRACE;
+    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps | look_in, false));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);

@@ -63,7 +63,7 @@ enum kept_kind { KEPT_COMMAND, KEPT_FAILED, KEPT_STOPPED, KEPT_EXITED };
 struct kept {
     int32_t kind;     /* enum kept_kind */
     int32_t value;    /* COMMAND: its pid; FAILED: errno; else a wait status */
-    int32_t listener; /* COMMAND: the listener's number in the keeper, or -1 */
+    int32_t listener; /* COMMAND: whether a listener comes with the message */
     int32_t stage;    /* FAILED */
 };
 

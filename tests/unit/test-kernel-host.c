@@ -208,6 +208,11 @@ static int no_unshare(void)
 
 static int no_memory(void)
 {
+    return refuse_call(SYS_process_vm_readv, EPERM) || refuse_call(SYS_pread64, EPERM);
+}
+
+static int one_way_to_memory(void)
+{
     return refuse_call(SYS_process_vm_readv, EPERM);
 }
 
@@ -261,6 +266,7 @@ static void check_walls(void)
        "nothing is claimed that needs it");
     is_int(h.landlock, open.landlock, "what does not need it is still there");
     ok(probe_behind(no_memory, &h) && !h.read_memory, "reading memory, when it is refused");
+    ok(probe_behind(one_way_to_memory, &h) && h.read_memory, "or one of two ways is");
     ok(probe_behind(no_getfd, &h) && !h.pidfd_getfd, "taking descriptors, when it is refused");
     ok(probe_behind(no_mount, &h) && !h.mount_ns && !h.mount_proc && !h.fuse,
        "mounting, when it is refused");

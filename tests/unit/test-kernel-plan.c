@@ -600,19 +600,21 @@ static void check_hosts(void)
     } rows[] = {
         {"", TYPICAL, false},
         {"landlock=0", TYPICAL, true},
-        {"user_ns=0", TYPICAL, true},
-        {"net_ns=0", TYPICAL, true},
+        {"user_ns=0", TYPICAL, false}, /* the filter refuses IP, Landlock keeps signals in */
+        {"user_ns=0,landlock=5", TYPICAL, false}, /* the judge keeps them in */
+        {"net_ns=0", TYPICAL, false},
         {"net_ns=0", TYPICAL "(allow network*)", false},
         {"user_ns=0,root=1", TYPICAL, false},
         {"mount_ns=0", TYPICAL, false},
         {"mount_proc=0", TYPICAL, false},
         {"pid_ns=0,landlock=6", TYPICAL, false},
-        {"pid_ns=0,landlock=5", TYPICAL, true}, /* nothing keeps it from signalling others */
+        {"pid_ns=0,landlock=5", TYPICAL, false},
+        {"pid_ns=0,landlock=5,read_memory=0", TYPICAL, true}, /* nothing keeps signals in */
         {"pid_ns=0,landlock=5", OPEN, false},
         {"seccomp_notify=0", TYPICAL, true},
         {"notify_addfd=0", TYPICAL, true},
         {"listener_taken=1", TYPICAL, true},
-        {"pidfd_getfd=0", TYPICAL, true},
+        {"pidfd_getfd=0", TYPICAL, false},
         {"read_memory=0", TYPICAL, true},
         {"notify_killable=0", TYPICAL, false},
         {"fuse=0,nftables=0,cgroup=0,notify_sync=0", TYPICAL, false},
@@ -637,6 +639,18 @@ static void check_hosts(void)
     }
 }
 
+/* What becomes of a call whose first argument is this. */
+static int first_test(const struct sys_rule *r, uint32_t value)
+{
+    for (size_t i = 0; i < r->ntests; i++) {
+        const struct sys_test *t = &r->tests[i];
+        bool same = t->arg == 0 && (value & t->mask) == t->value;
+        if (t->arg == 0 && (t->how == SYS_EQUAL ? same : t->how == SYS_DIFFERS && !same))
+            return t->then.verdict;
+    }
+    return r->otherwise.verdict;
+}
+
 static void check_namespaces(void)
 {
     OWN(planned) struct planned user;
@@ -657,8 +671,14 @@ static void check_namespaces(void)
     ok(!without.plan.user_ns && !without.plan.net_ns && !without.plan.mount_ns &&
            !without.plan.pid_ns,
        "without user namespaces there are none");
-    is_str(tier_of(&without.plan, OP_NETWORK_OUTBOUND), "judged",
-           "and the network is not called denied");
+    is_str(tier_of(&without.plan, OP_NETWORK_OUTBOUND), "denied", "the network is denied still");
+    is_str(without.plan.ops[OP_NETWORK_OUTBOUND].wall, "system call filter", "by the filter");
+    const struct sys_rule *made = find_call(&without.plan, "socket"),
+                          *usual = find_call(&user.plan, "socket");
+    for (uint32_t family = AF_INET; made && usual && family <= AF_INET6; family += 8) {
+        is_int(first_test(made, family), SYS_ERRNO, "which lets no IP socket be made");
+        is_int(first_test(usual, family), SYS_ALLOW, "as a namespace does");
+    }
 }
 
 /* ---- printing ---- */

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""buckle run in other places: containers, restricted hosts, other sandboxes, older kernels; as root,
+and around programs that bring a sandbox of their own.
+
+Places are made by $TOOLS/pretend: seccomp filters, mounts and dropped capabilities, as Docker,
+Kubernetes, AppArmor or an administrator would. In each of them `buckle run` keeps its promises, or does
+not start and says why.
+"""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import drive
+from running import BUCKLE, PEOPLE, SLOW, Checks, eventually, for_everybody, missing
+from tap import done, equal, ok, skip
+
+TOP = os.path.dirname(os.path.dirname(HERE))
+PRETEND = os.path.join(os.environ.get("TOOLS", os.path.join(TOP, "build", "gcc", "tests")), "pretend")
+PYTHON = "/usr/bin/python3"
+DOCKER = ["no-namespaces", "no-getfd", "masked-proc", "read-only-sys", "small-dev", "docker-caps"]
+KUBERNETES = ["masked-proc", "read-only-sys", "small-dev", "docker-caps", "no-new-privs"]
+
+# What a hostile command tries; each line says what it tried and whether it got through.
+ATTACK = """
+import os, socket, sys
+outside, server, peer, pid = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+def tried(name, f):
+    try:
+        f()
+        print(name, "yes")
+    except OSError as e:
+        print(name, "no")
+def write(path):
+    with open(path, "w") as f: f.write("x")
+def connect(family, to):
+    with socket.socket(family) as s:
+        s.settimeout(3); s.connect(to)
+def send(to):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.sendto(b"x", to)
+tried("inside", lambda: write("made"))
+tried("again", lambda: (os.chmod("made", 0o600), os.rename("made", "moved"), os.unlink("moved")))
+tried("tmp", lambda: write(os.environ["TMPDIR"] + "/made"))
+tried("outside", lambda: write(outside + "/made"))
+tried("mode", lambda: os.chmod(outside + "/victim", 0o777))
+tried("host", lambda: connect(socket.AF_INET, ("127.0.0.1", server)))
+tried("net", lambda: send(("192.0.2.1", 53)))
+tried("unix", lambda: connect(socket.AF_UNIX, peer))
+tried("abstract", lambda: connect(socket.AF_UNIX, chr(0) + peer))
+tried("signal", lambda: os.kill(pid, 0))
+tried("environ", lambda: open(f"/proc/{pid}/environ").read())
+tried("memory", lambda: open(f"/proc/{pid}/mem", "rb").read(0))
+"""
+ALLOWED = {"inside", "again", "tmp"}
+
+
+class Victims:
+    """What an attack is after: a folder, servers and a process outside."""
+
+    def __init__(self, person):
+        self.folder = person.folder("outside")
+        person.write(self.folder + "/victim", "x")
+        self.server = socket.socket()
+        self.server.bind(("127.0.0.1", 0))
+        self.server.listen()
+        self.path = self.folder + "/peer"
+        self.peers = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+        for peer, name in zip(self.peers, (self.path, "\0" + self.path)):
+            peer.bind(name)
+            peer.listen()
+        os.chmod(self.path, 0o777)
+        self.process = person.start(["sleep", "1000"])
+        self.words = [self.folder, str(self.server.getsockname()[1]), self.path,
+                      str(self.process.pid)]
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        for sock in (self.server, *self.peers):
+            sock.close()
+
+
+def pretended(person, words, argv, **how):
+    """Runs something as this person, in a place made of these words."""
+    who = [] if person.uid == 0 else [f"uid={person.uid}"]
+    env = {**person.env, **how.pop("env", {})}
+    cwd = how.pop("cwd", None) or person.folder()
+    child = subprocess.run([PRETEND, *words, *who, "--", *argv], cwd=cwd, env=env,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           timeout=how.pop("timeout", 60), check=False)
+    return drive.Ran(child.returncode, child.stdout, child.stderr, 0)
+
+
+def got_through(ran):
+    return {line.split()[0] for line in ran.out.split("\n") if line.endswith(" yes")}
+
+
+def attacked(person, words, flags=(), **how):
+    victims = Victims(person)
+    r = pretended(person, words, [BUCKLE, "run", *flags, PYTHON, "-c", ATTACK, *victims.words], **how)
+    victims.close()
+    return r
+
+
+def only_root_makes(t):
+    if os.geteuid() == 0:
+        return True
+    skip("only root can pretend other places")
+    return False
+
+
+# ---- places where everything is enforced ----
+
+WORKS = {
+    "nowhere special": [],
+    "user namespaces refused": ["no-userns"],
+    "AppArmor's user namespaces": ["empty-userns"],
+    "no namespaces at all": ["no-namespaces"],
+    "no user namespace left": ["spent-userns"],
+    "pidfd_getfd refused": ["no-getfd"],
+    "process_vm_readv refused": ["no-readv"],
+    "a masked /proc": ["masked-proc"],
+    "a read-only /proc": ["read-only-proc"],
+    "a read-only /sys": ["read-only-sys"],
+    "a small /dev": ["small-dev"],
+    "no new privileges": ["no-new-privs"],
+    "Docker": DOCKER,
+    "Kubernetes": KUBERNETES,
+    "a container without root": ["rootless", "masked-proc"],
+}
+OLDER = {
+    "AppArmor on Ubuntu 24.04": (["empty-userns"], "6.8.0"),
+    "Docker on Debian 12": (DOCKER, "6.1.0"),
+    "Docker on Ubuntu 22.04": (DOCKER, "5.15.0"),
+    "Debian 12": ([], "6.1.0"),
+    "Ubuntu 22.04": ([], "5.15.0"),
+}
+ROOT_ONLY = {"no capabilities": ["no-caps"], "a container's capabilities": ["docker-caps"]}
+
+
+def test_places(person, t):
+    if not only_root_makes(t):
+        return
+    for name, words in {**WORKS, **(ROOT_ONLY if person.uid == 0 else {})}.items():
+        r = attacked(person, words)
+        t.equal((r.status, got_through(r)), (0, ALLOWED), f"{name}: enforced", r)
+        t.ok("create" in r.err and "/made" in r.err, f"{name}: and reported", r)
+    for name, (words, kernel) in OLDER.items():
+        r = attacked(person, words, env={"BUCKLE_PRETEND": "kernel=" + kernel})
+        t.equal((r.status, got_through(r)), (0, ALLOWED), f"{name}: enforced", r)
+
+
+def test_ends(person, t):
+    """Whatever is there instead of a pid namespace: nothing outlives the command."""
+    if not only_root_makes(t):
+        return
+    mark = f"9{person.uid}17"
+    for name, words in {"Docker": DOCKER, "a masked /proc": ["masked-proc"]}.items():
+        script = f"(setsid sleep {mark} &) ; setsid sh -c 'sleep {mark} & exit' ; exit 7"
+        r = pretended(person, words, [BUCKLE, "run", "sh", "-c", script])
+        left = subprocess.run(["pgrep", "-f", f"^sleep {mark}"], stdout=subprocess.PIPE, check=False)
+        t.equal((r.status, left.stdout), (7, b""), f"{name}: status, and nobody is left", r)
+
+
+# ---- places where something is missing ----
+
+LACKS = {
+    "no Landlock": (["no-landlock"], {}, "no Landlock"),
+    "no seccomp notification": (["no-notify"], {}, "no seccomp notification"),
+    "somebody else's listener": (["listener"], {}, "listener to itself"),
+    "Docker with an older kernel and no judge": (DOCKER + ["no-notify"],
+                                                 {"BUCKLE_PRETEND": "kernel=6.8.0"}, "no seccomp"),
+}
+
+
+def test_lacking(person, t):
+    if not only_root_makes(t):
+        return
+    for name, (words, env, missing_part) in LACKS.items():
+        r = attacked(person, words, env=env)
+        t.ok(r.status == 125 and r.out == "" and missing_part in r.err and "--accept-weaker" in r.err
+             and "buckle doctor" in r.err, f"{name}: not run, and told why", r)
+        r = attacked(person, words, ["--accept-weaker"], env=env)
+        through = got_through(r)
+        t.ok(r.status == 0 and ALLOWED <= through and not through & {"outside", "host", "net"},
+             f"{name}: --accept-weaker runs it behind what is left", r)
+        plan = pretended(person, words, [BUCKLE, "run", "--accept-weaker", "--dry-run"], env=env)
+        if words != ["listener"]:  # which only trying finds out
+            t.ok("weaker:" in plan.out, f"{name}: the plan says what is lost", plan)
+
+
+# ---- doctor ----
+
+
+def test_doctor(person, t):
+    """What doctor says of a place is what run finds there; what it misses it knows a remedy for."""
+    if not only_root_makes(t):
+        return
+    for name, words in {**WORKS, **{n: w for n, (w, e, _) in LACKS.items() if not e}}.items():
+        r = pretended(person, words, [BUCKLE, "doctor", "--json"])
+        told = json.loads(r.out)
+        t.equal((r.status, told["full"]), (0, True) if name in WORKS else (1, False),
+                f"{name}: doctor agrees", r.out[-900:])
+        for ability in told["abilities"]:
+            if not ability["good"] and not ability.get("remedy"):
+                t.ok(False, f"{name}: a remedy for {ability['name']}", ability)
+    for words, field, good in [(["no-getfd"], "pidfd_getfd", False), (["no-readv"], "read_memory", True),
+                               (["masked-proc"], "mount_proc", person.uid == 0),
+                               (["small-dev"], "fuse", False), (["listener"], "listener_taken", False),
+                               (["no-landlock"], "landlock", False), (["spent-userns"], "user_ns", False)]:
+        r = pretended(person, words, [BUCKLE, "doctor", "--json"])
+        found = {a["name"]: a["good"] for a in json.loads(r.out)["abilities"]}
+        t.equal(found[field], good, f"doctor {' '.join(words)}: {field}")
+
+
+def test_apparmor(person, t):
+    """Ubuntu 24.04: the remedy is a profile."""
+    if not only_root_makes(t) or person.uid == 0:
+        return
+    words = ["empty-userns", "kernel.apparmor_restrict_unprivileged_userns=1"]
+    r = pretended(person, words, [BUCKLE, "doctor"])
+    t.ok("/etc/apparmor.d/buckle" in r.out and f"profile buckle {BUCKLE}" in r.out and
+         "userns," in r.out and "apparmor_parser -r" in r.out, "the AppArmor profile is printed", r)
+    r = pretended(person, ["no-userns", "kernel.unprivileged_userns_clone=0"], [BUCKLE, "doctor"])
+    t.ok("kernel.unprivileged_userns_clone=1" in r.out, "Debian's old switch", r)
+
+
+def test_kernels(_person, t):
+    """The table in the documentation is the one that the program has."""
+    told = json.loads(drive.buckle("doctor", "--json").out)["features"]
+    with open(os.path.join(TOP, "docs", "linux.md"), encoding="utf-8") as f:
+        text = f.read()
+    rows = re.findall(r"^\| (\d+\.\d+) \| (.*) \| (.*) \|$", text, re.M)
+    t.equal(rows, [(f["since"], f["words"], f["without"]) for f in told], "docs/linux.md")
+    with open(os.path.join(TOP, "docs", "man", "buckle-doctor.1.scd"), encoding="utf-8") as f:
+        text = f.read().replace("\\_", "_")
+    rows = re.findall(r"^\|  (\d+\.\d+)\n:  (.*)$", text, re.M)
+    t.equal(rows, [(f["since"], f["words"]) for f in told], "buckle-doctor(1)")
+
+
+# ---- root ----
+
+ROOT = """
+import os
+print(open("theirs").read())
+with open("theirs", "a") as f: f.write("!")
+os.chown("made", 4242, 4242) if open("made", "w") else 0
+os.chmod("theirs", 0o640)
+st = os.stat("made"); print(st.st_uid, os.stat("theirs").st_uid, flush=True)
+if os.fork() == 0:
+    os.setgroups([]); os.setresgid(4242, 4242, 4242); os.setresuid(4242, 4242, 4242)
+    try:
+        with open("theirs", "a") as f: f.write("?")
+    except PermissionError:
+        os._exit(1)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_root(person, t):
+    """Root is root to everybody's files, where the policy allows it, and can become somebody."""
+    if person.uid != 0:
+        return
+    for name, words in {"nowhere special": [], "a container's capabilities": ["docker-caps"],
+                        "Docker": DOCKER, "Kubernetes": KUBERNETES}.items():
+        folder = person.folder()
+        os.chmod(person.home, 0o711)
+        os.chmod(folder, 0o777)
+        with open(folder + "/theirs", "w", encoding="utf-8") as f:
+            f.write("theirs")
+        os.chown(folder + "/theirs", 4242, 4242)
+        os.chmod(folder + "/theirs", 0o600)
+        r = pretended(person, words, [BUCKLE, "run", PYTHON, "-c", ROOT], cwd=folder)
+        # without CAP_SYS_PTRACE nobody can look into a process that became somebody else
+        blind = name == "Docker"
+        with open(folder + "/theirs", encoding="utf-8") as f:
+            t.equal((r.status, r.out, f.read()),
+                    (0, f"theirs\n4242 4242\n{int(blind)}\n", "theirs!" if blind else "theirs!?"),
+                    f"{name}: files of others", r)
+        plan = pretended(person, words, [BUCKLE, "run", "--dry-run"])
+        t.equal("become somebody else" in plan.out, blind, f"{name}: the plan says if not all", plan)
+
+
+def caps_inside(person, *flags, words=()):
+    r = pretended(person, words, [BUCKLE, "run", *flags, "grep", "^Cap", "/proc/self/status"])
+    sets = dict(re.findall(r"^(Cap\w+):\s*([0-9a-f]+)", r.out, re.M))
+    return r, {name: int(value, 16) for name, value in sets.items()}
+
+
+def test_caps(person, t):
+    if person.uid != 0:
+        r = person.run("--cap", "net_raw", "true", cwd=person.folder())
+        t.ok(r.status == 125 and "only root" in r.err, "--cap is for root", r)
+        return
+    kept, net_raw, admin = 0xfb, 1 << 13, 1 << 21
+    r, have = caps_inside(person)
+    t.equal({have[n] for n in ("CapEff", "CapPrm", "CapBnd")}, {kept}, "what work on files needs", r)
+    r, have = caps_inside(person, "--cap", "net_raw", "--cap", "CAP_SYS_TIME")
+    t.equal({have[n] for n in ("CapEff", "CapPrm", "CapBnd")}, {kept | net_raw | 1 << 25},
+            "and what --cap names", r)
+    r = person.run("--cap", "fly", "true", cwd=person.folder())
+    t.ok(r.status == 125 and "fly" in r.err, "an unknown capability", r)
+    r = person.run("--cap", "sys_admin", "true", cwd=person.folder())
+    t.ok(r.status == 125 and "--accept-weaker" in r.err and "weakens" in r.err,
+         "one that walls depend on is refused", r)
+    r, have = caps_inside(person, "--cap", "sys_admin", "--accept-weaker")
+    t.equal(have["CapEff"], kept | admin, "--accept-weaker gives it", r)
+    r = person.run("--cap", "sys_admin", "--accept-weaker", "sh", "-c",
+                   "mount -t tmpfs none . || unshare -m true || chroot . true || "
+                   "echo x >/proc/sys/kernel/domainname", cwd=person.folder())
+    t.ok(r.status != 0 and "denied" in r.err or "not permitted" in r.err,
+         "and the walls stand all the same", r)
+    plan = person.run("--dry-run", "--cap", "sys_ptrace", "--accept-weaker", cwd=person.folder()).out
+    t.ok(re.search(r"capabilities .*sys_ptrace", plan) and "weaker: --cap sys_ptrace" in plan,
+         "the plan shows it", plan)
+    plan = person.run("--dry-run", "--json", "--cap", "net_raw", cwd=person.folder()).out
+    t.ok("net_raw" in json.loads(plan)["capabilities"], "as JSON too", plan[:300])
+    if os.path.exists(PRETEND):
+        r, _ = caps_inside(person, "--cap", "sys_time", words=["docker-caps"])
+        t.ok(r.status == 125 and "does not have it" in r.err, "what one does not have one cannot give",
+             r)
+
+
+# ---- sandboxes around ----
+
+
+def around(person, t, name, argv, program=None):
+    """Buckle inside another sandbox."""
+    if program and missing(program):
+        return skip(f"{program} is not installed")
+    victims, folder = Victims(person), person.folder()
+    script = [PYTHON, "-c", ATTACK, *victims.words]
+    argv = [word.replace("CWD", folder) for word in argv]
+    r = person.call([*argv, BUCKLE, "run", *script], cwd=folder)
+    victims.close()
+    through = got_through(r)
+    return t.ok(r.status == 0 and through == ALLOWED, f"inside {name}", r)
+
+
+def test_around(person, t):
+    around(person, t, "bwrap", ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
+    around(person, t, "bwrap with everything unshared",
+           ["bwrap", "--unshare-all", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], "bwrap")
+    if person.uid == 0:  # it insists on an entry in /etc/passwd
+        around(person, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
+    around(person, t, "unshare", ["unshare", "-U", "-r"], "unshare")
+    around(person, t, "unshare without maps", ["unshare", "-U"], "unshare")
+    around(person, t, "setpriv", ["setpriv", "--no-new-privs"], "setpriv")
+    if os.geteuid() == 0:
+        root = person.folder("root")
+        r = attacked(person, [f"chroot={root}", f"cd={person.folder()}"])
+        t.equal((r.status, got_through(r)), (0, ALLOWED), "inside a chroot", r)
+
+
+def test_nested(person, t):
+    """A tree of processes has one listener: the inner run has walls, if that is accepted."""
+    folder, other = person.folder(), person.folder("other")
+    r = person.run(BUCKLE, "run", "true", cwd=folder)
+    t.ok(r.status == 125 and "listener" in r.err and "outer" in r.err and "--accept-weaker" in r.err,
+         "buckle in buckle: why not", r)
+    inner = [BUCKLE, "run", "--accept-weaker"]
+    t.equal(person.run(*inner, "sh", "-c", "exit 7", cwd=folder).status, 7, "its status, with walls")
+    t.equal(person.run(*inner, "sh", "-c", "kill -9 $$", cwd=folder).status, -9,
+            "or the signal")
+    script = f"echo x >in && echo in; echo x >{other}/out && echo out"
+    r = person.run(*inner, "-w", other, "sh", "-c", script, cwd=folder)
+    t.ok(r.out == "in\n" and "denied" in r.err and not os.path.exists(other + "/out"),
+         "the outer judge holds whatever the inner would allow", r)
+    # Landlock's domain of the inner run would not bind the outer judge, who acts on its behalf: the
+    # inner run must not take itself for walled
+    r = person.run(*inner, "--dry-run", cwd=folder)
+    t.ok("weaker: no Landlock" in r.out and "listener" in r.out and "\nLandlock" not in r.out,
+         "and the inner plan does not count on walls that the outer judge would pass", r)
+    r = person.run(PYTHON, "-c", "import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
+                   "print(l.syscall(444, 0, 0, 1), ctypes.get_errno())", cwd=folder)
+    t.equal(r.out, "-1 38\n", "programs find no Landlock inside", r)
+    r = person.run(BUCKLE, "doctor", cwd=folder)
+    t.ok(r.status == 1 and "another supervisor holds the listener" in r.out, "doctor knows", r)
+
+
+def main():
+    tests = [test_places, test_ends, test_lacking, test_doctor, test_apparmor, test_kernels, test_root,
+             test_caps, test_around, test_nested]
+    names = sys.argv[1:]
+    for_everybody([test for test in tests if not names or test.__name__ in names])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
