@@ -8,6 +8,10 @@
  * number be used again, a group may have a new member. All of them live in the same sandbox, which
  * is what the walls see to.
  *
+ * The group of the command itself is the one exception: it is that of whoever started it, and
+ * kill(0, …) knows no namespaces. Where Landlock does not keep signals inside, the worker sends
+ * them.
+ *
  * A call that reaches several processes is denied when one of them may not be reached: the kernel
  * would signal those it can and say nothing, and there is no way to leave one out.
  */
@@ -91,7 +95,7 @@ static int ask_kill(struct worker *w, const struct request *r, const struct whom
         return ask_process(w, r, whom, pid);
     if (pid == -1)
         return relation_each(w, r, WHO_EVERYBODY, 0, ask_one, whom);
-    return relation_each(w, r, WHO_GROUP, pid ? -pid : 0, ask_one, whom);
+    return relation_each(w, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0, ask_one, whom);
 }
 
 struct answer act_signal(struct worker *w, const struct request *r)
@@ -102,7 +106,11 @@ struct answer act_signal(struct worker *w, const struct request *r)
     if (sig < 0 || sig > SIGRTMAX || (pid <= 0 && r->nr != SYS_kill) || pid == INT32_MIN)
         return answer_errno(EINVAL);
     struct whom whom = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
-    return answer_verdict(ask_kill(w, r, &whom, pid));
+    int err = ask_kill(w, r, &whom, pid);
+    /* the kernel would not stop at the sandbox's border */
+    if (err == 0 && pid == 0 && !w->scoped)
+        return answer_value(relation_signal_group(w, r, sig));
+    return answer_verdict(err);
 }
 
 /* fcntl(F_SETOWN): whoever owns a descriptor is signalled when something happens to it. With rules

@@ -160,7 +160,7 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
     if (c->when == WHEN_OPENS)
         return opens_ask(p, c->arg, r);
     if (plan_set_is_free(p, c->set))
-        return false;
+        return plan_own_group(p, c, r);
     r->otherwise = plan_ask(p, c->set);
     r->passable = c->handler == HANDLE_EXEC;
     if (c->when == WHEN_TESTS)
@@ -217,6 +217,7 @@ int plan_calls(struct plan *p, struct bk_err *err)
     for (unsigned set = 0; set < SET_COUNT; set++)
         p->judge |= !plan_set_is_free(p, set);
     p->judge |= p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    p->judge |= p->ops[OP_SIGNAL].tier == TIER_WALLED && p->host.landlock < 6;
     for (size_t i = 0; i < judged_call_count; i++) {
         struct sys_rule r = {
             judged_calls[i].name, judged_calls[i].nr[arch], 0, {{0}}, allow, false};

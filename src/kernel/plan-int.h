@@ -61,6 +61,9 @@ bool plan_exec_wall(struct plan *p, const struct graph *g);
 /* The action that asks about a set of operations. */
 struct sys_action plan_ask(const struct plan *p, unsigned set);
 extern const struct sys_test plan_is_datagram;
+/* Whether a call needs tests although the operation is left to walls; fills them in. */
+struct judged_call;
+bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sys_rule *r);
 
 /* Tests of arguments, one function a TESTED call of syscalls.def. */
 typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 
@@ -277,6 +278,25 @@ void test_clone_processes(const struct plan *p, struct sys_rule *r)
         return;
     add(r, 0, SYS_ANY, CLONE_THREAD, 0, allow);
     r->otherwise = plan_ask(p, SET_FORK);
+}
+
+/* The command's group is that of whoever started it, and group 0 is the caller's own: neither
+ * signals nor priorities stop at a namespace's border there. Landlock stops signals. */
+bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    bool kills = strcmp(c->name, "kill") == 0, nice = strcmp(c->name, "setpriority") == 0;
+    bool walled = p->ops[judged_sets[c->set][0]].tier == TIER_WALLED;
+    if (!walled || (!kills && !nice && strcmp(c->name, "ioprio_set") != 0) ||
+        (kills && p->host.landlock >= 6))
+        return false;
+    r->otherwise = allow;
+    if (kills) {
+        add(r, 0, SYS_EQUAL, 0xffffffff, 0, (struct sys_action){SYS_NOTIFY, 0});
+        return true;
+    }
+    add(r, 0, SYS_DIFFERS, 0xffffffff, nice ? PRIO_PGRP : 2 /* IOPRIO_WHO_PGRP */, allow);
+    add(r, 1, SYS_EQUAL, 0xffffffff, 0, refuse(EPERM));
+    return true;
 }
 
 /* What mmap() is asked about: code from files, and memory that is executable without being a file

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -247,6 +248,9 @@ int relation_each(struct worker *w, const struct request *r, enum relation_set s
     if (err < 0)
         return err;
     pid_t of = group ? translate(&v, group) : 0;
+    bool own = set == WHO_OWN_GROUP;
+    if (own)
+        set = WHO_GROUP;
     if (group && of <= 0)
         return -ESRCH; /* a group outlives its leader: the search by number misses it */
     DIR *dir = list(v.proc, ".");
@@ -255,13 +259,65 @@ int relation_each(struct worker *w, const struct request *r, enum relation_set s
     for (pid_t pid; err == 0 && (pid = next_process(&v, dir)) > 0;) {
         pid_t known = member(&v, pid, set, of);
         int relation = known > 0 ? relate(w, &v, pid) : -ESRCH;
-        if (relation == -ESRCH)
-            continue; /* gone meanwhile, or none of them */
+        /* gone meanwhile, or none of them */
+        if (relation == -ESRCH || (own && relation >= 0 && !(relation & RELATION_SANDBOX)))
+            continue;
         found++;
         err = relation < 0 ? relation : ask(w, r, relation, known, arg);
     }
     closedir(dir);
     return err < 0 ? err : found ? 0 : -ESRCH;
+}
+
+/* ---- signalling the caller's own group ---- */
+
+/* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
+ * says.
+ */
+static bool may_signal(const struct worker *w, pid_t caller, pid_t pid)
+{
+    unsigned ids[2][3];
+    const pid_t who[] = {caller, pid};
+    for (int i = 0; i < 2; i++) {
+        char name[32], text[4096];
+        snprintf(name, sizeof(name), "%d/status", who[i]);
+        const char *at =
+            read_file(w->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
+        if (!at || sscanf(at + 5, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
+            return false;
+    }
+    unsigned real = ids[0][0], effective = ids[0][1];
+    return effective == 0 || real == ids[1][0] || real == ids[1][2] || effective == ids[1][0] ||
+           effective == ids[1][2];
+}
+
+/* 1 when it was signalled, 0 when it is none of them. */
+static int signal_member(const struct worker *w, const struct view *v, pid_t pid, int sig)
+{
+    OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    /* looked at once it cannot be anybody else any more */
+    if (pidfd < 0 || !member(v, pid, WHO_GROUP, 0) || !is_inside(w, v, pid, is_first(v, pid)) ||
+        !may_signal(w, v->self, pid))
+        return 0;
+    return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
+}
+
+int relation_signal_group(const struct worker *w, const struct request *r, int sig)
+{
+    struct view v = {.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    int sent = 0;
+    if (v.self < 0 || (v.outer && !read_namespace(v.proc, v.self, v.pids)) ||
+        !request_is_valid(w, r))
+        return -EPERM;
+    DIR *dir = list(v.proc, ".");
+    if (!dir)
+        return -EPERM;
+    for (pid_t pid; (pid = next_process(&v, dir)) > 0;)
+        if (pid != v.self)
+            sent += signal_member(w, &v, pid, sig);
+    closedir(dir);
+    /* last, for it may be the end of the call */
+    return sent + signal_member(w, &v, v.self, sig) ? 0 : -ESRCH;
 }
 
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f)

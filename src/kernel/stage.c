@@ -226,6 +226,7 @@ static void start_worker(const struct inside *in)
     const struct stage *s = in->s;
     if (worker_init(&the_worker, s->graph, in->listener, s->events, in->proc, in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
+    the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
 }
 
 /* Where starting programs is judged, the command's own start is, before it: behind the filter there

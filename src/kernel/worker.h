@@ -50,6 +50,7 @@ struct worker {
     int inner_proc;     /* the sandbox's own; -1 when it cannot be opened */
     dev_t own_proc_dev; /* of the /proc that the target sees */
     bool pid_ns;        /* the target lives in a pid namespace of its own */
+    bool scoped;        /* Landlock keeps signals inside */
     uid_t uid;
     gid_t gid;
     const struct graph *graph;
@@ -248,11 +249,19 @@ enum {
 int relation_of(const struct worker *w, const struct request *r, pid_t pid);
 
 /* Asks about every process of a set, until one answer is negative. -ESRCH when it is empty. */
-enum relation_set { WHO_GROUP, WHO_EVERYBODY };
+enum relation_set {
+    WHO_GROUP,
+    WHO_OWN_GROUP, /* without those of it that are not of the sandbox */
+    WHO_EVERYBODY,
+};
 typedef int relation_fn(struct worker *w, const struct request *r, int relation, pid_t pid,
                         const void *arg);
 int relation_each(struct worker *w, const struct request *r, enum relation_set set,
                   pid_t group /* 0: the caller's own */, relation_fn *ask, const void *arg);
+
+/* Signals the members of the caller's group that are of its sandbox. The command shares its group
+ * with whoever started it, namespaces notwithstanding. */
+int relation_signal_group(const struct worker *w, const struct request *r, int sig);
 
 /* (target …) and (target pid …) as facts. */
 enum { RELATION_FACTS = 7 };

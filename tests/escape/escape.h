@@ -18,7 +18,7 @@ struct attack {
 };
 
 extern const struct attack attacks_race[], attacks_like[], attacks_call[], attacks_object[],
-    attacks_way[], attacks_wear[], attacks_machine[];
+    attacks_way[], attacks_wear[], attacks_machine[], attacks_program[];
 
 /* "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);

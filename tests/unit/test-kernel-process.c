@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 
@@ -143,6 +144,8 @@ enum {
     KILL = 62,
     FCNTL = 72,
     PERSONALITY = 135,
+    SETPRIORITY = 141,
+    IOPRIO_SET = 251,
     PIDFD_SEND_SIGNAL = 424,
     CLONE3 = 435,
 };
@@ -227,6 +230,36 @@ static void check_arguments(void)
                "clone3 stays away where processes are judged");
 }
 
+/* The command's group is that of whoever started it, whatever the namespace. */
+static void check_own_group(void)
+{
+    static const char profile[] =
+        CLOSED "(allow signal system-sched (target same-sandbox))(allow process*)";
+    static const struct {
+        const char *host;
+        int nr;
+        uint64_t args[6];
+        uint32_t want;
+    } rows[] = {
+        {"", KILL, {0, SIGTERM}, PASS},
+        {"landlock=5", KILL, {0, SIGTERM}, ASK},
+        {"landlock=5", KILL, {5, SIGTERM}, PASS},
+        {"landlock=5", KILL, {(uint64_t)-1, SIGTERM}, PASS},
+        {"", SETPRIORITY, {PRIO_PGRP, 0, 5}, SECCOMP_RET_ERRNO | EPERM},
+        {"", SETPRIORITY, {PRIO_PGRP, 7, 5}, PASS},
+        {"", SETPRIORITY, {PRIO_PROCESS, 0, 5}, PASS},
+        {"", IOPRIO_SET, {2, 0, 5}, SECCOMP_RET_ERRNO | EPERM},
+        {"", IOPRIO_SET, {1, 0, 5}, PASS},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        OWN(planned) struct planned p;
+        if (ok(planned_make(&p, profile, &x86, rows[i].host), "planned"))
+            is_int(filter_says(&p.plan, rows[i].nr, rows[i].args), rows[i].want,
+                   "call %d (%d, %d) on a host with %s", rows[i].nr, (int)rows[i].args[0],
+                   (int)rows[i].args[1], rows[i].host);
+    }
+}
+
 /* The command's own start goes through with the pass, and nothing else does. */
 static void check_pass(void)
 {
@@ -305,6 +338,7 @@ int main(void)
 {
     check_tiers();
     check_arguments();
+    check_own_group();
     check_pass();
     check_wall();
     check_free();
