@@ -134,9 +134,18 @@ static struct answer open_fifo(struct worker *w, const struct request *r, struct
 
 /* ---- descriptors by name ---- */
 
+static bool may_open(struct worker *w, int flags, const struct pinned *p)
+{
+    return (!wants_write(flags) ||
+            would_allow(w, OP_FILE_WRITE_DATA, p->path, p->path_len, &p->st)) &&
+           (!wants_read(flags) || would_allow(w, OP_FILE_READ_DATA, p->path, p->path_len, &p->st));
+}
+
 /* /dev/fd/N and its kin name a descriptor that the target holds. When it is open for what is
- * wanted, opening it again gives nothing new: the target gets a copy, as on systems where these
- * names have always meant that. Otherwise, or when the path is no such name, -1. */
+ * wanted, opening it again gives nothing new: where the policy would not let the target open the
+ * file, it gets a copy, as on systems where these names have always meant that. Files that it may
+ * open are opened: with an offset of their own, and for reading only when only that is wanted,
+ * which Chromium relies on. Otherwise, or when the path is no such name, -1. */
 static int own_descriptor(struct worker *w, const struct request *r, const struct opening *o,
                           const struct pinned *p)
 {
@@ -146,7 +155,8 @@ static int own_descriptor(struct worker *w, const struct request *r, const struc
     bool named = sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 ||
                  sscanf(path, "/proc/%d/task/%*d/fd/%d%n", &pid, &fd, &end) == 2;
     /* a copy cannot be truncated by opening it */
-    if (!named || path[end] || (o->flags & O_TRUNC) || pid != target_inner_process(w, r))
+    if (!named || path[end] || (o->flags & O_TRUNC) || pid != target_inner_process(w, r) ||
+        (S_ISREG(p->st.st_mode) && may_open(w, o->flags, p)))
         return -1;
     OWN(fd) int copy = target_take_fd(w, r, fd);
     int mode = copy < 0 ? -1 : fcntl(copy, F_GETFL) & O_ACCMODE;
