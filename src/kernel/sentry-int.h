@@ -41,6 +41,7 @@ struct node {
     mode_t mode;      /* the type never changes */
     uint64_t parent;  /* number of the folder that it was found in */
     uint64_t lookups; /* how often the kernel was told */
+    uint32_t opens;   /* handles that are about it */
     dev_t dev;
     ino_t ino;
     uint8_t len;
@@ -53,13 +54,15 @@ struct handle {
     uint32_t serial;
     uint32_t next;
     bool folder;
-    off_t at; /* where the next entry of a folder is read */
+    off_t at;      /* where the next entry of a folder is read */
+    uint64_t node; /* what it is about */
 };
 
 struct node_table {
     struct node *list;
     uint32_t *buckets; /* SENTRY_TABLE; position plus one, 0: none */
     uint32_t max, used, free;
+    uint32_t live; /* of those that were ever used */
 };
 
 struct handle_table {
@@ -84,9 +87,10 @@ void node_forget(struct node_table *t, uint64_t id, uint64_t lookups);
 int handles_init(struct handle_table *t, uint32_t max);
 void handles_free(struct handle_table *t);
 /* Takes fd over. Its number, or 0 when the table is full. */
-uint64_t handle_add(struct handle_table *t, int fd, bool folder);
+uint64_t handle_add(struct handle_table *t, int fd, bool folder, uint64_t node);
 struct handle *handle_of(struct handle_table *t, uint64_t id, bool folder);
-void handle_remove(struct handle_table *t, uint64_t id);
+/* The number of the node that it was about, or 0. */
+uint64_t handle_remove(struct handle_table *t, uint64_t id);
 
 /* ---- the server ---- */
 
@@ -109,6 +113,7 @@ struct sentry {
     struct handle_table handles;
     struct sentry_creds creds, own;
     bool creds_known;
+    int64_t called_ms; /* when somebody was last told that it is crowded */
     struct event event;
     char path[2 * SENTRY_PATH]; /* of what is being judged */
     size_t path_len;

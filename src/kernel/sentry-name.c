@@ -185,11 +185,15 @@ static int pinned(struct sentry *s, const struct fuse_in_header *h, int *fd, str
     return 0;
 }
 
-/* What has been opened was asked about then. */
+/* What has been opened was asked about then. The kernel does not say that fstat() was called with a
+ * descriptor: what is open and may be read anyway counts as that. */
 static int ask_metadata(struct sentry *s, const struct fuse_in_header *h, uint32_t flags,
                         uint64_t handle, int fd, const struct stat *st)
 {
-    if (fd < 0 || ((flags & FUSE_GETATTR_FH) && handle_of(&s->handles, handle, false)))
+    const struct node *n = node_of(&s->nodes, h->nodeid);
+    if (!n || ((flags & FUSE_GETATTR_FH) && handle_of(&s->handles, handle, false)))
+        return 0;
+    if (n->opens && sentry_locate(s, fd) == 0 && sentry_would(s, OP_FILE_READ_DATA, st))
         return 0;
     return sentry_ask(s, h, OP_FILE_READ_METADATA, fd, st, NULL);
 }

@@ -3,9 +3,9 @@
 
 /*
  * Two tables: what the kernel has been told about (nodes) and what is open (handles). Their sizes
- * are fixed, so that a request never allocates; a full table is an error for whoever asks next, and
- * since the kernel forgets at once what nobody uses (nothing may be cached), it is full only while
- * a sandbox holds that many files open.
+ * are fixed, so that a request never allocates; a full table is an error for whoever asks next. The
+ * kernel keeps what it was told about until memory is short, so it is asked to forget long before
+ * (sentry-serve.c): a table is full only while a sandbox holds that many files at once.
  *
  * A number is a position and a serial: one that was given up is never mistaken for its successor.
  */
@@ -103,11 +103,13 @@ struct node *node_add(struct node_table *t, uint64_t parent, const char *name, s
     n->mode = st->st_mode;
     n->parent = parent;
     n->lookups = 0;
+    n->opens = 0;
     n->dev = st->st_dev;
     n->ino = st->st_ino;
     n->len = (uint8_t)len;
     memcpy(n->name, name, len);
     *bucket = (uint32_t)(n - t->list) + 1;
+    t->live++;
     return n;
 }
 
@@ -122,6 +124,7 @@ static void node_remove(struct node_table *t, struct node *n)
     n->fd = -1;
     n->next = t->free;
     t->free = me;
+    t->live--;
 }
 
 void node_forget(struct node_table *t, uint64_t id, uint64_t lookups)
@@ -151,7 +154,7 @@ void handles_free(struct handle_table *t)
     free(t->list);
 }
 
-uint64_t handle_add(struct handle_table *t, int fd, bool folder)
+uint64_t handle_add(struct handle_table *t, int fd, bool folder, uint64_t node)
 {
     struct handle *h = NULL;
     if (t->free) {
@@ -162,7 +165,7 @@ uint64_t handle_add(struct handle_table *t, int fd, bool folder)
     } else {
         return 0;
     }
-    *h = (struct handle){.fd = fd, .serial = h->serial + 1, .folder = folder};
+    *h = (struct handle){.fd = fd, .serial = h->serial + 1, .folder = folder, .node = node};
     return (uint64_t)h->serial << 32 | ((uint32_t)(h - t->list) + FIRST_HANDLE);
 }
 
@@ -180,13 +183,14 @@ struct handle *handle_of(struct handle_table *t, uint64_t id, bool folder)
     return h && h->folder == folder ? h : NULL;
 }
 
-void handle_remove(struct handle_table *t, uint64_t id)
+uint64_t handle_remove(struct handle_table *t, uint64_t id)
 {
     struct handle *h = handle_any(t, id);
     if (!h)
-        return;
+        return 0;
     close(h->fd);
     h->fd = -1;
     h->next = t->free;
     t->free = (uint32_t)(h - t->list) + 1;
+    return h->node;
 }

@@ -29,13 +29,14 @@ struct system_entry { /* as getdents64() has it */
     char name[];
 };
 
-static int put_open(struct sentry *s, int *fd, bool folder)
+static int put_open(struct sentry *s, struct node *n, int *fd, bool folder)
 {
     struct fuse_open_out *out = sentry_out(s);
-    uint64_t handle = handle_add(&s->handles, *fd, folder);
+    uint64_t handle = handle_add(&s->handles, *fd, folder, node_id(&s->nodes, n));
     if (!handle)
         return -ENFILE;
     steal_fd(fd);
+    n->opens++;
     *out = (struct fuse_open_out){.fh = handle, .open_flags = folder ? 0 : FOPEN_NOFLUSH};
     return sizeof(*out);
 }
@@ -51,7 +52,7 @@ static int open_again(int fd, int flags)
 
 static int open_judged(struct sentry *s, const struct fuse_in_header *h, mode_t type, bool exec)
 {
-    const struct node *n = node_of(&s->nodes, h->nodeid);
+    struct node *n = node_of(&s->nodes, h->nodeid);
     struct stat st;
     if (!n)
         return h->nodeid == FUSE_ROOT_ID ? -EPERM : -ESTALE;
@@ -67,7 +68,7 @@ static int open_judged(struct sentry *s, const struct fuse_in_header *h, mode_t 
     if (err < 0)
         return err;
     OWN(fd) int fd = open_again(n->fd, type == S_IFDIR ? O_DIRECTORY : 0);
-    return fd < 0 ? fd : put_open(s, &fd, type == S_IFDIR);
+    return fd < 0 ? fd : put_open(s, n, &fd, type == S_IFDIR);
 }
 
 int sentry_open(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
@@ -169,6 +170,8 @@ int sentry_release(struct sentry *s, const struct fuse_in_header *h, const void 
     const struct fuse_release_in *in = arg;
     (void)h;
     (void)n;
-    handle_remove(&s->handles, in->fh);
+    struct node *node = node_of(&s->nodes, handle_remove(&s->handles, in->fh));
+    if (node && node->opens)
+        node->opens--;
     return 0;
 }

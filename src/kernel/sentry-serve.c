@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -170,6 +172,24 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     return out->len;
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Now and then only: everything may be in use. */
+static void call_when_crowded(struct sentry *s)
+{
+    enum { PAUSE_MS = 20 };
+    if (s->nodes.live < s->nodes.max / 4 * 3 || now_ms() - s->called_ms < PAUSE_MS)
+        return;
+    s->called_ms = now_ms();
+    if (s->opt.crowded)
+        s->opt.crowded(s->opt.arg);
+}
+
 int sentry_serve(struct sentry *s, int dev)
 {
     for (;;) {
@@ -183,7 +203,17 @@ int sentry_serve(struct sentry *s, int dev)
         if (len && write(dev, s->answer, len) < 0 && errno != ENOENT && errno != ENODEV &&
             errno != EINTR && errno != ECONNABORTED)
             return -errno;
+        call_when_crowded(s);
     }
+}
+
+/* Part of reconfiguring a file system, even to nothing new. */
+int sentry_drop(int fs)
+{
+    OWN(fd) int context = (int)syscall(SYS_fspick, fs, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
+    if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+        return -errno;
+    return 0;
 }
 
 /* ---- points ---- */

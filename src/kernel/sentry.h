@@ -43,14 +43,19 @@ struct sentry_options {
     bool any_user;  /* root's run: senders may have other credentials than the server */
     ino_t mount_ns; /* of the sandbox, as /proc/PID/ns/mnt shows it: those who may be sent a signal
                        that a rule's modifier asks for; 0: nobody is */
+    /* Called by the serving thread while more is remembered than should be, at most every 20 ms:
+     * somebody else should call sentry_drop(). NULL: nobody does, and whoever walks through more
+     * files than the tables hold gets ENFILE. Must not wait for anything. */
+    void (*crowded)(void *arg);
+    void *arg;
 };
 
-/* What to mount: descriptor of /dev/fuse, opened in the user namespace that mounts; uid; gid. No
- * default_permissions: the server opens with the sender's credentials, so that ACLs and groups
- * count as they do in the real folder. Flags: MS_NOSUID | MS_NODEV, and not MS_RDONLY, which would
- * make access(W_OK) lie about what the worker can write. */
+/* The options of the file system, for fsconfig(): SENTRY_MOUNT_TYPE with fd=N (of /dev/fuse, opened
+ * in the user namespace that mounts), rootmode=40000, user_id=N, group_id=N and the flag
+ * allow_other. Not default_permissions: the server opens with the sender's rights, so that ACLs and
+ * groups count as they do in the real folder. Mounted with nosuid and nodev, and not read-only,
+ * which would make access(W_OK) lie about what the worker can write. */
 #define SENTRY_MOUNT_TYPE "fuse"
-#define SENTRY_MOUNT_DATA "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other"
 
 enum { SENTRY_POINTS = 4096 };
 
@@ -72,5 +77,10 @@ void sentry_point_remove(struct sentry *s, int number);
 /* Answers until the file system has gone (0) or something fails that cannot be mended (a negated
  * errno). One thread, the same from the first request to the last. */
 int sentry_serve(struct sentry *s, int dev);
+
+/* Has the kernel drop what it remembers of names that nobody uses; fs is any mount of the file
+ * system. 0 or a negated errno. Not for the serving thread: needs CAP_SYS_ADMIN where it was
+ * mounted. */
+int sentry_drop(int fs);
 
 #endif

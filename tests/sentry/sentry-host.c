@@ -5,7 +5,7 @@
  * The sentries' server with nothing around it: runs a command in a mount namespace where sentries
  * stand on some paths, and no filter, wall or judge besides.
  *
- *     sentry-host DEVICE EVENTS PROFILE POINT… -- COMMAND…
+ *     sentry-host DEVICE EVENTS PROFILE [POINT…] -- COMMAND…
  *
  * DEVICE is /dev/fuse or a node like it; events go to the file EVENTS, a JSON object a line. Exits
  * as the command does, 125 when it could not be started. As an ordinary user in a user namespace.
@@ -13,15 +13,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@ struct setup {
     int npoints;
     char **command;
     int real[MAX_POINTS];
+    int crowded; /* an eventfd: the kernel remembers too much */
 };
 
 static void __attribute__((noreturn)) die(const char *what)
@@ -84,17 +87,25 @@ static int receive_fd(int from)
 
 /* ---- the server ---- */
 
+static void on_crowded(void *arg)
+{
+    eventfd_write(*(int *)arg, 1);
+}
+
 static void __attribute__((noreturn))
 serve(const struct setup *p, const struct graph *g, int events, int from)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    int full = p->crowded;
     struct sentry_options opt = {.graph = g,
                                  .events = events,
                                  .proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
                                  .uid = getuid(),
                                  .gid = getgid(),
-                                 .any_user = getuid() == 0};
+                                 .any_user = getuid() == 0,
+                                 .crowded = on_crowded,
+                                 .arg = &full};
     struct sentry *s = sentry_new(&opt);
     check(s != NULL, "preparing the server");
     for (int i = 0; i < p->npoints; i++)
@@ -111,36 +122,69 @@ serve(const struct setup *p, const struct graph *g, int events, int from)
 
 /* ---- the command ---- */
 
-static void mount_all(const struct setup *p, int to)
+static void set(int context, const char *key, unsigned value)
 {
-    static const char place[] = "/mnt";
-    char data[256], name[32], byte;
+    char text[16];
+    snprintf(text, sizeof(text), "%u", value);
+    check(syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, text, 0) == 0, key);
+}
+
+/* Makes the file system, without a place. */
+static int make(const struct setup *p, uid_t uid, gid_t gid, int to)
+{
+    char byte;
+    OWN(fd) int dev = open(p->device, O_RDWR | O_CLOEXEC);
+    check(dev >= 0, p->device);
+    OWN(fd) int context = (int)syscall(SYS_fsopen, SENTRY_MOUNT_TYPE, FSOPEN_CLOEXEC);
+    check(context >= 0, "fsopen");
+    set(context, "fd", (unsigned)dev);
+    check(syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "rootmode", "40000", 0) == 0,
+          "rootmode");
+    set(context, "user_id", uid);
+    set(context, "group_id", gid);
+    check(syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, "allow_other", NULL, 0) == 0 &&
+              syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0,
+          "making the file system");
+    int root =
+        (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    check(root >= 0, "fsmount");
+    send_fd(to, dev);
+    /* the server has nothing to say: it closes its end when it has it */
+    check(recv(to, &byte, 1, 0) == 0, "waiting for the server to take it");
+    return root;
+}
+
+static int mount_all(const struct setup *p, int to)
+{
+    char name[16];
     uid_t uid = getuid();
     gid_t gid = getgid();
     check(unshare(CLONE_NEWNS | (uid ? CLONE_NEWUSER : 0)) == 0, "making namespaces");
     check(!uid || map_own_ids(uid, gid) == 0, "mapping ids");
-    check(mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0, "making mounts private");
-    OWN(fd) int dev = open(p->device, O_RDWR | O_CLOEXEC);
-    check(dev >= 0, p->device);
-    snprintf(data, sizeof(data), SENTRY_MOUNT_DATA, dev, uid, gid);
-    check(mount("buckle", place, SENTRY_MOUNT_TYPE, MS_NOSUID | MS_NODEV, data) == 0, "mounting");
-    send_fd(to, dev);
-    /* the server has nothing to say: its end would end this */
-    check(recv(to, &byte, 1, 0) == 0, "waiting for the server to take it");
-    close(steal_fd(&dev));
+    check(syscall(SYS_mount, NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0,
+          "making mounts private");
+    if (!p->npoints)
+        return -1;
+    int root = make(p, uid, gid, to);
     for (int i = 0; i < p->npoints; i++) {
-        snprintf(name, sizeof(name), "%s/%d", place, i);
-        check(mount(name, p->points[i], NULL, MS_BIND, NULL) == 0, p->points[i]);
+        snprintf(name, sizeof(name), "%d", i);
+        OWN(fd)
+        int tree = (int)syscall(SYS_open_tree, root, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        check(tree >= 0, "open_tree");
+        check(syscall(SYS_move_mount, tree, "", AT_FDCWD, p->points[i], MOVE_MOUNT_F_EMPTY_PATH) ==
+                  0,
+              p->points[i]);
     }
-    check(umount2(place, MNT_DETACH) == 0, "taking the root away");
+    return root;
 }
 
 static void __attribute__((noreturn)) run(const struct setup *p, int to)
 {
     char cwd[4096];
     int status;
+    eventfd_t times;
     check(getcwd(cwd, sizeof(cwd)) != NULL, "the working directory");
-    mount_all(p, to);
+    int root = mount_all(p, to);
     check(unshare(CLONE_NEWPID) == 0, "making a pid namespace");
     check(chdir(cwd) == 0, cwd); /* by name, so that a sentry stands in the way */
     pid_t pid = fork();
@@ -149,7 +193,11 @@ static void __attribute__((noreturn)) run(const struct setup *p, int to)
         execvp(p->command[0], p->command);
         die(p->command[0]);
     }
-    check(pid > 0 && waitpid(pid, &status, 0) == pid, "waiting");
+    check(pid > 0, "fork");
+    struct pollfd wait = {p->crowded, POLLIN, 0};
+    while (waitpid(pid, &status, WNOHANG) == 0)
+        if (poll(&wait, 1, 5) > 0 && eventfd_read(p->crowded, &times) == 0)
+            check(sentry_drop(root) == 0, "dropping what is not used");
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
@@ -185,14 +233,14 @@ static int attend(const struct graph *g, pid_t command, int events, FILE *to)
 
 static bool read_words(int argc, char **argv, struct setup *p)
 {
-    if (argc < 7)
+    if (argc < 6)
         return false;
     *p = (struct setup){.device = argv[1], .events = argv[2], .profile = argv[3]};
     p->points = argv + 4;
     while (4 + p->npoints < argc && strcmp(argv[4 + p->npoints], "--") != 0)
         p->npoints++;
     p->command = argv + 4 + p->npoints + 1;
-    return 4 + p->npoints + 1 < argc && p->npoints && p->npoints <= MAX_POINTS;
+    return 4 + p->npoints + 1 < argc && p->npoints <= MAX_POINTS;
 }
 
 int main(int argc, char **argv)
@@ -203,7 +251,7 @@ int main(int argc, char **argv)
     OWN(sbpl_unit) struct sbpl_unit unit;
     int events[2], control[2];
     if (!read_words(argc, argv, &p)) {
-        fprintf(stderr, "usage: sentry-host DEVICE EVENTS PROFILE POINT... -- COMMAND...\n");
+        fprintf(stderr, "usage: sentry-host DEVICE EVENTS PROFILE [POINT...] -- COMMAND...\n");
         return CANNOT;
     }
     sbpl_unit_init(&unit, &(struct sbpl_options){.os = VOCAB_OS_ANY});
@@ -215,6 +263,7 @@ int main(int argc, char **argv)
         p.real[i] = open(p.points[i], O_PATH | O_CLOEXEC);
         check(p.real[i] >= 0, p.points[i]);
     }
+    p.crowded = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     OWN(file) FILE *to = fopen(p.events, "ae");
     check(to != NULL, p.events);
     check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, events) == 0 &&
