@@ -65,7 +65,7 @@ static int pin_new(struct worker *w, const struct request *r, const struct at_ar
                    int slot, struct pinned *p)
 {
     int err = pin_parent(w, r, a->dirfd, a->path, slot, p);
-    if (err == 0 && p->fd >= 0)
+    if (err == 0 && p->found)
         err = -EEXIST;
     if (err == 0)
         err = ask_create(w, r, p, type);
@@ -202,12 +202,9 @@ static int ask_beneath(struct worker *w, const struct request *r, const struct p
     memcpy(c.to, new->path, new->path_len + 1);
     c.from_len[0] = old->path_len;
     c.to_len[0] = new->path_len;
-    char name[32];
-    snprintf(name, sizeof(name), "self/fd/%d", old->fd);
-    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    c.open[0] = fd < 0 ? NULL : fdopendir(fd);
+    c.open[0] = open_folder(old->parent, old->name);
     if (!c.open[0])
-        return fd < 0 ? -errno : -ENOMEM;
+        return -errno;
     for (size_t seen = 0; depth >= 0; seen++) {
         struct dirent *e = readdir(c.open[depth]);
         if (!e) {
@@ -278,9 +275,7 @@ struct answer act_link(struct worker *w, const struct request *r)
 static bool is_full_folder(const struct pinned *p)
 {
     char block[1024];
-    char name[32];
-    snprintf(name, sizeof(name), "self/fd/%d", p->fd);
-    OWN(fd) int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    OWN(fd) int fd = openat(p->parent, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     /* "." and ".." take 24 bytes each */
     return fd >= 0 && syscall(SYS_getdents64, fd, block, sizeof(block)) > 48;
 }
@@ -292,7 +287,7 @@ struct answer act_unlink(struct worker *w, const struct request *r)
     int flags = at ? (int)a.rest[0] : is_nr(r, SYS_rmdir) ? AT_REMOVEDIR : 0;
     OWN(pinned) struct pinned p;
     int err = pin_parent(w, r, a.dirfd, a.path, 0, &p);
-    if (err == 0 && p.fd < 0)
+    if (err == 0 && !p.found)
         err = -ENOENT;
     if (err == 0 && (flags & AT_REMOVEDIR) &&
         !would_allow(w, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
@@ -316,7 +311,7 @@ static int ask_move(struct worker *w, const struct request *r, const struct pinn
                     const struct pinned *new)
 {
     int err = ask_path(w, r, OP_FILE_WRITE_UNLINK, old);
-    if (err == 0 && new->fd >= 0)
+    if (err == 0 && new->found)
         err = ask_path(w, r, OP_FILE_WRITE_UNLINK, new);
     if (err < 0)
         return err;
@@ -339,11 +334,11 @@ struct answer act_rename(struct worker *w, const struct request *r)
     OWN(pinned) struct pinned old;
     OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
     int err = pin_parent(w, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], 0, &old);
-    if (err == 0 && old.fd < 0)
+    if (err == 0 && !old.found)
         err = -ENOENT;
     if (err == 0)
         err = pin_parent(w, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
-    if (err == 0 && (flags & RENAME_EXCHANGE) && new.fd < 0)
+    if (err == 0 && (flags & RENAME_EXCHANGE) && !new.found)
         err = -ENOENT;
     if (err == 0)
         err = ask_move(w, r, &old, &new);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,7 @@ static void *fifo_thread(void *arg)
 {
     struct fifo_wait *f = arg;
     timer_t timer;
-    bool ticks = worker_look_up_often(&timer) == 0;
+    bool ticks = worker_look_up_often(f->w, &timer) == 0;
     int fd = ticks ? -EINTR : -EAGAIN;
     while (fd == -EINTR && request_is_valid(f->w, &f->r)) {
         fd = reopen(f->pin, f->flags);
@@ -217,17 +218,13 @@ static int follow_link(struct worker *w, const struct request *r, struct pinned 
 {
     char *path = w->path[0];
     char target[PATH_BYTES];
-    ssize_t n = readlinkat(p->fd, "", target, sizeof(target) - 1);
+    ssize_t n = readlinkat(p->parent, p->name, target, sizeof(target) - 1);
     if (n <= 0)
         return n < 0 ? -errno : -ENOENT;
     target[n] = '\0';
     memcpy(path, target, (size_t)n + 1);
-    int parent = p->parent;
-    p->parent = -1;
-    pinned_close(p);
-    int err = pin_parent_at(w, r, parent, 0, p);
-    close(parent);
-    return err;
+    OWN(fd) int parent = steal_fd(&p->parent);
+    return pin_parent_at(w, r, &parent, 0, p);
 }
 
 static struct answer create(struct worker *w, const struct request *r, const struct opening *o,
@@ -250,6 +247,61 @@ static struct answer create(struct worker *w, const struct request *r, const str
     return give(w, r, fd < 0 ? -errno : fd, o->flags);
 }
 
+/* A regular file, by its name in the pinned folder. While everything that could put another object
+ * in its place is judged, and so waits for us, nothing inside can do that meanwhile. Somebody
+ * outside can, so it is compared, and truncated only then. */
+static struct answer open_plain(struct worker *w, const struct request *r, const struct opening *o,
+                                const struct pinned *p)
+{
+    struct stat st;
+    /* O_NOFOLLOW would be seen by whoever asks for the descriptor's flags */
+    struct open_how how = {.flags = (unsigned)(o->flags & ~(O_CREAT | O_EXCL | O_TRUNC)) |
+                                    KABI_O_LARGEFILE | O_CLOEXEC | O_NOCTTY,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    if ((o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return answer_errno(EEXIST);
+    int err = ask_open(w, r, o->flags, p);
+    if (err < 0)
+        return answer_value(err);
+    OWN(fd) int fd = (int)syscall(SYS_openat2, p->parent, p->name, &how, sizeof(how));
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return answer_errno(errno);
+    if (st.st_ino != p->st.st_ino || st.st_dev != p->st.st_dev)
+        return answer_errno(EPERM);
+    if ((o->flags & O_TRUNC) && ftruncate(fd, 0) < 0)
+        return answer_errno(errno);
+    return give(w, r, steal_fd(&fd), o->flags);
+}
+
+static bool is_plain(const char *name)
+{
+    return name[0] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/');
+}
+
+/* What most calls want that could write: a regular file, or one that is not there yet. Says no
+ * where more has to be known. */
+static bool open_by_name(struct worker *w, const struct request *r, const struct opening *o,
+                         struct answer *a)
+{
+    OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
+    int mode = o->flags & O_ACCMODE;
+    bool writes = mode == O_WRONLY || mode == O_RDWR;
+    /* openat2() is particular about flags */
+    writes &= !((unsigned)o->flags & ~(KABI_OPEN_KNOWN | KABI_O_LARGEFILE));
+    if (!w->names_judged || (o->flags & O_TMPFILE) == O_TMPFILE ||
+        !((o->flags & O_CREAT) || writes))
+        return false;
+    if (pin_parent(w, r, o->dirfd, o->path, 0, &p) < 0 || p.procfs || !is_plain(p.name))
+        return false;
+    if (!p.found && (o->flags & O_CREAT))
+        *a = create(w, r, o, &p);
+    else if (p.found && S_ISREG(p.st.st_mode) && writes)
+        *a = open_plain(w, r, o, &p);
+    else
+        return false;
+    return true;
+}
+
 static struct answer open_found(struct worker *w, const struct request *r, const struct opening *o,
                                 struct pinned *p)
 {
@@ -262,32 +314,37 @@ static struct answer open_new(struct worker *w, const struct request *r, const s
     OWN(pinned) struct pinned p;
     OWN(pinned) struct pinned there = {.fd = -1, .parent = -1};
     int err = pin_parent(w, r, o->dirfd, o->path, 0, &p);
-    bool is_link = err == 0 && p.fd >= 0 && S_ISLNK(p.st.st_mode);
+    bool is_link = err == 0 && p.found && S_ISLNK(p.st.st_mode);
     /* a link that only seems to dangle, or a folder that only seems to be ours: through /proc/self
      */
     if ((is_link || err == -EACCES) && !(o->flags & (O_EXCL | O_NOFOLLOW)) &&
         pin_object(w, r, o->dirfd, o->path, 0, 0, &there) == 0)
         return open_found(w, r, o, &there);
-    for (int i = 0; err == 0 && p.fd >= 0 && S_ISLNK(p.st.st_mode); i++) {
+    for (int i = 0; err == 0 && p.found && S_ISLNK(p.st.st_mode); i++) {
         if ((o->flags & (O_EXCL | O_NOFOLLOW)) || i == LINK_MAX_FOLLOWED)
             return answer_errno(o->flags & O_EXCL ? EEXIST : ELOOP);
         err = follow_link(w, r, &p);
     }
     if (err < 0)
         return answer_value(err);
-    if (p.fd < 0)
+    if (!p.found)
         return create(w, r, o, &p);
-    /* somebody outside made it meanwhile */
-    err = pin_describe(w, r, 0, &p);
+    /* somebody made it meanwhile */
+    if (o->flags & O_EXCL)
+        return answer_errno(EEXIST);
+    err = pin_found(w, r, 0, &p);
     return err < 0 ? answer_value(err) : open_existing(w, r, o, &p);
 }
 
 struct answer act_open(struct worker *w, const struct request *r)
 {
     struct opening o = opening_of(r);
+    struct answer a;
     if (o.flags & O_PATH)
         return act_open_name(w, r, o.dirfd, o.path, o.flags);
     int new = O_CREAT | O_EXCL;
+    if (open_by_name(w, r, &o, &a))
+        return a;
     if ((o.flags & (new | O_TMPFILE)) == new)
         return open_new(w, r, &o); /* only its absence is of interest */
     OWN(pinned) struct pinned p;

@@ -95,7 +95,7 @@ static void *connect_thread(void *arg)
 {
     struct connecting *c = arg;
     timer_t timer;
-    bool ticks = worker_look_up_often(&timer) == 0;
+    bool ticks = worker_look_up_often(c->w, &timer) == 0;
     int err = ticks ? -EINTR : -EAGAIN;
     while (err == -EINTR && request_is_valid(c->w, &c->r)) {
         err = connect(c->sock, &c->to.any, c->len) < 0 ? -errno : 0;
@@ -217,7 +217,7 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
     int err = pin_parent_copied(w, r, to->un.sun_path, n, p);
-    if (err == 0 && p->fd >= 0)
+    if (err == 0 && p->found)
         err = -EADDRINUSE;
     if (err == 0)
         err = ask_create(w, r, p, S_IFSOCK);

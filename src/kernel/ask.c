@@ -92,7 +92,7 @@ int ask_object(struct worker *w, const struct request *r, enum vocab_op op, cons
 
 int ask_path(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p)
 {
-    return ask_name(w, r, op, p->path, p->path_len, p->fd >= 0 ? &p->st : NULL);
+    return ask_name(w, r, op, p->path, p->path_len, p->found ? &p->st : NULL);
 }
 
 int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type)

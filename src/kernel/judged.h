@@ -47,6 +47,7 @@ enum judged_handler {
     HANDLE_PROTECT, /* mprotect to code */
     HANDLE_SYSV,
     HANDLE_QUEUE,
+    HANDLE_UMASK, /* umask, and what stops sharing it: only heard */
     HANDLE_COUNT,
 };
 

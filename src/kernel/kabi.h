@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_KABI_H
 #define BK_KERNEL_KABI_H
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -118,6 +119,18 @@ struct kabi_fuse_statx_out {
     uint64_t spare[2];
     struct kabi_fuse_statx stat;
 };
+
+/* What open() adds by itself, and libraries hide. */
+#if defined(__aarch64__)
+#define KABI_O_LARGEFILE 0400000u
+#else
+#define KABI_O_LARGEFILE 0100000u
+#endif
+
+/* Flags that openat2() takes without further conditions. */
+#define KABI_OPEN_KNOWN                                                                            \
+    ((unsigned)(O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |        \
+                O_SYNC | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_DIRECT))
 
 /* Highest call number that these tables know: anything above is answered ENOSYS. */
 enum { KABI_LAST_SYSCALL = 470 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
+#include <linux/sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -54,10 +55,16 @@ static void test_socketpair(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = plan_is_datagram;
 }
 
+/* Threads of one process that do not share their umask: known.c wants to hear of it. */
+static const struct sys_test is_odd_thread = {
+    0, SYS_EQUAL, CLONE_THREAD | CLONE_FS, CLONE_THREAD, {SYS_NOTIFY, 0}};
+
 static void test_clone(const struct plan *p, struct sys_rule *r)
 {
     if (!p->opt.keep_userns)
         r->tests[r->ntests++] = any(0, NEW_NAMESPACES, refuse(EPERM));
+    if (!plan_set_is_free(p, SET_OPENS))
+        r->tests[r->ntests++] = is_odd_thread;
     test_clone_processes(p, r);
 }
 
@@ -65,6 +72,8 @@ static void test_unshare(const struct plan *p, struct sys_rule *r)
 {
     if (!p->opt.keep_userns)
         r->tests[r->ntests++] = any(0, NEW_NAMESPACES | NEW_TIME, refuse(EPERM));
+    if (!plan_set_is_free(p, SET_OPENS))
+        r->tests[r->ntests++] = any(0, CLONE_FS | NEW_NAMESPACES, notify);
 }
 
 /* A process that hides its memory cannot be judged: it is told that it does, and does not. */

@@ -124,13 +124,13 @@ int procfs_check(struct worker *w, const struct request *r, int fd, const struct
         return -EACCES;
     pid_t pid = process_of(path, &rest);
     if (pid == 0 || pid == target_inner_process(w, r))
-        return 0;
+        return 1;
     if (!w->pid_ns) {
         int relation = relation_of(w, r, pid);
         if (relation < 0 || !(relation & RELATION_SANDBOX))
             return -EACCES;
     }
-    return is_guarded(rest) && !is_same_person(w, r, pid) ? -EACCES : 0;
+    return is_guarded(rest) && !is_same_person(w, r, pid) ? -EACCES : 1;
 }
 
 /* ---- what it says ---- */

@@ -96,6 +96,20 @@ static int read_back(int fd, char *out, size_t cap)
     return (int)n;
 }
 
+/* Path of a pinned folder. Asking where we are costs a third of what reading a link of procfs does,
+ * which is left for folders that cannot be entered, were removed, or cannot be reached from the
+ * root. Nothing else may ever be looked up from here. */
+static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
+{
+    long n = -1;
+    if (fchdir(fd) == 0) {
+        n = syscall(SYS_getcwd, out, cap - 1);
+        if (fchdir(w->proc) < 0)
+            abort(); /* names of pins would be looked up in a folder of the target's */
+    }
+    return n > 1 && out[0] == '/' ? (int)n - 1 : read_back(fd, out, cap);
+}
+
 /* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
 static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 {
@@ -236,23 +250,33 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
     int err = procfs_check(w, r, out->fd, &out->st, path);
     if (err < 0)
         return err;
+    out->found = true;
+    out->procfs = err > 0;
     out->path = path;
     out->path_len = drop_deleted(path, (size_t)n, &out->st);
     return 0;
+}
+
+/* One look is enough for a folder that lies in no procfs. */
+static int check_folder(struct worker *w, const struct request *r, int fd, const char *path)
+{
+    struct statfs fs;
+    struct stat st;
+    if (fstatfs(fd, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC)
+        return 0;
+    return fstat(fd, &st) < 0 ? -errno : procfs_check(w, r, fd, &st, path);
 }
 
 /* parent's path + "/" + the name without its trailing slashes */
 static int describe_name(struct worker *w, const struct request *r, int slot, struct pinned *out)
 {
     char *path = w->canonical[slot];
-    struct stat st;
-    int n = read_back(out->parent, path, PATH_BYTES);
+    int n = folder_path(w, out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0                         ? n
-              : fstat(out->parent, &st) < 0 ? -errno
-                                            : procfs_check(w, r, out->parent, &st, path);
+    int err = n < 0 ? n : check_folder(w, r, out->parent, path);
     if (err < 0)
         return err;
+    out->procfs = err > 0;
     while (len > 1 && out->name[len - 1] == '/')
         len--;
     if (n != 1)
@@ -271,26 +295,24 @@ static int describe_name(struct worker *w, const struct request *r, int slot, st
 /* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
 static int start_of(struct worker *w, const struct request *r, int dirfd, const char *path)
 {
-    char name[32];
     if (path[0] == '/')
         return AT_FDCWD;
     if (dirfd != AT_FDCWD)
         return target_pin_fd(w, r, dirfd);
-    snprintf(name, sizeof(name), "%d/cwd", r->tid);
-    int fd = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    int fd = known_open(w, r, "cwd", O_PATH);
     return fd < 0 ? -EPERM : fd;
 }
 
 struct start {
-    int base, close; /* close: -1 when base is not ours to close */
+    int base; /* a folder of ours, or AT_FDCWD for an absolute path */
     char *path;
 };
 
 static void start_close(struct start *s)
 {
-    if (s->close >= 0)
-        close(s->close);
-    s->close = -1;
+    if (s->base >= 0)
+        close(s->base);
+    s->base = -1;
 }
 #define OWN_start start_close
 
@@ -299,14 +321,12 @@ static int place(struct worker *w, const struct request *r, int dirfd, unsigned 
                  struct start *s)
 {
     s->path = w->path[slot];
-    s->close = -1;
     int err = rewrite_magic(w, r, s->path, flags);
     if (err < 0)
         return err;
     s->base = start_of(w, r, dirfd, s->path);
     if (s->base < 0 && s->base != AT_FDCWD)
         return s->base;
-    s->close = s->base == AT_FDCWD ? -1 : s->base;
     return request_is_valid(w, r) ? 0 : -EPERM;
 }
 
@@ -353,7 +373,7 @@ static int pin_from(struct worker *w, const struct request *r, const struct star
 int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
                int slot, struct pinned *out)
 {
-    OWN(start) struct start s = {.close = -1};
+    OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int n = begin(w, r, dirfd, path, flags, slot, &s);
     if (n < 0)
@@ -374,7 +394,7 @@ static int copy_in(struct worker *w, const char *path, size_t n)
 int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
-    OWN(start) struct start s = {.close = -1};
+    OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int err = copy_in(w, path, n);
     if (err == 0)
@@ -403,7 +423,7 @@ static const char *split(char *path, const char **folder)
     return path + n + 1;
 }
 
-/* Looks at the name in the pinned folder; fd stays -1 when there is nothing. */
+/* Looks at the name in the pinned folder. */
 static int look(struct pinned *out)
 {
     char name[256 + 1];
@@ -414,25 +434,21 @@ static int look(struct pinned *out)
         return -ENAMETOOLONG;
     memcpy(name, out->name, n);
     name[n] = '\0';
-    int fd = walk(out->parent, name, O_NOFOLLOW);
-    if (fd == -ENOENT)
-        return 0;
-    if (fd < 0)
-        return fd;
-    out->fd = fd;
-    return fstat(fd, &out->st) < 0 ? -errno : 0;
+    out->found = fstatat(out->parent, name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
+    return out->found || errno == ENOENT ? 0 : -errno;
 }
 
-int pin_parent_at(struct worker *w, const struct request *r, int base, int slot, struct pinned *out)
+int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
+                  struct pinned *out)
 {
     const char *folder;
     *out = (struct pinned){.fd = -1, .parent = -1};
     out->name = split(w->path[slot], &folder);
     /* a bare name lies in the folder that is pinned already */
-    bool here = base != AT_FDCWD && strcmp(folder, ".") == 0;
-    int fd = here ? fcntl(base, F_DUPFD_CLOEXEC, 3) : walk(base, folder, O_DIRECTORY);
+    bool here = *base >= 0 && strcmp(folder, ".") == 0;
+    int fd = here ? steal_fd(base) : walk(*base, folder, O_DIRECTORY);
     if (fd == -ENOENT || fd == -ELOOP)
-        fd = walk_by_hand(w, r, base, folder, true);
+        fd = walk_by_hand(w, r, *base, folder, true);
     if (fd < 0)
         return fd;
     out->parent = fd;
@@ -444,26 +460,35 @@ int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
     return err;
 }
 
+int pin_found(struct worker *w, const struct request *r, int slot, struct pinned *p)
+{
+    int fd = walk(p->parent, p->name, O_NOFOLLOW);
+    if (fd < 0)
+        return fd;
+    p->fd = fd;
+    return pin_describe(w, r, slot, p);
+}
+
 int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out)
 {
-    OWN(start) struct start s = {.close = -1};
+    OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int n = begin(w, r, dirfd, path, 0, slot, &s);
-    return n < 0 ? n : pin_parent_at(w, r, s.base, slot, out);
+    return n < 0 ? n : pin_parent_at(w, r, &s.base, slot, out);
 }
 
 int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
-    OWN(start) struct start s = {.close = -1};
+    OWN(start) struct start s = {.base = -1};
     *out = (struct pinned){.fd = -1, .parent = -1};
     int err = n ? copy_in(w, path, n) : -ENOENT;
     if (err == 0)
         err = place(w, r, AT_FDCWD, 0, 0, &s);
     if (err < 0)
         return err;
-    return pin_parent_at(w, r, s.base, 0, out);
+    return pin_parent_at(w, r, &s.base, 0, out);
 }
 
 int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out)

@@ -224,7 +224,8 @@ static struct worker the_worker; /* large, and there is one in a process */
 static void start_worker(const struct inside *in)
 {
     const struct stage *s = in->s;
-    if (worker_init(&the_worker, s->graph, in->listener, s->events, in->proc, in->c.pids >= 0) < 0)
+    if (worker_init(&the_worker, s->plan, s->graph, in->listener, s->events, in->proc,
+                    in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
 }

@@ -102,19 +102,6 @@ static int status_field(const struct worker *w, const struct request *r, const c
     return tell_status_field(w->proc, r->tid, key, out, cap);
 }
 
-int target_umask(const struct worker *w, const struct request *r, mode_t *mask)
-{
-    char text[32], *end;
-    int err = status_field(w, r, "\nUmask:", text, sizeof(text));
-    if (err < 0)
-        return err;
-    unsigned long v = strtoul(text, &end, 8);
-    if (*end || v > 0777)
-        return -EPERM;
-    *mask = (mode_t)v;
-    return 0;
-}
-
 bool target_is_interrupted(const struct worker *w, const struct request *r)
 {
     static const char *const pending[] = {"\nSigPnd:", "\nShdPnd:"};

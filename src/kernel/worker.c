@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "kernel/plan-int.h"
 
 typedef struct answer handler(struct worker *w, const struct request *r);
 
@@ -56,10 +59,11 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_PROTECT] = act_protect,
     [HANDLE_SYSV] = act_sysv,
     [HANDLE_QUEUE] = act_queue,
+    [HANDLE_UMASK] = act_umask,
 };
 
-int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
-                bool pid_ns)
+int worker_init(struct worker *w, const struct plan *plan, const struct graph *g, int listener,
+                int events, int proc, bool pid_ns)
 {
     struct stat st;
     w->graph = g;
@@ -70,6 +74,7 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
     w->pid_ns = pid_ns;
     w->uid = getuid();
     w->gid = getgid();
+    w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);
@@ -85,11 +90,9 @@ int worker_init(struct worker *w, const struct graph *g, int listener, int event
 int worker_take_umask(struct worker *w, const struct request *r)
 {
     mode_t mask;
-    int err = target_umask(w, r, &mask);
+    int err = known_umask(w, r, &mask);
     if (err < 0)
         return err;
-    if (!request_is_valid(w, r))
-        return -EPERM;
     if (mask != w->umask)
         umask(mask);
     w->umask = mask;
@@ -105,12 +108,14 @@ static void on_look(int sig)
     (void)sig;
 }
 
-int worker_look_up_often(timer_t *timer)
+int worker_look_up_often(const struct worker *w, timer_t *timer)
 {
     struct sigaction act = {.sa_handler = on_look};
     struct sigevent tick = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
     struct itimerspec often = {{0, LOOK_NS}, {0, LOOK_NS}};
     sigset_t mask;
+    if (unshare(CLONE_FS) < 0 || fchdir(w->proc) < 0)
+        return -errno;
     tick._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     sigemptyset(&mask);
     sigaddset(&mask, SIGRTMIN);
@@ -164,6 +169,7 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
         r.args[i] = n->data.args[i];
     if (w->nwatched)
         exec_look(w, r.tid);
+    known_hear(w, &r);
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);

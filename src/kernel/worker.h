@@ -16,6 +16,7 @@
 #include "kernel/made.h"
 #include "kernel/kabi.h"
 #include "kernel/own-socket.h"
+#include "kernel/plan.h"
 #include "kernel/tell.h"
 #include "report/event.h"
 
@@ -43,6 +44,25 @@ struct watched {
     ino_t ino;
 };
 
+/* What known.c remembers of a thread. */
+struct known {
+    pid_t tid;     /* 0: of nobody */
+    int folder;    /* its /proc/TID */
+    uint64_t seen; /* the last request during which the folder was found alive */
+    bool has_umask;
+    mode_t umask;
+    uint64_t umask_as_of;
+};
+
+/* A call of umask() that the kernel goes on with. */
+struct changing {
+    pid_t tid;
+    int folder;
+    mode_t mask;
+};
+
+enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
+
 struct worker {
     int listener;
     int events;         /* socket to the controller */
@@ -57,6 +77,13 @@ struct worker {
     struct graph_cache *cache;
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */
     mode_t umask;                           /* the one in force in this process */
+    bool names_judged; /* nothing inside can make an object appear under a name without us */
+
+    struct known known[KNOWN_THREADS]; /* by the thread's number */
+    struct changing changing[CHANGING_MAX];
+    size_t nchanging;
+    uint64_t umask_changes;
+    bool umask_unsteady; /* what was read once cannot be relied on later */
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
@@ -127,7 +154,6 @@ pid_t target_process(const struct worker *w, const struct request *r); /* or a n
 /* The numbers of process and thread inside the sandbox's pid namespace, if there is one. */
 pid_t target_inner_process(const struct worker *w, const struct request *r);
 pid_t target_inner_thread(const struct worker *w, const struct request *r);
-int target_umask(const struct worker *w, const struct request *r, mode_t *mask);
 /* A descriptor of the target, as an O_PATH descriptor of ours; or a negated errno. */
 int target_pin_fd(const struct worker *w, const struct request *r, int fd);
 /* Whether a descriptor of the target only names a file (O_PATH): most calls refuse those. */
@@ -137,15 +163,26 @@ int target_take_fd(const struct worker *w, const struct request *r, int fd);
 /* Whether a signal waits that the target would handle: a long wait should end with EINTR. */
 bool target_is_interrupted(const struct worker *w, const struct request *r);
 
+/* ---- known.c: what is remembered of threads ---- */
+
+/* Opens something in the caller's folder in /proc; or a negated errno. */
+int known_open(struct worker *w, const struct request *r, const char *name, int flags);
+/* Looks at every call before it is answered. */
+void known_hear(struct worker *w, const struct request *r);
+/* 0 or a negated errno. Checks by itself that the request is valid. */
+int known_umask(struct worker *w, const struct request *r, mode_t *mask);
+
 /* ---- resolve.c: names → pinned objects ---- */
 
 struct pinned {
-    int fd;           /* the object (O_PATH), or -1 when the name does not exist */
+    int fd;           /* the object (O_PATH), or -1 when only its folder was asked for */
     int parent;       /* the folder (O_PATH), or -1 when only the object was asked for */
+    bool found;       /* there is an object */
+    bool procfs;      /* it, or its folder, lies in a procfs */
     const char *name; /* last component in the copied string, with trailing slashes */
     const char *path; /* canonical path of object or would-be object; not always starting with / */
     size_t path_len;
-    struct stat st; /* of the object when fd >= 0 */
+    struct stat st; /* of the object when there is one */
 };
 
 void pinned_close(struct pinned *p);
@@ -159,7 +196,7 @@ enum {
 
 /* dirfd and path as the target gave them; slot 0 or 1 says which of the worker's buffers to use.
  * 0 or a negated errno. pin_object: the object must exist. pin_parent: the folder must exist, the
- * object need not (fd is -1 then). */
+ * object need not; it is looked at and not pinned. */
 int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
                int slot, struct pinned *out);
 int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
@@ -169,9 +206,12 @@ int pin_object_copied(struct worker *w, const struct request *r, const char *pat
                       struct pinned *out);
 int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out);
-/* The path that stands in the worker's buffer already, from a folder of ours. */
-int pin_parent_at(struct worker *w, const struct request *r, int base, int slot,
+/* The path that stands in the worker's buffer already, from a folder of ours, which may be taken
+ * over (*base is -1 then). */
+int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
                   struct pinned *out);
+/* Pins, and describes anew, the object that was found in a pinned folder. */
+int pin_found(struct worker *w, const struct request *r, int slot, struct pinned *p);
 /* An open descriptor of the target. */
 int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out);
 /* Fills path and st of an object already pinned in out->fd. */
@@ -180,7 +220,8 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
 /* ---- procfs.c: what may be reached in a procfs ---- */
 
 bool procfs_is(int fd, const struct stat *st);
-/* Whether a pinned object may be used on behalf of the target at all: 0 or -EACCES. */
+/* Whether a pinned object may be used on behalf of the target at all: -EACCES, 1 when it may and
+ * lies in a procfs, 0 when it lies in none. */
 int procfs_check(struct worker *w, const struct request *r, int fd, const struct stat *st,
                  const char *path);
 /* What the policy says about processes and variables of the kernel, as far as the object is one. 0
@@ -285,6 +326,7 @@ struct answer act_removexattr(struct worker *w, const struct request *r);
 struct answer act_connect(struct worker *w, const struct request *r);
 struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
+struct answer act_umask(struct worker *w, const struct request *r);
 struct answer act_flags(struct worker *w, const struct request *r);
 struct answer act_stat(struct worker *w, const struct request *r);
 struct answer act_statx(struct worker *w, const struct request *r);
@@ -327,9 +369,10 @@ const struct timespec *exec_pause(const struct worker *w);
 /* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
 int worker_take_umask(struct worker *w, const struct request *r);
 
-/* Has the waiting of this thread, which is not the worker's own, interrupted (EINTR) now and then.
- * 0, with a timer to delete, or a negated errno. */
-int worker_look_up_often(timer_t *timer);
+/* For threads besides the worker's own, before anything else: gives this one a working directory of
+ * its own (the worker's moves about), and has its waiting interrupted (EINTR) now and then. 0, with
+ * a timer to delete, or a negated errno. */
+int worker_look_up_often(const struct worker *w, timer_t *timer);
 
 /* Answers a call; gives fd to the target as its result (closing ours) or fails the call. Safe to
  * call from any thread. */
@@ -340,7 +383,7 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
 void worker_answer(struct worker *w);
 
 /* w is zeroed: it is large, and touching all of it would take longer than the rest. */
-int worker_init(struct worker *w, const struct graph *g, int listener, int events, int proc,
-                bool pid_ns);
+int worker_init(struct worker *w, const struct plan *plan, const struct graph *g, int listener,
+                int events, int proc, bool pid_ns);
 
 #endif

@@ -177,7 +177,7 @@ def race_connect(who):
 # ---- 5, 6, 9: as if nobody were there ----
 
 ALIKE = {5: ["like-strings", "like-threads"],
-         6: ["like-magic", "like-open", "like-results", "like-umask", "like-names",
+         6: ["like-magic", "like-open", "like-results", "like-umask", "like-masks", "like-names",
              "like-attributes", "like-fifo"],
          9: ["like-storm"]}
 

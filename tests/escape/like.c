@@ -311,6 +311,67 @@ static int like_umask(char **a)
     return 0;
 }
 
+static pthread_barrier_t masks_meet;
+
+static void *other_mask(void *arg)
+{
+    (void)arg;
+    umask(077);
+    return NULL;
+}
+
+/* A thread with a mask of its own executes a program, and takes over the first one's number. */
+static void *own_mask(void *arg)
+{
+    (void)arg;
+    must(unshare(CLONE_FS), "unshare");
+    umask(0);
+    pthread_barrier_wait(&masks_meet);
+    pthread_barrier_wait(&masks_meet);
+    execl("/bin/touch", "touch", "by-thread", NULL);
+    return NULL;
+}
+
+/* Who shares a mask with whom: threads do, children only have a copy. */
+static int like_masks(char **a)
+{
+    pthread_t thread;
+    (void)a;
+    umask(022);
+    tell_fd("before", open("before", O_WRONLY | O_CREAT, 0666));
+    pthread_create(&thread, NULL, other_mask, NULL);
+    pthread_join(thread, NULL);
+    tell_fd("by another", open("by-another", O_WRONLY | O_CREAT, 0666));
+    mode_of("before");
+    mode_of("by-another");
+    pid_t child = fork();
+    if (child == 0) {
+        umask(0);
+        tell_fd("by child", open("by-child", O_WRONLY | O_CREAT, 0666));
+        mode_of("by-child");
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    tell_fd("after child", open("after-child", O_WRONLY | O_CREAT, 0666));
+    mode_of("after-child");
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        pthread_barrier_init(&masks_meet, NULL, 2);
+        pthread_create(&thread, NULL, own_mask, NULL);
+        pthread_barrier_wait(&masks_meet);
+        close(open("by-first", O_WRONLY | O_CREAT, 0666));
+        pthread_barrier_wait(&masks_meet);
+        for (;;)
+            pause();
+    }
+    waitpid(child, NULL, 0);
+    mode_of("by-first");
+    mode_of("by-thread");
+    return 0;
+}
+
 /* ---- names ---- */
 
 static int like_names(char **a)
@@ -557,6 +618,7 @@ const struct attack attacks_like[] = {
     {"like-open", 0, like_open},
     {"like-results", 0, like_results},
     {"like-umask", 0, like_umask},
+    {"like-masks", 0, like_masks},
     {"like-names", 0, like_names},
     {"like-attributes", 0, like_attributes},
     {"like-fifo", 0, like_fifo},
