@@ -27,6 +27,7 @@ import sys
 import tempfile
 import traceback
 
+import process_rows
 import tap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -423,6 +424,57 @@ def fits(row, source, folders, name, skip):
 def check_group(group, name, tell, skip):
     for about in PRELUDE:
         check_part(group, name, about, tell, skip)
+    check_processes(group, name, tell, skip)
+
+
+def check_processes(group, name, tell, skip):
+    """Rows about processes, each asked as the kernel asks it; rows with one prelude share a probe."""
+    rows = process_rows.rows_of(group, TOOL, name, skip)
+    params, others = split_options(group)
+    why = f"{others[0]} is an option of eval alone" if others else \
+        "the profile does not load" if group.errors else \
+        "its rule ends the process that asks" if "send-signal" in (group.text or "") else \
+        "shipped profiles are tried as they are" if group.text is None else None
+    for row in list(rows) if why else []:
+        rows.remove(row)
+        skip(name, row.number, row.question, why)
+    for prelude in sorted({row.prelude() for row in rows}):
+        some = [row for row in rows if row.prelude() == prelude]
+        check_asked(group, name, prelude, some, tell, skip)
+
+
+def check_asked(group, name, prelude, rows, tell, skip):
+    clear()
+    plain, where = TOOL + "/tables/plain.sb", TOOL + "/tables/asked.sb"
+    put(plain, group.text)
+    match = re.search(r"\(version\s+\d+\)", group.text)
+    at = match.end() if match else 0
+    put(where, group.text[:at] + prelude + group.text[at:])
+    answers = iter(evaluate(group, plain, [q for row in rows for q in (row.asked, *row.also)]))
+    options = ["--profile", where]
+    for key, value in split_options(group)[0].items():
+        options += ["-D", f"{key}={value}"]
+    for row in rows:
+        row.prepare()
+    probe = Probe(options, TOOL + "/cwd", "/nonexistent")
+    for row in rows:
+        expected, also = next(answers), [next(answers) for _ in row.also]
+        if "deny" in also:
+            skip(name, row.number, row.question, "its call asks more, which is denied")
+            continue
+        row.touch_up()
+        answer = probe.ask(*row.call)
+        if answer == "no answer":
+            err = probe.end()
+            if "cannot run" in err:
+                skip(name, row.number, row.question, "the profile does not let a program start")
+            else:
+                tell(name, row, row.call[0], False, "the probe is gone: " + err)
+            return
+        came = {"ok": "allow", "EPERM": "deny"}.get(answer, "neither")
+        tell(name, row, row.call[0], came == expected,
+             f"{' '.join(row.call)}: {answer}, eval says {expected} of {row.asked}")
+    probe.end()
 
 
 def check_part(group, name, about, tell, skip):

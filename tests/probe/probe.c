@@ -34,6 +34,8 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "probe.h"
+
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
@@ -738,11 +740,7 @@ static long do_exec(char **a)
 
 /* ---- the table ---- */
 
-static const struct operation {
-    const char *name;
-    int nargs;
-    long (*attempt)(char **args);
-} operations[] = {
+static const struct operation operations[] = {
     {"open-read", 1, do_open_read},
     {"openat-read", 1, do_openat_read},
     {"open-nonblock", 1, do_open_nonblock},
@@ -866,17 +864,21 @@ enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]), WORDS = 4, LINE 
 /* 0 after an attempt, whatever came of it; 2 when there is no such operation. */
 static int attempt(int n, char **words)
 {
-    for (size_t i = 0; n > 0 && i < OPERATIONS; i++) {
-        if (strcmp(operations[i].name, words[0]) != 0 || operations[i].nargs != n - 1)
-            continue;
-        alarm(PATIENCE); /* an operation that never ends is an answer, too: the signal's */
-        errno = 0;
-        long got = operations[i].attempt(words + 1);
-        puts(got < 0 ? strerrorname_np(errno) : "ok");
-        return 0;
+    const struct operation *found = NULL;
+    for (size_t i = 0; n > 0 && i < OPERATIONS; i++)
+        if (strcmp(operations[i].name, words[0]) == 0 && operations[i].nargs == n - 1)
+            found = &operations[i];
+    for (const struct operation *o = process_operations; n > 0 && o->name; o++)
+        if (strcmp(o->name, words[0]) == 0 && o->nargs == n - 1)
+            found = o;
+    if (!found) {
+        puts("no such operation");
+        return 2;
     }
-    puts("no such operation");
-    return 2;
+    alarm(PATIENCE); /* an operation that never ends is an answer, too: the signal's */
+    errno = 0;
+    puts(found->attempt(words + 1) < 0 ? strerrorname_np(errno) : "ok");
+    return 0;
 }
 
 static int nibble(char c)
@@ -925,6 +927,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (size_t i = 0; i < OPERATIONS; i++)
             printf("%s %d\n", operations[i].name, operations[i].nargs);
+        for (const struct operation *o = process_operations; o->name; o++)
+            printf("%s %d\n", o->name, o->nargs);
         return 0;
     }
     return attempt(argc - 1, argv + 1);
