@@ -82,7 +82,7 @@ enum judged_set {
     SET_COUNT,
 };
 
-enum { SET_OPS = 6 };
+enum { SET_OPS = 10 };
 extern const uint16_t judged_sets[SET_COUNT][SET_OPS]; /* filled up with OP_NONE */
 
 /* When a call asks. */

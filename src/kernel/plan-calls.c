@@ -93,8 +93,7 @@ static void test_ioctl(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = equal(1, KABI_TIOCSTI, refuse(EPERM));
     r->tests[r->ntests++] = equal(1, KABI_TIOCLINUX, refuse(EPERM));
     test_ioctl_owner(p, r);
-    r->tests[r->ntests++] = equal(1, KABI_FICLONE, allow);
-    r->tests[r->ntests++] = equal(1, KABI_FICLONERANGE, allow);
+    test_ioctl_clone(p, r);
     r->tests[r->ntests++] = equal(1, KABI_FIDEDUPERANGE, allow);
     r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, type, KABI_BTRFS_TYPE, refuse(EPERM)};
     if (plan_set_is_free(p, SET_FLAGS))
@@ -143,8 +142,9 @@ static bool is_free(const struct plan *p, enum vocab_op op)
 /* Whether opening asks: for naming a file (O_PATH), for writing, for reading. */
 static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
-    bool names = !is_free(p, OP_FILE_READ_METADATA), writes = !plan_set_is_free(p, SET_OPENS);
-    bool reads = !is_free(p, OP_FILE_READ_DATA);
+    bool names = !plan_set_is_free(p, SET_METADATA), writes = !plan_set_is_free(p, SET_OPENS);
+    bool reads = !is_free(p, OP_FILE_READ_DATA) || !is_free(p, OP_PROCESS_INFO) ||
+                 !is_free(p, OP_SYSCTL_READ);
     r->otherwise = reads ? notify : allow;
     /* a descriptor that only names a file reads and writes nothing */
     if (names || writes)

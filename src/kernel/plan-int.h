@@ -55,6 +55,10 @@ enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_TOLD = 4 /* allowed, and rep
 unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
                        const struct plan_known *known, size_t n);
 
+/* Whoever can be reached at all is of the same sandbox, and is not the first process. */
+enum { PLAN_AMONG_US = 2 };
+extern const struct plan_known plan_among_us[PLAN_AMONG_US];
+
 void plan_process_tiers(struct plan *p, const struct graph *g);
 /* Whether folders bound what can be executed: then Landlock withholds the rest. */
 bool plan_exec_wall(struct plan *p, const struct graph *g);
@@ -69,6 +73,14 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
 typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
 plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
     test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner;
+
+/* ---- plan-kernel.c ---- */
+
+/* After the tiers of reading are known. */
+void plan_kernel_tiers(struct plan *p, const struct graph *g);
+/* Whether folders bound which devices take orders: then Landlock withholds the rest. */
+bool plan_device_wall(struct plan *p, const struct graph *g);
+plan_test_fn test_ioctl_clone, test_fcntl_lock, test_flock;
 
 /* Fills calls, ncalls and judge from the tiers. */
 int plan_calls(struct plan *p, struct bk_err *err);

@@ -57,7 +57,7 @@ static void put_operations(const struct plan *p, const struct graph *g, struct b
     buf_str(out, "  \"operations\": [");
     for (size_t op = 0; op < OP_COUNT; op++) {
         const struct plan_op *o = &p->ops[op];
-        bool unenforced = plan_is_unenforced(p, g, op);
+        bool unenforced = plan_is_unenforced(p, op);
         if (o->tier == TIER_ABSENT && !unenforced)
             continue;
         buf_str(out, later ? ",\n    {\"operation\": " : "\n    {\"operation\": ");

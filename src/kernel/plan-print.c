@@ -13,8 +13,9 @@
 
 #include "kernel/caps.h"
 #include "kernel/plan-words.h"
+#include "kernel/seal.h"
 
-enum { MARGIN = 18, WIDTH = 96 };
+enum { MARGIN = 18, WIDTH = 96, SEALED = 32 };
 
 /* ---- lines ---- */
 
@@ -106,6 +107,18 @@ static void print_caps(const struct plan *p, struct buf *out)
     list_end(&l, "dropped; none can be gained");
 }
 
+static void print_sealed(const struct plan *p, struct buf *out)
+{
+    const char *sealed[SEALED];
+    size_t n = seal_list(p, sealed, SEALED);
+    if (n == 0)
+        return;
+    struct list l = list_begin(out, "read-only");
+    for (size_t i = 0; i < n; i++)
+        list_add(&l, sealed[i]);
+    list_end(&l, "");
+}
+
 static void print_surroundings(const struct plan *p, struct buf *out)
 {
     const char *names[PLAN_NAMESPACES];
@@ -122,6 +135,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
         buf_fmt(out, "answers %zu system calls, reports every deny\n", asked);
     else
         buf_str(out, "not needed: nothing is asked about\n");
+    print_sealed(p, out);
     if (p->opt.updatable)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "updatable",
                 "what a later policy could change stays judged");
@@ -159,9 +173,11 @@ static void print_tier(const struct plan *p, const struct graph *g, enum plan_ti
 {
     bool done[OP_COUNT] = {false};
     for (size_t first = 0; first < OP_COUNT; first++) {
-        if (p->ops[first].tier != tier || done[first])
+        if (p->ops[first].tier != tier || done[first] ||
+            (tier == TIER_ABSENT && !plan_is_unenforced(p, first)))
             continue;
-        struct list l = list_begin(out, plan_tier_word(tier));
+        struct list l =
+            list_begin(out, tier == TIER_ABSENT ? "not enforced" : plan_tier_word(tier));
         for (size_t op = first; op < OP_COUNT; op++)
             if (same_fate(&p->ops[op], &p->ops[first])) {
                 list_add(&l, vocab_ops[op].name);
@@ -172,30 +188,13 @@ static void print_tier(const struct plan *p, const struct graph *g, enum plan_ti
     }
 }
 
-static void print_unenforced(const struct plan *p, const struct graph *g, struct buf *out)
-{
-    struct list l = {0};
-    for (size_t op = 0; op < OP_COUNT; op++) {
-        if (!plan_is_unenforced(p, g, op))
-            continue;
-        if (!l.out)
-            l = list_begin(out, "not enforced");
-        list_add(&l, vocab_ops[op].name);
-    }
-    if (!l.out)
-        return;
-    list_end(&l, "");
-    print_paragraph(out, "restricted by the policy, but by nothing in this version");
-}
-
 static void print_operations(const struct plan *p, const struct graph *g, struct buf *out)
 {
-    static const uint8_t order[] = {TIER_FREE,   TIER_SENTRY, TIER_MASKED,
-                                    TIER_JUDGED, TIER_WALLED, TIER_DENIED};
+    static const uint8_t order[] = {TIER_FREE,   TIER_SENTRY, TIER_MASKED, TIER_JUDGED,
+                                    TIER_WALLED, TIER_DENIED, TIER_ABSENT};
     buf_str(out, "\nOperations\n");
     for (size_t i = 0; i < sizeof(order); i++)
         print_tier(p, g, order[i], out);
-    print_unenforced(p, g, out);
 }
 
 /* ---- guards ---- */

@@ -101,7 +101,7 @@ static void free_or_judged(struct plan *p, const struct graph *g, enum vocab_op 
 }
 
 /* Whoever can be reached at all is of the same sandbox, and is not the first process. */
-static const struct plan_known among_us[] = {
+const struct plan_known plan_among_us[PLAN_AMONG_US] = {
     {FILTER_TARGET, 5 /* same-sandbox */, true},
     {FILTER_TARGET, 6 /* initproc */, false},
 };
@@ -114,7 +114,7 @@ static void tier_by_target(struct plan *p, const struct graph *g, enum vocab_op 
     if (o->tier == TIER_FREE || !wall || p->opt.updatable)
         return;
     o->wall = wall;
-    if (plan_outcomes(p, g, op, among_us, 2) == OUTCOME_ALLOW)
+    if (plan_outcomes(p, g, op, plan_among_us, PLAN_AMONG_US) == OUTCOME_ALLOW)
         o->tier = TIER_WALLED;
 }
 
@@ -351,6 +351,7 @@ void test_shmat(const struct plan *p, struct sys_rule *r)
  * chosen. What lies in memory is refused, what stands in a register is judged. */
 void test_fcntl(const struct plan *p, struct sys_rule *r)
 {
+    test_fcntl_lock(p, r);
     if (!asks(p, OP_SIGNAL))
         return;
     add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));

@@ -102,38 +102,8 @@ const char *plan_group_word(enum call_group group)
     return words[group];
 }
 
-/* Operations of Linux that no wall and no judge of this version looks at. What the filter refuses
- * always (mounting, chroot, the clock) does not belong here. */
-static const uint16_t real_operations[] = {
-    OP_FILE_CLONE,
-    OP_FILE_IOCTL,
-    OP_FILE_LOCK,
-    OP_FILE_MAP_EXECUTABLE,
-    OP_IPC_POSIX_SEM,
-    OP_IPC_POSIX_SHM,
-    OP_IPC_SYSV_MSG,
-    OP_IPC_SYSV_SEM,
-    OP_IPC_SYSV_SHM,
-    OP_PROCESS_EXEC,
-    OP_PROCESS_EXEC_INTERPRETER,
-    OP_PROCESS_FORK,
-    OP_PROCESS_INFO,
-    OP_PSEUDO_TTY,
-    OP_SIGNAL,
-    OP_SYSCTL_READ,
-    OP_SYSCTL_WRITE,
-    OP_SYSTEM_SCHED,
-    OP_SYSTEM_SOCKET,
-};
-
-bool plan_is_unenforced(const struct plan *p, const struct graph *g, enum vocab_op op)
+/* What has no meaning on Linux is not told of; what has one and is left open says why. */
+bool plan_is_unenforced(const struct plan *p, enum vocab_op op)
 {
-    uint32_t node;
-    if (p->ops[op].tier != TIER_ABSENT ||
-        (graph_uniform(g, op, &node) && graph_node_at(g, node)->allow))
-        return false;
-    for (size_t i = 0; i < sizeof(real_operations) / sizeof(real_operations[0]); i++)
-        if (real_operations[i] == op)
-            return true;
-    return false;
+    return p->ops[op].tier == TIER_ABSENT && p->ops[op].note;
 }

@@ -23,6 +23,6 @@ enum call_group plan_call_group(const struct sys_rule *r);
 const char *plan_group_word(enum call_group group);
 
 /* Whether the policy restricts an operation that exists on Linux and that nothing here enforces. */
-bool plan_is_unenforced(const struct plan *p, const struct graph *g, enum vocab_op op);
+bool plan_is_unenforced(const struct plan *p, enum vocab_op op);
 
 #endif

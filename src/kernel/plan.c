@@ -114,7 +114,7 @@ static void set_tiers(struct plan *p, const struct graph *g)
 
 bool plan_is_asked(enum plan_tier tier)
 {
-    return tier != TIER_FREE && tier != TIER_SENTRY && tier != TIER_MASKED && tier != TIER_WALLED;
+    return tier == TIER_JUDGED || tier == TIER_DENIED;
 }
 
 bool plan_set_is_free(const struct plan *p, unsigned set)
@@ -224,6 +224,8 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
     }
     if (plan_exec_wall(p, g))
         p->handled_fs |= KABI_LL_EXECUTE;
+    if (plan_device_wall(p, g))
+        p->handled_fs |= KABI_LL_IOCTL_DEV;
     refer_everywhere(p, known);
     note_fixed_folders(p, g);
 }
@@ -375,7 +377,10 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     set_tiers(p, g);
     plan_namespaces(p);
     plan_process_tiers(p, g);
-    if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0 || plan_calls(p, err) < 0)
+    if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0)
+        return -1;
+    plan_kernel_tiers(p, g);
+    if (plan_calls(p, err) < 0)
         return -1;
     plan_walls(p, g);
     return plan_needs(p, g, err);

@@ -35,6 +35,7 @@
 #include "kernel/confine.h"
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
+#include "kernel/seal.h"
 #include "kernel/worker.h"
 
 struct inside {
@@ -178,6 +179,8 @@ static void stage_unconfined(struct inside *in)
     } else {
         lay_own_ground(in);
     }
+    if (s->plan->mount_ns)
+        check(s, STAGE_SEAL, seal_kernel_files(s->plan));
     /* by name, so that what was mounted since lies in the way */
     check(s, STAGE_CWD, chdir(s->launch->cwd) < 0 ? -errno : 0);
 }

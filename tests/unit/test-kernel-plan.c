@@ -768,9 +768,13 @@ static void check_print(void)
     plan_print_text(&p.plan, p.program.graph, &again);
     plan_print_json(&p.plan, p.program.graph, &json);
     is_str(text.s, again.s, "the same plan prints alike");
-    static const char *const parts[] = {
-        "user, mount, pid, network, ipc, uts", "t.sb:1: (deny default)", "/w\n",        "openat",
-        "wall: network namespace alone",       "Landlock (ABI 7)",       "not enforced"};
+    static const char *const parts[] = {"user, mount, pid, network, ipc, uts",
+                                        "t.sb:1: (deny default)",
+                                        "/w\n",
+                                        "openat",
+                                        "wall: network namespace alone",
+                                        "Landlock (ABI 7)",
+                                        "wall: filter alone"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         ok(text.s && strstr(text.s, parts[i]), "the text has “%s”", parts[i]);
     bool narrow = true;
