@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -191,6 +192,23 @@ int landlock_enter(int fd)
     if (fd < 0)
         return 0;
     return syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
+}
+
+/* ---- objects that processes share ---- */
+
+int private_shared_memory(const char *cwd)
+{
+    if (strncmp(cwd, "/dev/shm", 8) == 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0)
+        return 0;
+    return errno == ENOENT ? 0 : -errno;
+}
+
+int private_queues(void)
+{
+    if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0)
+        return 0;
+    return errno == ENOENT || errno == ENODEV ? 0 : -errno;
 }
 
 /* ---- capabilities ---- */

@@ -22,6 +22,13 @@ int landlock_walls(const struct plan *p, int proc, int *fd);
 int landlock_scope(const struct plan *p, int *fd);
 int landlock_enter(int fd); /* adds a layer to the calling thread; fd -1 does nothing */
 
+/* POSIX shared memory lies in files in /dev/shm, which the host's programs share with each other: a
+ * new one, unless the command works there. */
+int private_shared_memory(const char *cwd);
+/* The queues in /dev/mqueue are those of whoever mounted it, whatever the namespace of the one who
+ * opens them: mounts it anew. Called in a new ipc namespace. */
+int private_queues(void);
+
 /* Drops every capability but those to keep (caps.h). for_good: from the bounding set as well, for a
  * process that will exec. */
 int capabilities_drop(uint64_t keep, bool for_good);

@@ -148,18 +148,10 @@ static void __attribute__((noreturn)) collect(void)
     }
 }
 
-/* POSIX shared memory lies in files there, which the host's programs share with each other. */
-static int private_shared_memory(void)
-{
-    if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") == 0)
-        return 0;
-    return errno == ENOENT ? 0 : -errno;
-}
-
 /* What the first process is to do. */
 struct task {
     bool user_ns, net_ns;
-    bool own_shm; /* the command does not work there */
+    const char *cwd;
     uid_t uid;
     gid_t gid;
     struct id_maps maps;
@@ -179,7 +171,7 @@ static int lay_mounts(struct task *t, enum launch_stage *stage)
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return -errno;
     *stage = STAGE_SHARED_MEMORY;
-    if (t->own_shm && (err = private_shared_memory()) < 0)
+    if ((err = private_shared_memory(t->cwd)) < 0)
         return err;
     *stage = STAGE_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -245,7 +237,7 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
     if (!spaces.pid || id_maps_open(&t.maps, t.user_ns) < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return;
-    t.own_shm = strncmp(cwd, "/dev/shm", 8) != 0;
+    t.cwd = cwd;
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
     pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {

@@ -62,6 +62,7 @@ extern const struct plan_known plan_among_us[PLAN_AMONG_US];
 void plan_process_tiers(struct plan *p, const struct graph *g);
 /* Whether folders bound what can be executed: then Landlock withholds the rest. */
 bool plan_exec_wall(struct plan *p, const struct graph *g);
+void plan_queue_wall(struct plan *p);
 /* The action that asks about a set of operations. */
 struct sys_action plan_ask(const struct plan *p, unsigned set);
 extern const struct sys_test plan_is_datagram;

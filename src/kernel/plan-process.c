@@ -240,6 +240,18 @@ bool plan_exec_wall(struct plan *p, const struct graph *g)
     return true;
 }
 
+/* Landlock takes a message queue for a file of the file system that it is in, wherever that is
+ * mounted. Without this grant it would refuse to open the sandbox's own for writing. */
+void plan_queue_wall(struct plan *p)
+{
+    static const struct bound_path queues = {"/dev/mqueue", 11, true, GRAPH_NO_RULE};
+    uint64_t rights = p->handled_fs & (KABI_LL_READ_FILE | KABI_LL_WRITE_FILE);
+    const struct plan_op *o = &p->ops[OP_IPC_POSIX];
+    if (rights && p->ipc_ns && p->mount_ns && !o->refused &&
+        (o->tier == TIER_FREE || o->tier == TIER_JUDGED))
+        plan_add_wall(p, &queues, rights);
+}
+
 /* ---- the filter ---- */
 
 static const struct sys_action allow = {SYS_ALLOW, 0};

@@ -226,6 +226,7 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
         p->handled_fs |= KABI_LL_EXECUTE;
     if (plan_device_wall(p, g))
         p->handled_fs |= KABI_LL_IOCTL_DEV;
+    plan_queue_wall(p);
     refer_everywhere(p, known);
     note_fixed_folders(p, g);
 }

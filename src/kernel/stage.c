@@ -83,6 +83,7 @@ static void enter_ground(const struct inside *in)
     int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0);
     check(s, STAGE_NAMESPACES, setns(s->ground->pidfd, flags) < 0 ? -errno : 0);
     make_spaces(s, (p->ipc_ns ? CLONE_NEWIPC : 0) | (p->uts_ns ? CLONE_NEWUTS : 0));
+    check(s, STAGE_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
 }
 
 /* Opened while we still may look into the first process, which lies outside our walls. */
@@ -101,6 +102,10 @@ static void lay_own_ground(const struct inside *in)
     const struct plan *p = s->plan;
     if (p->mount_ns && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         fail(s, STAGE_PRIVATE_MOUNTS, errno);
+    if (p->mount_ns) {
+        check(s, STAGE_SHARED_MEMORY, private_shared_memory(s->launch->cwd));
+        check(s, STAGE_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
+    }
     if (p->net_ns) {
         make_spaces(s, CLONE_NEWNET);
         check(s, STAGE_LOOPBACK, loopback_up());

@@ -75,6 +75,8 @@ def test_forms(who):
           {form: "EPERM" for form in FORMS}, "a denied program starts in no form")
     check(who, run(who, world, policy, escape("exec-forms", good), "--report", "none"),
           {form: "ok" for form in FORMS + ["from memory"]}, "an allowed one starts in all")
+    check(who, run(who, world, policy, escape("exec-forms", bad), "--report", "none", env=NO_PIDS),
+          {form: "EPERM" for form in FORMS}, "nor without a pid namespace")
     # only what is listed: neither copies in memory nor anything elsewhere
     listed = OPEN + ('(deny process-exec)\n(allow process-exec (subpath "{inside}")'
                      f' (literal "{tool("escape")}"))')
@@ -511,6 +513,61 @@ def test_posix(who):
     tap.ok(seen == [("ipc-posix-shm-write-create", "/two")], f"{who.name}: by its name", done, seen)
 
 
+# A /dev with message queues, for one who can mount; then somebody runs a command there.
+QUEUES = """set -e
+mount --make-rprivate /
+mount -t tmpfs none "$1"
+for name in null zero full random urandom tty; do
+    touch "$1/$name"; mount --bind /dev/$name "$1/$name"
+done
+mkdir -m 1777 "$1/shm" "$1/mqueue" "$1/pts"
+mount -t mqueue none "$1/mqueue"
+mount --rbind "$1" /dev
+shift
+python3 -c 'import ctypes; c = ctypes.CDLL(None); q = c.mq_open(b"/theirs", 0o102, 0o666, None)
+import os; os.chmod("/dev/mqueue/theirs", 0o666); c.mq_send(q, b"secret", 6, 1)'
+exec "$@"
+"""
+RECEIVE = """import ctypes, os
+c = ctypes.CDLL(None)
+try:
+    q = os.open("/dev/mqueue/theirs", os.O_RDONLY | os.O_NONBLOCK)
+    print("received", c.mq_receive(q, ctypes.create_string_buffer(8192), 8192, None))
+except FileNotFoundError:
+    print("nothing there")
+q = c.mq_open(b"/own", os.O_RDWR | os.O_CREAT, 0o600, None)
+print(c.mq_send(q, b"mine", 4, 1), c.mq_receive(q, ctypes.create_string_buffer(8192), 8192, None))
+"""
+
+
+def test_objects_outside(who):
+    """Shared memory and queues are the sandbox's own, by whatever name they are reached."""
+    world = World(who)
+    shared = "/dev/shm/buckle-e2e-" + who.name
+    put(who, shared, "theirs", 0o600)
+    try:
+        for env in ({}, NO_PIDS):
+            done = who.boxed(["sh", "-c", f"cat {shared}; echo mine >{shared} && cat {shared}"], world,
+                             ["--report", "none"], env=env)
+            with open(shared) as f:
+                tap.ok(done.out == "mine\n" and f.read() == "theirs",
+                       f"{who.name}: a /dev/shm of its own {env}", done)
+    finally:
+        os.unlink(shared)
+    if os.geteuid() != 0:
+        tap.skip("only root can mount a /dev/mqueue")
+        return
+    dev = os.path.join(world.top, "dev")
+    os.mkdir(dev)
+    become = [] if who.uid == 0 else ["setpriv", f"--reuid={who.uid}", f"--regid={who.uid}",
+                                      "--clear-groups"]
+    done = subprocess.run(["unshare", "-m", "bash", "-c", QUEUES, "bash", dev, *become, who.buckle(),
+                           "run", "--", "python3", "-c", RECEIVE], cwd=world.inside, env=who.env,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    tap.ok(done.stdout == "nothing there\n0 4\n", f"{who.name}: queues of its own", done.stdout,
+           done.stderr)
+
+
 def test_sockets(who):
     world = World(who)
     usual = {"inet": "ok", "inet6": ("ok", "EAFNOSUPPORT"), "unix": "ok"}
@@ -588,7 +645,8 @@ def test_postgres(who):
 
 
 TESTS = [test_forms, test_race, test_scripts, test_first, test_languages, test_fork, test_signals,
-         test_signal_numbers, test_outside, test_own_group, test_sched, test_code, test_sysv, test_posix, test_sockets,
+         test_signal_numbers, test_outside, test_own_group, test_sched, test_code, test_sysv, test_posix,
+         test_objects_outside, test_sockets,
          test_default, test_postgres]
 
 
