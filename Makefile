@@ -15,7 +15,7 @@ PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind bubblewrap $(PKG_WORK)
 # what is tried inside `buckle run`; npm comes with some packages of node, too
 PKG_WORK = git make python3-venv tmux vim less procps $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = gdb strace gnupg openssh-client cmake sqlite3 rsync man-db
-PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox
+PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format

@@ -29,6 +29,8 @@
 
 struct answer act_fork(struct worker *w, const struct request *r)
 {
+    if (r->nr == SYS_clone && space_is_refused(w, r->args[0]))
+        return space_refuse(w, r);
     return answer_verdict(ask_about(w, r, OP_PROCESS_FORK, NULL, 0, "a new process"));
 }
 

@@ -186,7 +186,8 @@ static struct answer open_existing(struct worker *w, const struct request *r,
         return answer_errno(ENXIO);
     if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) != O_RDWR && !(o->flags & O_NONBLOCK))
         return open_fifo(w, r, p, o->flags);
-    return give(w, r, reopen(p->fd, o->flags), o->flags);
+    int fd = space_open(w, r, p, o->flags);
+    return give(w, r, fd == -ENOTSUP ? reopen(p->fd, o->flags) : fd, o->flags);
 }
 
 /* A file without a name in the folder that the path gives. */

@@ -41,7 +41,8 @@ enum judged_handler {
     HANDLE_SIGNAL,
     HANDLE_OWNER, /* fcntl: F_SETOWN */
     HANDLE_SCHED,
-    HANDLE_FORK, /* clone, fork and vfork */
+    HANDLE_FORK,  /* clone, fork and vfork */
+    HANDLE_SPACE, /* unshare */
     HANDLE_EXEC,
     HANDLE_MAP,     /* mmap of code */
     HANDLE_PROTECT, /* mprotect to code */

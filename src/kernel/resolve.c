@@ -321,7 +321,9 @@ static int place(struct worker *w, const struct request *r, int dirfd, unsigned 
                  struct start *s)
 {
     s->path = w->path[slot];
-    int err = rewrite_magic(w, r, s->path, flags);
+    int err = w->spaces ? space_same_root(w, r) : 0;
+    if (err == 0)
+        err = rewrite_magic(w, r, s->path, flags);
     if (err < 0)
         return err;
     s->base = start_of(w, r, dirfd, s->path);

@@ -236,6 +236,7 @@ static void start_worker(const struct inside *in)
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
+    the_worker.spaces = s->plan->opt.keep_userns;
 }
 
 /* Where starting programs is judged, the command's own start is, before it: behind the filter there

@@ -54,6 +54,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_OWNER] = act_owner,
     [HANDLE_SCHED] = act_sched,
     [HANDLE_FORK] = act_fork,
+    [HANDLE_SPACE] = act_unshare,
     [HANDLE_EXEC] = act_exec,
     [HANDLE_MAP] = act_map,
     [HANDLE_PROTECT] = act_protect,

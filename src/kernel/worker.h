@@ -71,6 +71,7 @@ struct worker {
     dev_t own_proc_dev; /* of the /proc that the target sees */
     bool pid_ns;        /* the target lives in a pid namespace of its own */
     bool scoped;        /* Landlock keeps signals inside */
+    bool spaces;        /* the target may make user namespaces, and change its root in them */
     uid_t uid;
     gid_t gid;
     const struct graph *graph;
@@ -365,6 +366,16 @@ int exec_first(struct worker *w, int cwd, const char *name, char out[PATH_BYTES]
 void exec_look(struct worker *w, pid_t tid);
 /* How long to wait at most until the next look; NULL: for ever. */
 const struct timespec *exec_pause(const struct worker *w);
+
+/* act-space.c: opens a file of procfs that says who is who in a user namespace, as the target
+ * would; -ENOTSUP when it is none, or user namespaces are not allowed. */
+int space_open(struct worker *w, const struct request *r, const struct pinned *p, int flags);
+/* Names mean the same to target and worker: 0, or -EPERM, which has been told. */
+int space_same_root(struct worker *w, const struct request *r);
+/* Whether flags of clone() or unshare() ask for a namespace that is refused; refuses, and tells. */
+bool space_is_refused(const struct worker *w, uint64_t flags);
+struct answer space_refuse(struct worker *w, const struct request *r);
+struct answer act_unshare(struct worker *w, const struct request *r);
 
 /* Sets this process's umask to the target's, for calls that create. 0 or a negated errno. */
 int worker_take_umask(struct worker *w, const struct request *r);

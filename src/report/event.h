@@ -15,6 +15,8 @@
  * records of fixed size: the worker fills one without allocating and writes it to a socket whole.
  */
 enum { EVENT_PATH = 4096, EVENT_EXE = 256 };
+/* What stands for a path when somebody wanted one. */
+#define EVENT_USER_NAMESPACE "user namespace"
 
 struct event {
     uint64_t time_ns; /* CLOCK_REALTIME */

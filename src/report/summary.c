@@ -54,6 +54,7 @@ static const struct {
     {OP_NETWORK_INBOUND, "listen", NULL},
     {OP_PROCESS_EXEC, "run", NULL},
     {OP_SIGNAL, "signal", NULL},
+    {OP_SYSTEM_PRIVILEGE, "make", NULL},
 };
 
 enum { NO_VERB = sizeof(verbs) / sizeof(verbs[0]) };
@@ -72,9 +73,13 @@ static const char *verb_text(const struct group *g)
     return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
 }
 
+static const char allow_userns[] = "--allow-userns";
+
 static const char *flag_text(const struct group *g)
 {
     size_t v = verb_of(g->op);
+    if (g->op == OP_SYSTEM_PRIVILEGE && strcmp(g->path, EVENT_USER_NAMESPACE) == 0)
+        return allow_userns;
     return g->failure || v == NO_VERB ? NULL : verbs[v].flag;
 }
 
@@ -360,7 +365,10 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
             continue;
         if (shown++ == 0)
             buf_str(out, s->guarded ? "protected names need their own:" : "allow with:");
-        buf_fmt(out, " %s ", flag_text(row->group));
+        buf_fmt(out, " %s", flag_text(row->group));
+        if (flag_text(row->group) == allow_userns)
+            continue;
+        buf_chr(out, ' ');
         add_quoted(out, row->group->path, row->path_len);
     }
     if (s->guarded)

@@ -386,9 +386,130 @@ def test_nested(person, t):
     t.ok(r.status == 1 and "another supervisor holds the listener" in r.out, "doctor knows", r)
 
 
+# ---- sandboxes inside ----
+
+SPACES = """
+import ctypes, errno, os, sys
+outside = sys.argv[1]
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *args):
+    r = getattr(libc, name)(*args)
+    return "done" if r >= 0 else errno.errorcode[ctypes.get_errno()]
+def tried(f):
+    try:
+        f()
+        return "done"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+def put(path, text):
+    with open(path, "w") as f: f.write(text)
+NEWNS, NEWUSER, NEWPID, NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
+uid, gid = os.getuid(), os.getgid()
+print("user", call("unshare", NEWUSER))
+for rounds in range(2): # a user namespace in the user namespace
+    print("maps", tried(lambda: (put("/proc/self/setgroups", "deny"),
+                                 put("/proc/self/uid_map", f"{uid} {uid} 1"),
+                                 put("/proc/self/gid_map", f"{gid} {gid} 1"))))
+    if rounds == 0:
+        print("again", call("unshare", NEWUSER | NEWPID | NEWNET))
+print("mounts", call("unshare", NEWNS))
+print("both", call("unshare", NEWUSER | NEWNS))
+print("clone3", "done" if libc.syscall(435, 0, 0) >= 0 else errno.errorcode[ctypes.get_errno()])
+print("mount", call("mount", b"none", b"/tmp", b"tmpfs", 0, None))
+print("bind", call("mount", b"/", b"/tmp", None, 4096, None))
+print("umount", call("umount2", b"/proc", 2))
+print("pivot", "done" if libc.syscall(155, b".", b".") >= 0 else errno.errorcode[ctypes.get_errno()])
+print("inside", tried(lambda: put("made", "x")))
+print("outside", tried(lambda: put(outside + "/made", "x")))
+print("mode", tried(lambda: os.chmod(outside + "/victim", 0o777)))
+os.mkdir("jail"); os.makedirs("jail" + outside); put("jail" + outside + "/victim", "x")
+print("chroot", tried(lambda: os.chroot("jail")))
+os.chdir("/")
+print("jailed", tried(lambda: put(outside + "/victim", "y")), tried(lambda: put("here", "y")),
+      tried(lambda: put("../../made", "y")))
+print("reads", open(outside + "/victim").read())
+"""
+SPACES_WANTED = """user done
+maps done
+again done
+maps done
+mounts EPERM
+both EPERM
+clone3 ENOSYS
+mount EPERM
+bind EPERM
+umount EPERM
+pivot EPERM
+inside done
+outside EPERM
+mode EPERM
+chroot done
+jailed EPERM EPERM EPERM
+reads x
+"""
+
+
+def test_spaces(person, t):
+    """User namespaces inside: what can be done in them lifts nothing."""
+    victims = Victims(person)
+    folder = person.folder()
+    # who has no CAP_SETFCAP cannot map root, says the kernel
+    root = ["--cap", "setfcap", "--accept-weaker"] if person.uid == 0 else []
+    r = person.run("--allow-userns", *root, PYTHON, "-c", SPACES, victims.folder, cwd=folder)
+    with open(victims.folder + "/victim", encoding="utf-8") as f:
+        t.equal((r.out, f.read(), os.path.exists(victims.folder + "/made")),
+                (SPACES_WANTED, "x", False), "--allow-userns", r)
+    r = person.run(PYTHON, "-c", SPACES, victims.folder, cwd=person.folder())
+    t.ok(r.out.startswith("user EPERM\n") and re.search("make +user namespace", r.err) and
+         "allow with: --allow-userns " in r.err, "without it the summary names the flag", r)
+    victims.close()
+    r = person.run("--report", "none", "--accept-weaker", PYTHON, "-c", SPACES, victims.folder,
+                   cwd=person.folder(), env={"BUCKLE_PRETEND": "seccomp_notify=0"})
+    t.ok(r.out.startswith("user EPERM\n"), "without a judge they are refused all the same", r)
+
+
+def test_bwrap_inside(person, t):
+    if missing("bwrap"):
+        return skip("bwrap is not installed")
+    r = person.run("bwrap", "--ro-bind", "/", "/", "true", cwd=person.folder())
+    t.ok(r.status == 1 and (person.uid == 0 or "allow with: --allow-userns" in r.err),
+         "bwrap: refused, with the flag", r)
+    r = person.run("--allow-userns", "bwrap", "--unshare-user", "--ro-bind", "/", "/", "true",
+                   cwd=person.folder())
+    return t.ok(r.status == 1 and "make  mount namespace" in r.err,
+                "bwrap: no flag helps, since nothing can be mounted", r)
+
+
+def test_chromium(person, t):
+    """Its own sandbox, or none: as the flags say. Root's Chromium wants --no-sandbox anyway."""
+    if missing("chromium"):
+        return skip("chromium is not installed")
+    folder = person.folder()
+    page = person.write(folder + "/page.html", "<p id=p></p><script>"
+                        "document.getElementById('p').textContent = 'six times seven is ' + 6 * 7"
+                        "</script>")
+    how = {"cwd": folder, "timeout": 120, "env": {"HOME": folder + "/home"}}
+    common = ["--headless", "--disable-gpu", "file://" + page]
+    dump = ["chromium", "--dump-dom", *common]
+    if person.uid != 0:
+        r = person.run(*dump, **how)
+        t.ok(r.status != 0 and "--no-sandbox" in r.err and "allow with: --allow-userns" in r.err,
+             "chromium: both flags are named", r)
+        r = person.run("--allow-userns", *dump, **how)
+        t.ok(r.status == 0 and "six times seven is 42</p>" in r.out, "chromium in its own sandbox", r)
+        r = person.run("--allow-userns", "chromium", f"--screenshot={folder}/shot.png", *common,
+                       **how)
+        with open(folder + "/shot.png", "rb") as f:
+            t.ok(r.status == 0 and f.read(8) == b"\x89PNG\r\n\x1a\n", "chromium takes a picture", r)
+    r = person.run(*dump, "--no-sandbox", **how)
+    return t.ok(r.status == 0 and "six times seven is 42</p>" in r.out, "chromium --no-sandbox", r)
+
+
 def main():
     tests = [test_places, test_ends, test_lacking, test_doctor, test_apparmor, test_kernels, test_root,
-             test_caps, test_around, test_nested]
+             test_caps, test_around, test_nested, test_spaces, test_bwrap_inside]
+    if not SLOW:
+        tests.append(test_chromium)
     names = sys.argv[1:]
     for_everybody([test for test in tests if not names or test.__name__ in names])
     return done()

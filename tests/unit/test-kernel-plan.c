@@ -446,6 +446,27 @@ static void check_presence(const char *profile, const struct plan_options *opt)
     is_int(notifies, p.plan.judge, "a judge is planned exactly when something asks it");
 }
 
+/* With user namespaces allowed: neither mount namespaces, nor a call whose flags cannot be seen. */
+static void check_spaces(void)
+{
+    const struct plan_options spaces = {.arch = PLAN_X86_64, .keep_userns = true};
+    const struct plan_options weaker = {
+        .arch = PLAN_X86_64, .keep_userns = true, .accept_weaker = true};
+    OWN(planned) struct planned kept;
+    OWN(planned) struct planned blind;
+    if (!ok(planned_make(&kept, TYPICAL, &spaces, "") &&
+                planned_make(&blind, TYPICAL, &weaker, "seccomp_notify=0"),
+            "planned"))
+        return;
+    is_int(verdict(&kept.plan, "clone", 0, 0x10000000), SYS_ALLOW, "CLONE_NEWUSER is allowed");
+    is_int(verdict(&kept.plan, "clone", 0, 0x30000000), SYS_ALLOW, "with CLONE_NEWPID");
+    is_int(verdict(&kept.plan, "unshare", 0, 0x10020000), SYS_NOTIFY, "CLONE_NEWNS is not");
+    is_int(verdict(&blind.plan, "unshare", 0, 0x10020000), SYS_ERRNO, "nor without a judge");
+    is_int(verdict(&kept.plan, "clone3", 0, 0), SYS_ERRNO, "clone3 shows nothing to a filter");
+    is_int(verdict(&kept.plan, "mount", 0, 0), SYS_ERRNO, "mount is refused");
+    is_int(verdict(&kept.plan, "chroot", 0, 0), SYS_ALLOW, "chroot is not");
+}
+
 static void check_calls(void)
 {
     const struct plan_options arm = {.arch = PLAN_ARM64},
@@ -490,7 +511,10 @@ static void check_calls(void)
     is_int(verdict(&typical.plan, "openat", 2, 020200000), SYS_NOTIFY, "O_TMPFILE is judged");
     is_int(verdict(&typical.plan, "openat", 2, 0200000), SYS_ALLOW, "O_DIRECTORY passes");
     is_int(verdict(&typical.plan, "openat", 2, 010000001), SYS_ALLOW, "O_PATH passes");
-    is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_ERRNO, "CLONE_NEWUSER");
+    is_int(verdict(&typical.plan, "clone", 0, 0x10000000), SYS_NOTIFY, "CLONE_NEWUSER is told");
+    is_int(verdict(&open.plan, "clone", 0, 0x10000000), SYS_ERRNO, "and refused without a judge");
+    is_int(verdict(&typical.plan, "clone", 0, 0x20000), SYS_ERRNO, "CLONE_NEWNS");
+    check_spaces();
     is_int(verdict(&typical.plan, "unshare", 0, 0x80), SYS_ERRNO, "CLONE_NEWTIME");
     is_int(verdict(&typical.plan, "clone", 0, 0x80), SYS_ALLOW, "a signal number to clone()");
 }
