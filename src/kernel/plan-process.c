@@ -114,8 +114,11 @@ static void tier_by_target(struct plan *p, const struct graph *g, enum vocab_op 
     if (o->tier == TIER_FREE || !wall || p->opt.updatable)
         return;
     o->wall = wall;
-    if (plan_outcomes(p, g, op, plan_among_us, PLAN_AMONG_US) == OUTCOME_ALLOW)
-        o->tier = TIER_WALLED;
+    if (plan_outcomes(p, g, op, plan_among_us, PLAN_AMONG_US) != OUTCOME_ALLOW)
+        return;
+    o->tier = TIER_WALLED;
+    if (op == OP_SIGNAL && p->host.landlock < 6)
+        o->note = "kill(0, …) alone is judged: the command is in the group of whoever started it";
 }
 
 /* Objects with names: the family as a whole is free, or its calls are judged one by one. */

@@ -44,6 +44,8 @@ static long do_exec_program(char **a)
     if (pipe2(channel, O_CLOEXEC) < 0)
         return -1;
     pid_t child = fork();
+    if (child < 0)
+        err = errno;
     if (child == 0) {
         int null = open("/dev/null", O_RDONLY);
         dup2(null, 0);
