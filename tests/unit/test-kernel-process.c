@@ -167,7 +167,7 @@ static void check_arguments(void)
         {fork, CLONE, {SIGCHLD}, ASK},
         {fork, CLONE, {CLONE_VM | CLONE_VFORK | SIGCHLD}, ASK},
         {fork, CLONE, {CLONE_VM | CLONE_SIGHAND | CLONE_THREAD}, PASS},
-        {fork, CLONE, {CLONE_NEWUSER | CLONE_THREAD}, refused(EPERM)},
+        {fork, CLONE, {CLONE_NEWNET | CLONE_THREAD}, refused(EPERM)},
         {fork, FORK, {0}, ASK},
         {fork, VFORK, {0}, ASK},
         {fork, EXECVE, {0}, PASS},
