@@ -31,7 +31,17 @@ POSIX = {
     "ipc-posix-sem-create": ("sem-create", ["ipc-posix-sem-open", "ipc-posix-sem-unlink"]),
     "ipc-posix-sem-open": ("sem-open", ["ipc-posix-sem-create", "ipc-posix-sem-unlink"]),
 }
-OPERATIONS = ("signal", "process-exec", "process-fork", "file-map-executable",
+# operation: (file of /proc/PID, how it is opened)
+ABOUT_PROCESSES = {
+    "process-info-pidinfo": ("stat", "r"),
+    "process-info-pidfdinfo": ("fd", "r"),
+    "process-info-rusage": ("statm", "r"),
+    "process-info-setcontrol": ("oom_score_adj", "w"),
+}
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+OPERATIONS = ("process-info", "sysctl", "pseudo-tty", "file-lock", "file-ioctl", "file-clone",
+              "file-chroot", "file-mount", "file-unmount", "system-reboot", "system-acct",
+              "system-swap", "system-set-time", "system-kext", "signal", "process-exec", "process-fork", "file-map-executable",
               "dynamic-code-generation", "ipc-sysv", "ipc-posix", "system-socket")
 
 
@@ -43,9 +53,13 @@ class ProcessRow:
     def __init__(self, number, question, tool):
         self.number, self.question, self.tool = number, question, tool
         self.operation, *self.words = shlex.split(question)
-        self.program, self.script, self.also = None, None, []
+        self.program, self.script, self.also, self.means = None, None, [], {}
         self.who = [f"uid={os.geteuid()}", f"gid={os.getegid()}"]
         self.plan()
+
+    def family(self):
+        """What the plan calls it."""
+        return "process-info*" if self.operation.startswith("process-info") else self.operation
 
     def given(self, name):
         return [w.split("=", 1)[1] for w in self.words if w.startswith(name + "=")]
@@ -83,6 +97,16 @@ class ProcessRow:
             self.plan_posix()
         elif self.operation == "system-socket":
             self.plan_socket()
+        elif self.operation in ABOUT_PROCESSES or self.operation == "process-info-listpids":
+            self.plan_info()
+        elif self.operation in ("sysctl-read", "sysctl-write"):
+            self.plan_sysctl()
+        elif self.operation in ("pseudo-tty", "file-lock", "file-ioctl"):
+            self.plan_device()
+        elif self.operation.startswith(("file-chroot", "file-mount", "file-unmount", "system-")):
+            raise NotHere("refused whatever the policy says")
+        elif self.operation == "file-clone":
+            raise NotHere("not every file system can clone")
         else:
             raise NotHere("no call asks about the whole family" if self.operation.endswith("*") else
                           "no call asks just that")
@@ -122,6 +146,48 @@ class ProcessRow:
             self.script = f"{self.tool}/cwd/script-{self.number}"
             self.call[1] = self.script
 
+    def plan_info(self):
+        self.only("target")
+        names = self.given("target") + ([self.subject()] if self.subject() else [])
+        if self.operation == "process-info-listpids":
+            self.asked = " ".join([self.operation, "target=same-sandbox", *self.who])
+            self.call = ["open-read", "/proc"]
+            return
+        if len(names) > 1 or names and names[0] not in TARGETS:
+            raise NotHere("names several processes, or the first")
+        call, facts = TARGETS[names[0] if names else "self"]
+        self.asked = " ".join([self.operation, *(f"target={f}" for f in facts), *self.who])
+        self.call = [call.replace("signal", "info"), *ABOUT_PROCESSES[self.operation]]
+
+    def plan_sysctl(self):
+        self.only()
+        name = self.subject() or ""
+        path = "/proc/sys/" + name.replace(".", "/")
+        if not re.fullmatch(r"[a-z0-9_.]+", name) or not os.path.isfile(path):
+            raise NotHere("a variable that Linux does not have")
+        self.asked = " ".join([self.operation, name, *self.who])
+        self.call = ["open-read" if self.operation == "sysctl-read" else "open-write", path]
+        # nothing is there where nothing may be read; not everybody may write what is
+        self.means = {"ENOENT": "deny", "EACCES": "allow"}
+
+    def plan_device(self):
+        self.only()
+        path = self.subject()
+        if self.operation == "pseudo-tty":
+            # there is no file system of terminals here
+            self.asked, self.call = " ".join(["pseudo-tty", *self.who]), ["open-rdwr", "/dev/ptmx"]
+            self.means = {"ENODEV": "allow", "ENOENT": "allow"}
+        elif self.operation == "file-lock":
+            if path:
+                raise NotHere("locks are not told apart by path")
+            self.asked, self.call = " ".join(["file-lock", *self.who]), ["flock", "/dev/null"]
+        elif path in DEVICES:
+            self.asked = " ".join(["file-ioctl", path, "vnode-type=CHARACTER-DEVICE", *self.who])
+            self.call, self.means = ["ioctl-device", path], {"ENOTTY": "allow", "EINVAL": "allow",
+                                                             "EACCES": "deny"}
+        else:
+            raise NotHere("not a device that is here")
+
     def plan_posix(self):
         self.only()
         name = (self.subject() or "").lstrip("/")
@@ -145,7 +211,10 @@ class ProcessRow:
         """What the probe needs to ask this and nothing else."""
         rules = f'(allow process-exec* (literal "{self.tool}/probe"))(allow file-read* sysctl-read)' \
             f'(allow process-exec* (regex #"^{re.escape(self.tool)}/cwd/script-"))' \
-            '(allow file-write* (subpath "/dev/shm"))'
+            '(allow file-write* (subpath "/dev/shm"))' \
+            '(allow file-write-data (regex #"^/proc/") (literal "/dev/ptmx"))'
+        if self.operation.startswith("sysctl"):
+            rules = rules.replace(" sysctl-read", "")
         return rules + ("" if self.operation == "process-fork" else "(allow process-fork)")
 
     def touch_up(self):

@@ -20,6 +20,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "probe.h"
@@ -225,6 +228,75 @@ static long do_sem_open(char **a)
     return sem == SEM_FAILED ? -1 : sem_close(sem);
 }
 
+/* ---- looking at each other, and at devices ---- */
+
+/* mode is r or w; what is opened is not written to. */
+static long look_at(pid_t pid, const char *name, const char *mode)
+{
+    char path[64];
+    if (pid < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    long got = then_close(open(path, mode[0] == 'w' ? O_WRONLY : O_RDONLY));
+    int err = errno;
+    if (pid != getpid())
+        syscall(SYS_kill, pid, SIGKILL);
+    errno = err;
+    return got;
+}
+
+static long do_info_self(char **a)
+{
+    return look_at(getpid(), a[0], a[1]);
+}
+
+static long do_info_children(char **a)
+{
+    return look_at(waiting(1, 0), a[0], a[1]);
+}
+
+static long do_info_group(char **a)
+{
+    return look_at(waiting(0, 1), a[0], a[1]);
+}
+
+static long do_info_fellow(char **a)
+{
+    return look_at(waiting(1, 1), a[0], a[1]);
+}
+
+static long do_flock(char **a)
+{
+    int fd = open(a[0], O_RDONLY | O_CLOEXEC);
+    long got = fd < 0 ? -1 : flock(fd, LOCK_SH);
+    int err = errno;
+    close(fd);
+    errno = err;
+    return got;
+}
+
+static long do_lock(char **a)
+{
+    struct flock whole = {.l_type = F_RDLCK};
+    int fd = open(a[0], O_RDONLY | O_CLOEXEC);
+    long got = fd < 0 ? -1 : fcntl(fd, F_SETLK, &whole);
+    int err = errno;
+    close(fd);
+    errno = err;
+    return got;
+}
+
+static long do_ioctl_device(char **a)
+{
+    struct termios t;
+    int fd = open(a[0], O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    long got = fd < 0 ? -1 : ioctl(fd, TCGETS, &t);
+    int err = errno;
+    close(fd);
+    errno = err;
+    return got;
+}
+
 static long do_socket_route(char **a)
 {
     (void)a;
@@ -232,13 +304,29 @@ static long do_socket_route(char **a)
 }
 
 const struct operation process_operations[] = {
-    {"exec-program", 1, do_exec_program}, {"fork", 0, do_fork},
-    {"signal-self", 1, do_signal_self},   {"signal-children", 1, do_signal_children},
-    {"signal-group", 1, do_signal_group}, {"signal-fellow", 1, do_signal_fellow},
-    {"map-file", 1, do_map_file},         {"map-code", 0, do_map_code},
-    {"sysv-shm", 0, do_sysv_shm},         {"sysv-sem", 0, do_sysv_sem},
-    {"sysv-msg", 0, do_sysv_msg},         {"shm-create", 1, do_shm_create},
-    {"shm-write", 1, do_shm_write},       {"shm-unlink", 1, do_shm_unlink},
-    {"sem-create", 1, do_sem_create},     {"sem-open", 1, do_sem_open},
-    {"socket-route", 0, do_socket_route}, {NULL, 0, NULL},
+    {"exec-program", 1, do_exec_program},
+    {"fork", 0, do_fork},
+    {"signal-self", 1, do_signal_self},
+    {"signal-children", 1, do_signal_children},
+    {"signal-group", 1, do_signal_group},
+    {"signal-fellow", 1, do_signal_fellow},
+    {"map-file", 1, do_map_file},
+    {"map-code", 0, do_map_code},
+    {"sysv-shm", 0, do_sysv_shm},
+    {"sysv-sem", 0, do_sysv_sem},
+    {"sysv-msg", 0, do_sysv_msg},
+    {"shm-create", 1, do_shm_create},
+    {"shm-write", 1, do_shm_write},
+    {"shm-unlink", 1, do_shm_unlink},
+    {"sem-create", 1, do_sem_create},
+    {"sem-open", 1, do_sem_open},
+    {"socket-route", 0, do_socket_route},
+    {"info-self", 2, do_info_self},
+    {"info-children", 2, do_info_children},
+    {"info-group", 2, do_info_group},
+    {"info-fellow", 2, do_info_fellow},
+    {"flock", 1, do_flock},
+    {"lock", 1, do_lock},
+    {"ioctl-device", 1, do_ioctl_device},
+    {NULL, 0, NULL},
 };
