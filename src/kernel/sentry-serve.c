@@ -182,8 +182,8 @@ static int64_t now_ms(void)
 /* Now and then only: everything may be in use. */
 static void call_when_crowded(struct sentry *s)
 {
-    enum { PAUSE_MS = 20 };
-    if (s->nodes.live < s->nodes.max / 4 * 3 || now_ms() - s->called_ms < PAUSE_MS)
+    enum { PAUSE_MS = 5 };
+    if (s->nodes.live < s->nodes.max / 2 || now_ms() - s->called_ms < PAUSE_MS)
         return;
     s->called_ms = now_ms();
     if (s->opt.crowded)

@@ -43,7 +43,7 @@ struct sentry_options {
     bool any_user;  /* root's run: senders may have other credentials than the server */
     ino_t mount_ns; /* of the sandbox, as /proc/PID/ns/mnt shows it: those who may be sent a signal
                        that a rule's modifier asks for; 0: nobody is */
-    /* Called by the serving thread while more is remembered than should be, at most every 20 ms:
+    /* Called by the serving thread while more is remembered than should be, at most every 5 ms:
      * somebody else should call sentry_drop(). NULL: nobody does, and whoever walks through more
      * files than the tables hold gets ENFILE. Must not wait for anything. */
     void (*crowded)(void *arg);

