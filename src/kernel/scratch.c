@@ -119,8 +119,9 @@ int scratch_make(struct scratch *s, struct bk_err *err)
     int turn = lock_folder(base, LOCK_EX);
     if (turn < 0)
         return err_sys(err, "cannot lock %s", base);
-    OWN(fd)
-    int held = fcntl(turn, F_DUPFD_CLOEXEC, 3); /* the lock outlives the sweeper's descriptor */
+    /* the lock outlives the sweeper's descriptor */
+    OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
+    (void)held;
     sweep(turn, base);
     if (!realpath(base, real) || strlen(real) > 200)
         return err_sys(err, "%s", base);
