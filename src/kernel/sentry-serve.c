@@ -235,8 +235,8 @@ void sentry_point_remove(struct sentry *s, int number)
     if (number < 0 || number >= SENTRY_POINTS)
         return;
     pthread_mutex_lock(&s->lock);
-    OWN(fd) int fd = s->points[number];
-    s->points[number] = -1;
+    if (s->points[number] >= 0)
+        close(steal_fd(&s->points[number]));
     pthread_mutex_unlock(&s->lock);
 }
 
