@@ -317,6 +317,8 @@ static bool learn(struct host *h, const struct launch_end *end)
         return h->mount_ns = false, true;
     if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
         return h->mount_proc = false, true;
+    if (end->stage == STAGE_SENTRY_MOUNT && h->fuse)
+        return h->fuse = false, true;
     bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
     bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
     if (spaces && refused && !host_may_administer(h) && h->user_ns)

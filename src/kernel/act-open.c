@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +74,16 @@ static int reopen(int pin, int flags)
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", pin);
     int fd = open(name, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A guarded folder is handed over as the command sees it: what lies beneath is guarded as well. It
+ * is opened under the very name that was judged. */
+static int reopen_view(const char *path, int flags)
+{
+    struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (flags & O_NONBLOCK),
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
     return fd < 0 ? -errno : fd;
 }
 
@@ -186,6 +197,8 @@ static struct answer open_existing(struct worker *w, const struct request *r,
         return answer_errno(ENXIO);
     if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) != O_RDWR && !(o->flags & O_NONBLOCK))
         return open_fifo(w, r, p, o->flags);
+    if (S_ISDIR(p->st.st_mode) && behind_covers(w->behind, p->path, p->path_len))
+        return give(w, r, reopen_view(p->path, o->flags), o->flags);
     int fd = space_open(w, r, p, o->flags);
     return give(w, r, fd == -ENOTSUP ? reopen(p->fd, o->flags) : fd, o->flags);
 }

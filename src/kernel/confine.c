@@ -35,10 +35,18 @@
 
 /* ---- Landlock ---- */
 
+/* What the walls stand on: the ruleset, and what lies behind guards. */
+struct building {
+    int ruleset;
+    const struct behind *behind;
+};
+
 /* The policy names canonical paths: one that leads through a symbolic link never matches anything,
  * and following it would open something else. */
-static int open_plain(const char *path)
+static int open_plain(const struct building *b, const char *path)
 {
+    if (b->behind && behind_covers(b->behind, path, strlen(path)))
+        return behind_open(b->behind, path, strlen(path));
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
@@ -60,7 +68,7 @@ static bool step_up(char *path)
 }
 
 /* The nearest folder above that exists. */
-static int open_above(const char *path)
+static int open_above(const struct building *b, const char *path)
 {
     char copy[4096];
     int fd = -ENOENT;
@@ -70,7 +78,7 @@ static int open_above(const char *path)
     while (fd == -ENOENT || fd == -ENOTDIR) {
         if (!step_up(copy))
             return fd;
-        fd = open_plain(copy);
+        fd = open_plain(b, copy);
     }
     return fd;
 }
@@ -98,24 +106,24 @@ enum {
 
 /* Rights on names belong to the folder: a file that may be removed, replaced or made again needs
  * them there, and the judge narrows that down to the one name. */
-static int add_folder_of(int ruleset, const char *path, uint64_t rights)
+static int add_folder_of(const struct building *b, const char *path, uint64_t rights)
 {
-    OWN(fd) int fd = open_above(path);
-    return fd < 0 ? 0 : add_rule(ruleset, fd, rights);
+    OWN(fd) int fd = open_above(b, path);
+    return fd < 0 ? 0 : add_rule(b->ruleset, fd, rights);
 }
 
-static int add_wall(int ruleset, const char *path, uint64_t rights)
+static int add_wall(const struct building *b, const char *path, uint64_t rights)
 {
     struct stat st;
-    OWN(fd) int fd = open_plain(path);
+    OWN(fd) int fd = open_plain(b, path);
     if (fd == -ENOENT || fd == -ENOTDIR)
-        return rights & MAKES ? add_folder_of(ruleset, path, rights) : 0;
+        return rights & MAKES ? add_folder_of(b, path, rights) : 0;
     if (fd < 0)
         return 0; /* out of our own reach, or a link: nothing to grant */
-    int err = add_rule(ruleset, fd, rights);
+    int err = add_rule(b->ruleset, fd, rights);
     if (err == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (rights & (MAKES | KABI_LL_REMOVE_FILE)))
-        err = add_folder_of(ruleset, path, rights & REPLACES);
+        err = add_folder_of(b, path, rights & REPLACES);
     return err;
 }
 
@@ -126,13 +134,13 @@ static int add_loader(int ruleset, const char *path)
     return fd < 0 ? 0 : add_rule(ruleset, fd, KABI_LL_EXECUTE);
 }
 
-static int add_walls(int ruleset, const struct plan *p)
+static int add_walls(const struct building *b, const struct plan *p)
 {
     int err = 0;
     for (size_t i = 0; err == 0 && i < p->nwalls; i++)
         err = p->walls[i].loader
-                  ? add_loader(ruleset, p->walls[i].path)
-                  : add_wall(ruleset, p->walls[i].path, p->walls[i].rights & p->handled_fs);
+                  ? add_loader(b->ruleset, p->walls[i].path)
+                  : add_wall(b, p->walls[i].path, p->walls[i].rights & p->handled_fs);
     return err;
 }
 
@@ -156,7 +164,7 @@ static int create_ruleset(const struct plan *p, struct kabi_ll_ruleset attr)
     return fd < 0 ? -errno : fd;
 }
 
-int landlock_walls(const struct plan *p, int proc, int *fd)
+int landlock_walls(const struct plan *p, const struct behind *b, int proc, int *fd)
 {
     *fd = -1;
     if (p->handled_fs == 0)
@@ -164,7 +172,8 @@ int landlock_walls(const struct plan *p, int proc, int *fd)
     OWN(fd) int ruleset = create_ruleset(p, (struct kabi_ll_ruleset){.handled_fs = p->handled_fs});
     if (ruleset < 0)
         return ruleset;
-    int err = add_walls(ruleset, p);
+    const struct building building = {ruleset, b};
+    int err = add_walls(&building, p);
     if (err == 0 && proc >= 0)
         err = add_rule(ruleset, proc, proc_rights(p));
     if (err < 0)

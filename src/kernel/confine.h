@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "kernel/guard.h"
 #include "kernel/plan.h"
 
 /*
@@ -15,8 +16,9 @@
 
 /* Builds the ruleset of the plan's walls: *fd, or -1 when there are none. Paths are opened as they
  * are now; for one that does not exist its nearest ancestor stands in. proc: the host's procfs,
- * which the worker must be able to read, or -1. */
-int landlock_walls(const struct plan *p, int proc, int *fd);
+ * which the worker must be able to read, or -1. Rules stand on what lies behind guards, not on
+ * those. */
+int landlock_walls(const struct plan *p, const struct behind *b, int proc, int *fd);
 /* Builds the ruleset of the command's own layer: what it may not reach outside it. The worker must
  * not have it, or it could no longer end the sandbox's first process. -1 when the plan has none. */
 int landlock_scope(const struct plan *p, int *fd);

@@ -63,6 +63,29 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
 #endif
 #define KABI_NOTIF_SYNC_WAKE_UP 1UL /* 6.6 */
 
+/* ---- mounting ---- */
+
+enum {
+    KABI_OPEN_TREE_CLONE = 1,
+    KABI_AT_RECURSIVE = 0x8000,
+    KABI_MOVE_MOUNT_EMPTY = 0x04 | 0x40, /* both ends are descriptors */
+    KABI_FSOPEN_CLOEXEC = 1,
+    KABI_FSCONFIG_FLAG = 0,
+    KABI_FSCONFIG_STRING = 1,
+    KABI_FSCONFIG_CREATE = 6,
+    KABI_FSMOUNT_CLOEXEC = 1,
+    KABI_MOUNT_NOSUID = 0x02,
+    KABI_MOUNT_NODEV = 0x04,
+};
+
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#define SYS_move_mount 429
+#define SYS_fsopen 430
+#define SYS_fsconfig 431
+#define SYS_fsmount 432
+#endif
+
 /* ---- files ---- */
 
 #define KABI_FS_IOC_SETFLAGS 0x40086602u

@@ -45,13 +45,15 @@ enum { KILL_GRACE_MS = 2000 };
 struct control {
     const struct launch *l;
     struct launch_end *end;
-    pid_t worker, command;
+    pid_t worker, command, sentry; /* the sentry: 0 when there is none */
+    int sentry_fd;                 /* of it */
     int status, events, signals;
     sigset_t mask;
     uint64_t deadline; /* of the timeout, then of the grace period; 0: none */
     const struct ground *ground;
     bool ending;       /* the command ended; the ground's first process ends what is left */
     bool exited, lost; /* nothing is left; the worker ended first */
+    bool unguarded;    /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
@@ -126,6 +128,10 @@ static void hear_status(struct control *c)
         if (c->l->give_stdio)
             let_go_of_stdio();
         break;
+    case STATUS_SENTRY: /* a child of ours, so that its number is its own until we collect it */
+        c->sentry = m.value;
+        c->sentry_fd = (int)syscall(SYS_pidfd_open, m.value, 0);
+        break;
     case STATUS_STOPPED:
         mirror_stop(c);
         break;
@@ -153,6 +159,21 @@ static void hear_signal(struct control *c)
 
 /* ---- waiting ---- */
 
+/* A process that waits for a sentry cannot be killed while that is only stopped; so it goes first.
+ */
+static void end_sentry(struct control *c, bool wait)
+{
+    if (c->sentry <= 0)
+        return;
+    kill(c->sentry, SIGKILL);
+    while (wait && waitpid(c->sentry, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (c->sentry_fd >= 0)
+        close(c->sentry_fd);
+    c->sentry = 0;
+    c->sentry_fd = -1;
+}
+
 static void meet_deadline(struct control *c)
 {
     if (!c->end->timed_out && c->command > 0) {
@@ -163,6 +184,7 @@ static void meet_deadline(struct control *c)
     }
     c->end->timed_out = true;
     c->deadline = 0;
+    end_sentry(c, false);
     kill(c->worker, SIGKILL);
 }
 
@@ -174,16 +196,27 @@ static int time_left(const struct control *c)
     return c->deadline > now ? (int)(c->deadline - now) : 0;
 }
 
+/* Without its sentry the sandbox does not go on. Before the command has started the worker notices
+ * by itself, and knows more. */
+static void hear_sentry(struct control *c)
+{
+    c->exited = c->lost = c->unguarded = true;
+}
+
 static void attend(struct control *c)
 {
-    struct pollfd fds[] = {
-        {-1, POLLIN, 0}, {c->events, POLLIN, 0}, {c->signals, POLLIN, 0}, {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{-1, POLLIN, 0},
+                           {c->events, POLLIN, 0},
+                           {c->signals, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
         fds[3].fd = c->ending ? c->ground->pidfd : -1;
-        int n = poll(fds, 4, time_left(c));
+        fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
+        int n = poll(fds, 5, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -198,8 +231,11 @@ static void attend(struct control *c)
             hear_signal(c);
         if (fds[3].revents)
             c->exited = true;
+        if (fds[4].revents && !c->exited)
+            hear_sentry(c);
     }
     hear_events(c);
+    end_sentry(c, c->lost || !c->l->leave_worker);
     kill(c->worker, SIGKILL);
     /* when the command ended by itself its processes are gone, and the worker has nothing left to
      * do but to give back what the kernel keeps for it, which takes longer than anybody should wait
@@ -312,8 +348,8 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     if (c->end->stage != STAGE_NONE)
         return word_failure(c->l, c->end, err);
     if (c->lost && !c->end->timed_out)
-        return err_set(err, BK_E_BUG,
-                       "the sandbox's worker ended unexpectedly; so did the command");
+        return err_set(err, BK_E_BUG, "the sandbox's %s ended unexpectedly; so did the command",
+                       c->unguarded ? "sentry" : "worker");
     return 0;
 }
 
@@ -366,9 +402,10 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c.l = l;
     c.end = end;
     c.ground = s.ground;
-    c.worker = c.command = 0;
+    c.worker = c.command = c.sentry = 0;
+    c.sentry_fd = -1;
     c.deadline = 0;
-    c.ending = c.exited = c.lost = false;
+    c.ending = c.exited = c.lost = c.unguarded = false;
     int result = run_with_signals(&c, &s, err);
     if (result < 0 || !l->leave_worker || end->timed_out)
         ground_end(l->ground ? l->ground : &own);

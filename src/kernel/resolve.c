@@ -110,6 +110,16 @@ static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
     return n > 1 && out[0] == '/' ? (int)n - 1 : read_back(fd, out, cap);
 }
 
+/* What a sentry shows becomes the real thing, before anything is asked about it. */
+static int go_behind(const struct worker *w, int *fd)
+{
+    char path[PATH_BYTES];
+    if (!behind_is_view(w->behind, *fd))
+        return 0;
+    int n = read_back(*fd, path, sizeof(path));
+    return n < 0 ? n : behind_swap(w->behind, path, (size_t)n, fd);
+}
+
 /* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
 static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 {
@@ -175,8 +185,12 @@ static int step(struct worker *w, const struct request *r, int from, const char 
     bool root = is_proc_root(from), thread = strcmp(name, "thread-self") == 0;
     if (root && (thread || strcmp(name, "self") == 0))
         return step_to_self(w, r, from, thread);
-    int fd = walk(from, name, O_NOFOLLOW);
+    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd);
+    if (err < 0 && fd >= 0)
+        close(fd);
     /* links in its root are like others: they go on with their text */
+    if (err < 0)
+        return err;
     if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
         !procfs_is(fd, &st))
         return fd;
@@ -245,9 +259,12 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
     int n = read_back(out->fd, path, PATH_BYTES);
     if (n < 0)
         return n;
+    int err = behind_swap(w->behind, path, (size_t)n, &out->fd);
+    if (err < 0)
+        return err;
     if (fstat(out->fd, &out->st) < 0)
         return -errno;
-    int err = procfs_check(w, r, out->fd, &out->st, path);
+    err = procfs_check(w, r, out->fd, &out->st, path);
     if (err < 0)
         return err;
     out->found = true;
@@ -425,10 +442,20 @@ static const char *split(char *path, const char **folder)
     return path + n + 1;
 }
 
+/* A sentry stands on the name itself: what lies behind it counts. */
+static int look_behind(const struct worker *w, struct pinned *out)
+{
+    OWN(fd) int fd = behind_open(w->behind, out->path, out->path_len);
+    out->found = fd >= 0 && fstat(fd, &out->st) == 0;
+    return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
+}
+
 /* Looks at the name in the pinned folder. */
-static int look(struct pinned *out)
+static int look(const struct worker *w, struct pinned *out)
 {
     char name[256 + 1];
+    if (behind_covers(w->behind, out->path, out->path_len))
+        return look_behind(w, out);
     size_t n = strlen(out->name);
     while (n > 1 && out->name[n - 1] == '/')
         n--;
@@ -454,9 +481,11 @@ int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot
     if (fd < 0)
         return fd;
     out->parent = fd;
-    int err = look(out);
+    int err = go_behind(w, &out->parent);
     if (err == 0)
         err = describe_name(w, r, slot, out);
+    if (err == 0)
+        err = look(w, out);
     if (err < 0)
         pinned_close(out);
     return err;

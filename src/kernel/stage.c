@@ -33,10 +33,13 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/guard.h"
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
 #include "kernel/seal.h"
 #include "kernel/worker.h"
+
+static struct behind behind; /* large, and there is one in a process */
 
 struct inside {
     struct stage *s;
@@ -169,12 +172,52 @@ static void take_policy(struct stage *s)
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);
 }
 
+/* ---- guards ---- */
+
+/* Starts the sentry, while we are as unconfined as it is to be. It becomes the controller's child,
+ * which ends it. */
+static void start_guards(struct stage *s)
+{
+    int ends[2];
+    s->guards = -1;
+    if (s->plan->nguards == 0)
+        return;
+    check(s, STAGE_SENTRY,
+          socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
+    struct guards_task task = {
+        .plan = s->plan,
+        .graph = s->graph,
+        .controller = s->controller,
+        .namespaces = s->ground ? s->ground->pidfd : -1,
+        .events = s->events,
+        .worker = ends[0],
+    };
+    pid_t pid = guards_start(&task);
+    check(s, STAGE_SENTRY, pid);
+    tell(s, STATUS_SENTRY, 0, pid);
+    close(ends[0]);
+    s->guards = ends[1];
+}
+
+/* The mounts are laid: the sentry adds its own, and what it finds there comes to us. */
+static void wait_for_guards(const struct stage *s)
+{
+    enum launch_stage stage;
+    if (s->guards < 0)
+        return;
+    if (send(s->guards, "", 1, MSG_NOSIGNAL) != 1)
+        fail(s, STAGE_SENTRY, errno);
+    int err = behind_wait(&behind, s->plan, s->guards, &stage);
+    check(s, stage, err);
+}
+
 static void stage_unconfined(struct inside *in)
 {
     struct stage *s = in->s;
     enum launch_stage stage;
     tie_to_controller(in);
     take_policy(s);
+    start_guards(s);
     if (s->ground) {
         int err = ground_wait_mounts(s->ground, &stage);
         check(s, stage, err);
@@ -186,6 +229,7 @@ static void stage_unconfined(struct inside *in)
     }
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
+    wait_for_guards(s);
     /* by name, so that what was mounted since lies in the way */
     check(s, STAGE_CWD, chdir(s->launch->cwd) < 0 ? -errno : 0);
 }
@@ -195,7 +239,7 @@ static void stage_unconfined(struct inside *in)
 static void stage_walled(struct inside *in)
 {
     struct stage *s = in->s;
-    check(s, STAGE_LANDLOCK, landlock_walls(s->plan, in->proc, &in->c.walls));
+    check(s, STAGE_LANDLOCK, landlock_walls(s->plan, &behind, in->proc, &in->c.walls));
     check(s, STAGE_LANDLOCK, landlock_scope(s->plan, &in->c.scope));
     check(s, STAGE_LANDLOCK, landlock_enter(in->c.walls));
 }
@@ -235,6 +279,7 @@ static void start_worker(const struct inside *in)
     if (worker_init(&the_worker, s->plan, s->graph, in->listener, s->events, in->proc,
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
+    the_worker.behind = &behind;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
 }
@@ -341,16 +386,19 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     sigfillset(&waiting);
     sigdelset(&waiting, SIGCHLD);
     sigaction(SIGCHLD, &child, NULL);
-    struct pollfd fds[] = {{in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}};
+    struct pollfd fds[] = {
+        {in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}, {in->s->guards, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 2, exec_pause(&the_worker), &waiting);
+        int n = ppoll(fds, 3, exec_pause(&the_worker), &waiting);
         exec_look(&the_worker, 0);
         if (n <= 0)
             continue;
+        if (fds[2].revents && !behind_hear(&behind))
+            fds[2].fd = -1; /* the controller knows */
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
         else if (fds[0].revents)

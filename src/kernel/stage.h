@@ -13,12 +13,12 @@
 #include "kernel/launch.h"
 
 /* What controller and worker share. Messages from the worker, one write each. */
-enum status_kind { STATUS_FAILED, STATUS_STARTED, STATUS_STOPPED, STATUS_EXITED };
+enum status_kind { STATUS_FAILED, STATUS_SENTRY, STATUS_STARTED, STATUS_STOPPED, STATUS_EXITED };
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
     int32_t stage; /* FAILED */
-    int32_t value; /* FAILED: errno; STARTED: the command's pid; STOPPED, EXITED: wait status */
+    int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 
 enum { FILTER_MAX = 4096 };
@@ -34,6 +34,7 @@ struct stage {
     struct id_maps maps;        /* without ground, and with a user namespace */
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
+    int guards;                 /* the worker's: socket to the sentry, or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
     struct inherited inherited; /* descriptors that the command must not get */

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "graph/graph.h"
+#include "kernel/guard.h"
 #include "kernel/judged.h"
 #include "kernel/made.h"
 #include "kernel/kabi.h"
@@ -74,6 +75,7 @@ struct worker {
     bool spaces;        /* the target may make user namespaces, and change its root in them */
     uid_t uid;
     gid_t gid;
+    const struct behind *behind; /* what lies behind the plan's guards */
     const struct graph *graph;
     struct graph_cache *cache;
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_POST_H
+#define BK_KERNEL_POST_H
+
+#include "kernel/guard.h"
+#include "kernel/sentry.h"
+
+/* Inside the sentry's process: what mounting (sentry.c) and watching (watch.c) share. */
+
+struct stand {
+    int number; /* of the sentry's point, or -1 */
+    int behind; /* what it stands on (O_PATH, in the sandbox's mount table); -1: it stands nowhere
+                 */
+    uint64_t dev, inode; /* of that, as the host sees it too */
+};
+
+struct post {
+    const struct guards_task *task;
+    const struct plan *plan;
+    struct sentry *sentry;
+    int root, proc; /* the host's; proc becomes the working directory */
+    int device;     /* /dev/fuse */
+    int fs;         /* the sentries' file system, mounted nowhere */
+    int crowd;      /* event: the serving thread wants the kernel to forget names */
+    struct stand stands[PLAN_GUARDS];
+};
+
+/* Puts guard i on what lies under its name now, if anything does; nothing happens when it stands
+ * there already. 0 or a negated errno. */
+int post_stand(struct post *p, size_t i);
+
+/* A path as the host sees it: a descriptor (O_PATH), or a negated errno. Links lead nowhere: the
+ * policy names things as they really lie. */
+int post_open(const struct post *p, const char *path);
+
+/* watch.c: puts guards up again whenever a guarded name comes to mean something else. Returns only
+ * when it cannot go on: a negated errno. */
+int watch_names(struct post *p);
+
+#endif

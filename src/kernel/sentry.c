@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The sentry's process, in stages. Each says what it should do and must not do.
+ *
+ *   outside   Should open what only the host shows: its root and its /proc. Must not look at
+ *             anything the command controls.
+ *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
+ *             since requests name their senders as seen by whoever mounts; make one file system for
+ *             all points; open what lies behind each before it stands there; put it there. Must not
+ *             go on when one of them cannot be guarded.
+ *   serving   One thread answers the kernel, without capabilities. The other watches the names and
+ *             mounts: looking up a path asks the first, so it must never be the same.
+ *
+ * Nobody in the sandbox can see it: it is in no namespace of processes that they know, and in no
+ * Landlock domain of theirs. It ends with the controller; with it ends the sandbox.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/confine.h"
+#include "kernel/kabi.h"
+#include "kernel/pass.h"
+#include "kernel/post.h"
+
+enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
+
+/* ---- telling the worker ---- */
+
+static int send_msg(const struct post *p, struct guard_msg m, int fd)
+{
+    return pass_send(p->task->worker, &m, sizeof(m), fd);
+}
+
+static void __attribute__((noreturn)) fail(const struct post *p, enum launch_stage stage, int err)
+{
+    send_msg(p, (struct guard_msg){.kind = GUARD_FAILED, .stage = (int32_t)stage, .err = -err}, -1);
+    _exit(1);
+}
+
+static void check(const struct post *p, enum launch_stage stage, int err)
+{
+    if (err < 0)
+        fail(p, stage, err);
+}
+
+/* ---- names ---- */
+
+static int open_from(int at, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+int post_open(const struct post *p, const char *path)
+{
+    return open_from(p->root, path[1] ? path + 1 : ".");
+}
+
+/* Nothing there that could be guarded, and nothing that could be read either. */
+static bool is_nothing(int err)
+{
+    return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
+}
+
+/* The guard around guard i that stands; -1: none does. */
+static int outer_of(const struct post *p, size_t i)
+{
+    const char *path = p->plan->guards[i].path;
+    for (size_t k = i; k-- > 0;) {
+        size_t m = strlen(p->plan->guards[k].path);
+        if (p->stands[k].behind >= 0 && path[m] == '/' &&
+            strncmp(path, p->plan->guards[k].path, m) == 0)
+            return (int)k;
+    }
+    return -1;
+}
+
+/* What lies under guard i's name behind all guards, in the sandbox's mount table. */
+static int open_behind(const struct post *p, size_t i)
+{
+    int outer = outer_of(p, i);
+    const char *path = p->plan->guards[i].path;
+    if (outer < 0)
+        return open_from(AT_FDCWD, path);
+    return open_from(p->stands[outer].behind, path + strlen(p->plan->guards[outer].path) + 1);
+}
+
+/* ---- mounting ---- */
+
+static int set_option(int fs, unsigned how, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, fs, how, key, value, 0) < 0 ? -errno : 0;
+}
+
+/* One file system for all points, with its server's descriptor in p->device. */
+static int make_file_system(struct post *p)
+{
+    char fd[16], uid[16], gid[16];
+    p->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (p->device < 0)
+        return -errno;
+    snprintf(fd, sizeof(fd), "%d", p->device);
+    snprintf(uid, sizeof(uid), "%u", geteuid());
+    snprintf(gid, sizeof(gid), "%u", getegid());
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, SENTRY_MOUNT_TYPE, KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = set_option(fs, KABI_FSCONFIG_STRING, "source", "buckle");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "fd", fd);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "rootmode", "40000");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "user_id", uid);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "group_id", gid);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_FLAG, "allow_other", NULL);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    p->fs =
+        (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
+    return p->fs < 0 ? -errno : 0;
+}
+
+/* A copy of a mount, to be attached elsewhere. */
+static int copy_tree(int at, const char *path, unsigned flags)
+{
+    int tree = (int)syscall(SYS_open_tree, at, path, KABI_OPEN_TREE_CLONE | O_CLOEXEC | flags);
+    return tree < 0 ? -errno : tree;
+}
+
+static int attach(int tree, int on)
+{
+    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+}
+
+/* What a guard puts over its place: the sentry's point; the folder itself, over an outer guard; or,
+ * where something lies that is neither folder nor file, something empty. */
+static int make_cover(struct post *p, size_t i, const struct stat *st, int *number)
+{
+    char name[16];
+    if (p->plan->guards[i].open)
+        return copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
+        return copy_tree(AT_FDCWD, "/dev/null", 0);
+    int real = post_open(p, p->plan->guards[i].path);
+    if (real < 0)
+        return real;
+    *number = sentry_point_add(p->sentry, real);
+    if (*number < 0) {
+        close(real);
+        return *number;
+    }
+    snprintf(name, sizeof(name), "%d", *number);
+    return copy_tree(p->fs, name, 0);
+}
+
+/* As the command sees it: over what other guards have put there. */
+static int cover(struct post *p, size_t i, const struct stat *st, int *number)
+{
+    OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->guards[i].path);
+    OWN(fd) int tree = make_cover(p, i, st, number);
+    if (tree < 0)
+        return tree;
+    return attach(tree, on >= 0 ? on : p->stands[i].behind);
+}
+
+/* Whatever stood there has moved away, or is gone, and its mount with it. */
+static void leave(struct post *p, size_t i)
+{
+    struct stand *s = &p->stands[i];
+    struct stat st;
+    /* under another name it is still guarded */
+    if (s->number >= 0 && s->behind >= 0 && fstat(s->behind, &st) == 0 && st.st_nlink == 0)
+        sentry_point_remove(p->sentry, s->number);
+    if (s->behind >= 0)
+        close(s->behind);
+    *s = (struct stand){.number = -1, .behind = -1};
+}
+
+static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
+{
+    return st->st_dev == dev && st->st_ino == inode;
+}
+
+/* What lies under guard i's name, as the host sees it, in *st: whether there is anything. */
+static int look(const struct post *p, size_t i, struct stat *st)
+{
+    OWN(fd) int fd = post_open(p, p->plan->guards[i].path);
+    if (fd < 0)
+        return is_nothing(fd) ? 0 : fd;
+    if (fstat(fd, st) < 0)
+        return -errno;
+    return !S_ISLNK(st->st_mode);
+}
+
+/* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
+static int take_stand(struct post *p, size_t i, const struct stat *st)
+{
+    struct stand *s = &p->stands[i];
+    struct stat now;
+    OWN(fd) int behind = open_behind(p, i);
+    if (behind < 0)
+        return is_nothing(behind) ? -EAGAIN : behind;
+    if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
+        return -EAGAIN;
+    s->dev = st->st_dev;
+    s->inode = st->st_ino;
+    s->behind = steal_fd(&behind);
+    /* before it is covered, so that nobody meets the cover without knowing what lies behind */
+    int err = send_msg(p, (struct guard_msg){.kind = GUARD_REAL, .index = (int32_t)i}, s->behind);
+    return err < 0 ? err : cover(p, i, st, &s->number);
+}
+
+int post_stand(struct post *p, size_t i)
+{
+    struct stand *s = &p->stands[i];
+    struct stat st;
+    for (int tries = 0; tries < TRIES; tries++) {
+        int there = look(p, i, &st), err;
+        if (there < 0)
+            return there;
+        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode))
+            return 0;
+        bool stood = s->behind >= 0;
+        leave(p, i);
+        if (!there)
+            return stood ? send_msg(p, (struct guard_msg){GUARD_GONE, (int32_t)i, 0, 0, 0}, -1) : 0;
+        if ((err = take_stand(p, i, &st)) == 0)
+            return 0;
+        if (s->number >= 0)
+            sentry_point_remove(p->sentry, s->number);
+        s->number = -1;
+        leave(p, i);
+        if (err != -EAGAIN && !is_nothing(err))
+            return err;
+    }
+    return -EBUSY; /* somebody replaces it faster than we can follow */
+}
+
+/* ---- stages ---- */
+
+/* Everything but what the task needs: the controller's pipes would never end if we held them. */
+static void close_others(const struct guards_task *t)
+{
+    int keep[] = {-1, t->namespaces < 0 ? t->events : t->namespaces, t->events, t->worker};
+    enum { N = sizeof(keep) / sizeof(keep[0]) };
+    for (size_t i = 1; i < N; i++)
+        for (size_t k = i; k > 1 && keep[k] < keep[k - 1]; k--) {
+            int x = keep[k];
+            keep[k] = keep[k - 1];
+            keep[k - 1] = x;
+        }
+    for (size_t i = 0; i < N; i++) {
+        unsigned from = (unsigned)(keep[i] + 1), to = i + 1 < N ? (unsigned)keep[i + 1] - 1 : ~0U;
+        if (i + 1 == N || keep[i + 1] > keep[i] + 1)
+            syscall(SYS_close_range, from, to, 0);
+    }
+}
+
+static void stage_outside(struct post *p)
+{
+    const struct guards_task *t = p->task;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != t->controller)
+        _exit(1); /* it died before we were tied to it */
+    prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    close_others(t);
+    /* inside already: a copy, in which our own mounts will not show */
+    p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
+                                : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    check(p, STAGE_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+}
+
+static ino_t own_mount_namespace(const struct post *p)
+{
+    struct stat st;
+    return fstatat(p->proc, "self/ns/mnt", &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static void enter(const struct post *p)
+{
+    const struct guards_task *t = p->task;
+    char byte;
+    if (recv(t->worker, &byte, 1, 0) != 1)
+        _exit(1); /* the worker has told why */
+    int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
+    if (t->namespaces >= 0)
+        check(p, STAGE_NAMESPACES, setns(t->namespaces, flags) < 0 ? -errno : 0);
+}
+
+static void *serve(void *arg)
+{
+    struct post *p = arg;
+    /* root's run: it takes the credentials of whoever asks */
+    if (p->plan->host.root || capabilities_drop(0, false) == 0)
+        sentry_serve(p->sentry, p->device);
+    _exit(1); /* nothing is left to serve, or to be trusted */
+}
+
+static void on_crowd(void *arg)
+{
+    const struct post *p = arg;
+    eventfd_write(p->crowd, 1);
+}
+
+static void start_serving(struct post *p)
+{
+    pthread_t thread;
+    struct sentry_options opt = {
+        .graph = p->task->graph,
+        .events = p->task->events,
+        .proc = p->proc,
+        .uid = geteuid(),
+        .gid = getegid(),
+        .any_user = p->plan->host.root,
+        .mount_ns = own_mount_namespace(p),
+        .crowded = on_crowd,
+        .arg = p,
+    };
+    p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    check(p, STAGE_SENTRY, p->crowd < 0 ? -errno : 0);
+    p->sentry = sentry_new(&opt);
+    check(p, STAGE_SENTRY, p->sentry ? 0 : -errno);
+    int err = pthread_create(&thread, NULL, serve, p);
+    check(p, STAGE_SENTRY, -err);
+}
+
+static void stage_inside(struct post *p)
+{
+    enter(p);
+    check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
+    start_serving(p);
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        check(p, STAGE_SENTRY_BIND, post_stand(p, i));
+    struct statx st;
+    int err = statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0;
+    struct guard_msg ready = {.kind = GUARD_READY,
+                              .dev = makedev(st.stx_dev_major, st.stx_dev_minor)};
+    check(p, STAGE_SENTRY, err < 0 ? err : send_msg(p, ready, -1));
+}
+
+static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
+{
+    static struct post p;
+    p = (struct post){.task = task, .plan = task->plan, .root = -1, .proc = -1, .fs = -1};
+    for (size_t i = 0; i < PLAN_GUARDS; i++)
+        p.stands[i] = (struct stand){.number = -1, .behind = -1};
+    stage_outside(&p);
+    stage_inside(&p);
+    /* the serving thread has moved the working directory, and needs it there */
+    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0)
+        watch_names(&p);
+    _exit(1);
+}
+
+/* ---- starting ---- */
+
+pid_t guards_start(const struct guards_task *task)
+{
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0);
+    if (pid == 0)
+        sentry_main(task);
+    return pid < 0 ? -errno : pid;
+}

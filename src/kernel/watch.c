@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A mount guards a folder or file, not its name: when somebody outside replaces it, or a folder
+ * above it, the name means something that nothing stands on. So every folder on the way to a
+ * guarded name is watched, as far as it exists; whenever the next part of such a name is made,
+ * moved or removed there, all guards are looked at again, outer ones first. Until the kernel has
+ * told us and we have mounted, which takes moments, the new thing can be read; see
+ * docs/threat-model.md.
+ *
+ * Folders are watched before the names in them are looked at, so that no change falls between.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/post.h"
+
+enum { FOLDERS = 2048 };
+
+/* The first len bytes of a guard's path: a folder on the way to it. */
+struct folder {
+    const char *path;
+    size_t len;
+    int watch;     /* -1: it does not exist, or not for us */
+    unsigned seen; /* round in which it was looked at */
+};
+
+struct watching {
+    struct post *post;
+    int events;
+    unsigned round;
+    size_t nfolders;
+    struct folder folders[FOLDERS];
+};
+
+static struct folder *find(struct watching *w, const char *path, size_t len)
+{
+    for (size_t i = 0; i < w->nfolders; i++)
+        if (w->folders[i].len == len && memcmp(w->folders[i].path, path, len) == 0)
+            return &w->folders[i];
+    if (w->nfolders == FOLDERS)
+        return NULL;
+    w->folders[w->nfolders] = (struct folder){path, len, -1, 0};
+    return &w->folders[w->nfolders++];
+}
+
+static bool is_used(const struct watching *w, int watch)
+{
+    for (size_t i = 0; i < w->nfolders; i++)
+        if (w->folders[i].watch == watch)
+            return true;
+    return false;
+}
+
+static void set_watch(struct watching *w, struct folder *f, int watch)
+{
+    int before = f->watch;
+    f->watch = watch;
+    if (before >= 0 && before != watch && !is_used(w, before))
+        inotify_rm_watch(w->events, before);
+}
+
+/* Whether what is asked for cannot be had because of what the folder is. */
+static bool is_out_of_reach(int err)
+{
+    return err == ENOENT || err == ENOTDIR || err == EACCES || err == ELOOP;
+}
+
+/* 1: it is watched; 0: there is nothing to watch; or a negated errno. */
+static int watch_folder(struct watching *w, struct folder *f)
+{
+    static const uint32_t mask =
+        IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR;
+    char path[PLAN_GUARD_PATH + 1], name[32];
+    if (f->seen == w->round)
+        return f->watch >= 0;
+    f->seen = w->round;
+    memcpy(path, f->path, f->len);
+    path[f->len] = '\0';
+    OWN(fd) int fd = post_open(w->post, path);
+    if (fd < 0) {
+        set_watch(w, f, -1);
+        return is_out_of_reach(-fd) ? 0 : fd;
+    }
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    int watch = inotify_add_watch(w->events, name, mask);
+    set_watch(w, f, watch < 0 ? -1 : watch);
+    if (watch < 0 && !is_out_of_reach(errno))
+        return -errno;
+    return 1; /* one that cannot be read can be passed through */
+}
+
+/* Watches the folders above one guarded name, from the root downwards. */
+static int watch_way(struct watching *w, const char *path)
+{
+    for (const char *at = path; at; at = strchr(at + 1, '/')) {
+        struct folder *f = find(w, path, at == path ? 1 : (size_t)(at - path));
+        int there = f ? watch_folder(w, f) : -ENOSPC;
+        if (there <= 0)
+            return there;
+    }
+    return 0;
+}
+
+static int look_again(struct watching *w)
+{
+    const struct plan *plan = w->post->plan;
+    w->round++;
+    for (size_t i = 0; i < plan->nguards; i++) {
+        int err = watch_way(w, plan->guards[i].path);
+        if (err < 0)
+            return err;
+    }
+    for (size_t i = 0; i < plan->nguards; i++) {
+        int err = post_stand(w->post, i);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- events ---- */
+
+/* Whether a guarded name leads through this entry of a folder. */
+static bool leads_to_guard(const struct watching *w, const struct folder *f, const char *name)
+{
+    const struct plan *plan = w->post->plan;
+    size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
+    for (size_t i = 0; i < plan->nguards; i++) {
+        const char *path = plan->guards[i].path;
+        if (strncmp(path, f->path, f->len) == 0 && strlen(path) >= from + n &&
+            (f->len == 1 || path[f->len] == '/') && memcmp(path + from, name, n) == 0 &&
+            (path[from + n] == '/' || path[from + n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static bool matters(const struct watching *w, const struct inotify_event *e)
+{
+    if (e->mask & (IN_Q_OVERFLOW | IN_UNMOUNT))
+        return true;
+    for (size_t i = 0; i < w->nfolders && e->len; i++)
+        if (w->folders[i].watch == e->wd && leads_to_guard(w, &w->folders[i], e->name))
+            return true;
+    return false;
+}
+
+static int read_events(struct watching *w)
+{
+    union {
+        struct inotify_event first;
+        char bytes[16384];
+    } block;
+    ssize_t n = read(w->events, block.bytes, sizeof(block.bytes));
+    if (n <= 0)
+        return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : -EIO;
+    int result = 0;
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *e = (const void *)(block.bytes + at);
+        result |= matters(w, e);
+        at += (ssize_t)(sizeof(*e) + e->len);
+    }
+    return result;
+}
+
+/* Waits for something to happen. 1 when it matters, 0, or a negated errno. */
+static int hear(struct watching *w)
+{
+    struct post *p = w->post;
+    struct pollfd fds[] = {{w->events, POLLIN, 0}, {p->crowd, POLLIN, 0}, {p->task->worker, 0, 0}};
+    eventfd_t times;
+    if (poll(fds, 3, -1) < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (fds[2].revents)
+        return -EPIPE; /* the worker is gone */
+    if (fds[1].revents && eventfd_read(p->crowd, &times) == 0)
+        sentry_drop(p->fs);
+    return fds[0].revents ? read_events(w) : 0;
+}
+
+int watch_names(struct post *p)
+{
+    static struct watching w; /* large, and there is one in a process */
+    int changed = 1;
+    w.post = p;
+    w.events = inotify_init1(IN_CLOEXEC);
+    if (w.events < 0)
+        return -errno;
+    while (changed >= 0) {
+        int err = changed ? look_again(&w) : 0;
+        changed = err < 0 ? err : hear(&w);
+    }
+    return changed;
+}

@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reading that the policy denies: by sentry and by judge, whatever happens to the files meanwhile."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fusable
+from running import BUCKLE, eventually, for_everybody, processes
+from tap import done, skip
+
+LOOP = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
+
+
+class Home:
+    """A folder with secrets, and one to work in beside them."""
+
+    def __init__(self, person):
+        self.person = person
+        self.top = person.folder("home")
+        self.work = os.path.join(self.top, "work")
+        os.mkdir(self.work)
+        person.own(self.work)
+        self.write(".ssh/id_rsa", "PRIVATE")
+        self.write(".ssh/known_hosts", "public")
+        self.write(".ssh/sub/id_deep", "DEEP")
+        self.write(".netrc", "PASSWORD")
+        self.write("plain", "plain")
+
+    def write(self, name, text):
+        return self.person.write(os.path.join(self.top, name), text)
+
+    def path(self, name):
+        return os.path.join(self.top, name)
+
+    def profile(self, rules, name="reads.sb"):
+        return self.write(name, "(version 1)(allow default)(deny network*)\n" +
+                          rules.replace("~", self.top))
+
+    def run(self, *words, flags=(), **how):
+        return self.person.run(*flags, "--", *words, cwd=self.work, **how)
+
+    def sh(self, script, *flags, **how):
+        return self.run("sh", "-c", script, flags=flags, **how)
+
+
+class Talk:
+    """A shell in a sandbox that answers line by line."""
+
+    def __init__(self, home, *flags, cwd=None):
+        self.home = home
+        self.child = home.person.start([BUCKLE, "run", *flags, "--", "sh", "-c", LOOP],
+                                       cwd=cwd or home.work, stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def ask(self, line):
+        self.child.stdin.write(line.encode() + b"\n")
+        self.child.stdin.flush()
+        text = b""
+        while True:
+            got = self.child.stdout.readline()
+            text += got
+            if not got or re.search(rb"==\d+\n$", got):
+                return text.decode(errors="replace") + ("" if got else "gone")
+
+    def end(self):
+        self.child.stdin.close()
+        out, err = self.child.stdout.read(), self.child.stderr.read()
+        self.child.wait(timeout=30)
+        return err.decode(errors="replace")
+
+    def process(self, name):
+        """The pid of the sandbox's process of that name."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    head, rest = f.read().rsplit(")", 1)
+            except OSError:
+                continue
+            if head.endswith("(" + name) and int(rest.split()[1]) == self.child.pid:
+                return int(pid)
+        return None
+
+
+def events_of(ran):
+    return [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
+
+
+def uses_sentries(home, *flags):
+    r = home.person.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work)
+    return "\nSentries\n" in r.out
+
+
+DENY_SSH = ("--deny-read", "~/.ssh/id_*")
+
+
+def flags_of(home, *words):
+    return [w.replace("~", home.top) for w in words]
+
+
+TIERS = (("sentry", ()), ("judged", ("--strict-reads",)))
+
+
+def test_tiers_agree(person, t):
+    """The same questions, the same answers."""
+    rules = """
+    (deny file-read-data (regex #"^~/\\.ssh/id_[^/]*$") (literal "~/.netrc") (subpath "~/.aws"))
+    (deny file-read-data (subpath "~/open/closed"))"""
+    script = """
+    for f in .ssh/id_rsa .ssh/known_hosts .ssh/sub/id_deep .netrc .aws/key open/a open/closed/b plain none
+    do echo "$f: $(cat ../$f 2>&1)"; echo "$f: $(stat -c '%F %s' ../$f 2>&1)"; done
+    for d in .ssh .ssh/sub .aws open open/closed; do echo "$d: $(ls ../$d 2>&1)"; done
+    ln -s ../.netrc link; cat link; cd ../.aws && cat key; cd ../.ssh; cat id_rsa known_hosts"""
+    home = Home(person)
+    home.write(".aws/key", "AWS")
+    home.write("open/a", "a")
+    home.write("open/closed/b", "B")
+    profile = home.profile(rules)
+    told = {}
+    for tier, flags in TIERS:
+        r = home.sh("rm -f link;" + script, "--profile", profile, "--report", "json", *flags)
+        events = events_of(r)
+        told[tier] = (re.sub(r"0x[0-9a-f]+", "", r.out),
+                      sorted({(e["operation"], e["path"]) for e in events}))
+        t.ok(all(e["pid"] > 1 for e in events) and events, f"{tier}: events have a process", r)
+    t.ok(uses_sentries(home, "--profile", profile), "the first is by sentry")
+    out = told["sentry"][0]
+    t.equal(told["judged"], told["sentry"], "sentry and judge agree")
+    for secret in ("PRIVATE", "PASSWORD", "AWS", "B\n"):
+        t.ok(secret not in out, f"{secret.strip()} is not read", out)
+    for line in (".ssh/known_hosts: public", ".ssh/sub/id_deep: DEEP", "open/a: a", "plain: plain",
+                 ".ssh/id_rsa: regular file 7", ".netrc: regular file 8", ".aws/key: regular file 3"):
+        t.ok(line in out, line, out)
+    denied = {path for op, path in told["sentry"][1] if op == "file-read-data"}
+    t.equal(denied, {home.path(n) for n in (".ssh/id_rsa", ".netrc", ".aws", ".aws/key",
+                                            "open/closed", "open/closed/b")}, "each is reported")
+
+
+def test_metadata(person, t):
+    """Under file-read* neither contents nor metadata."""
+    home = Home(person)
+    profile = home.profile('(deny file-read* (subpath "~/.ssh"))')
+    r = home.sh("stat ../.ssh/id_rsa; cat ../.ssh/id_rsa; ls ../.ssh; ls -d ../.ssh; test -e ../.ssh/x; "
+                "stat -c %s ../plain", "--profile", profile, "--report", "json")
+    t.ok("PRIVATE" not in r.out and r.out == "5\n", "nothing is shown", r)
+    events = {(e["operation"], e["path"]) for e in events_of(r)}
+    t.ok(("file-read-metadata", home.path(".ssh/id_rsa")) in events, "stat is reported", r)
+
+
+def test_flags(person, t):
+    """--deny-read and --allow-read."""
+    home = Home(person)
+    flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc")
+    t.ok(uses_sentries(home, *flags), "by sentry")
+    r = home.sh("cat ../.netrc ../.ssh/id_rsa; cat ../.ssh/known_hosts", *flags)
+    t.ok(r.out == "public" and "2 operations were denied" in r.err, "denied by flags", r)
+
+
+def test_carve_out(person, t):
+    """All of a home is denied but for the project."""
+    home = Home(person)
+    home.write("work/mine", "mine")
+    home.write("work/secrets/key", "KEY")
+    profile = home.profile('(deny file-read* (subpath "~"))(allow file-read* (subpath "~/work"))'
+                           '(deny file-read-data (subpath "~/work/secrets"))')
+    t.ok(uses_sentries(home, "--profile", profile), "by sentry")
+    r = home.sh("cat mine; ls; echo new >made; cat made; mkdir d && mv made d/ && ls d; pwd; "
+                f"cat secrets/key; cat ../plain; cat {home.path('work/mine')}", "--profile", profile)
+    t.ok(r.out == "mine" + "mine\nsecrets\nnew\nmade\n" + home.work + "\nmine", "the project works", r)
+    t.ok(os.path.exists(home.path("work/d/made")), "and is the real one")
+
+
+def test_writing_behind(person, t):
+    """What may be written behind a sentry is written to the real folder."""
+    home = Home(person)
+    profile = home.profile('(deny file-read-data (regex #"^~/\\.ssh/id_[^/]*$"))')
+    script = """cd ../.ssh || exit 9
+    echo more >>known_hosts && echo new >fresh && mkdir folder && ln -s fresh soft && ln fresh hard
+    mv fresh folder/ && mv folder/fresh ../work/out && mv ../work/out back && chmod 600 back
+    touch -d 2001-01-01 back && echo WRITTEN >id_new && truncate -s 2 hard && rm soft
+    cat id_new; cat back; echo; rmdir folder; ls"""
+    r = home.sh(script, "--profile", profile)
+    seen = sorted(os.listdir(home.path(".ssh")))
+    t.equal(seen, ["back", "hard", "id_new", "id_rsa", "known_hosts", "sub"], "the real folder", r)
+    t.equal(r.out.split(), ["ne", "back", "hard", "id_new", "id_rsa", "known_hosts", "sub"],
+            "as the command sees it", r)
+    with open(home.path(".ssh/known_hosts"), encoding="utf-8") as f:
+        t.equal(f.read(), "publicmore\n", "appended")
+    st = os.stat(home.path(".ssh/back"))
+    t.ok(st.st_mode & 0o777 == 0o600 and st.st_nlink == 2, "mode and links")
+
+
+def test_replaced(person, t):
+    """Somebody outside replaces what is denied, while the command runs."""
+    home = Home(person)
+    talk = Talk(home, *flags_of(home, "--deny-read", "~/.netrc", "--deny-read", "~/.aws",
+                                "--deny-read", "~/.later", "--deny-read", "~/x/y/z"))
+    t.ok("not permitted" in talk.ask("cat ../.netrc"), "before")
+
+    def denied(name, secret):
+        """Soon, and from then on."""
+        last = [""]
+
+        def now():
+            last[0] = talk.ask(f"cat {home.path(name)}")
+            return "not permitted" in last[0]
+        return eventually(now, 5) and secret not in talk.ask(f"cat {home.path(name)}")
+
+    home.write("netrc.new", "NEWER")
+    os.rename(home.path("netrc.new"), home.path(".netrc"))
+    t.ok(denied(".netrc", "NEWER"), "a file that another was renamed over")
+    os.unlink(home.path(".netrc"))
+    t.ok(eventually(lambda: "No such file" in talk.ask(f"cat {home.path('.netrc')}")), "removed")
+    home.write(".netrc", "AGAIN")
+    t.ok(denied(".netrc", "AGAIN"), "and made again")
+
+    home.write(".aws/key", "FIRST")
+    t.ok(denied(".aws/key", "FIRST"), "a folder that appears")
+    home.write("aws.new/key", "SECOND")
+    os.rename(home.path(".aws"), home.path("aws.old"))
+    os.rename(home.path("aws.new"), home.path(".aws"))
+    t.ok(denied(".aws/key", "SECOND"), "a folder that took another's place")
+    t.ok("not" not in talk.ask("echo over"), "the command goes on")
+
+    home.write(".later", "LATER")
+    t.ok(denied(".later", "LATER"), "a file that appears later")
+    home.write("x/y/z/key", "DEEP")
+    t.ok(denied("x/y/z/key", "DEEP"), "with its folders")
+    os.rename(home.path("x"), home.path("x.old"))
+    home.write("x/y/z/key", "DEEPER")
+    t.ok(denied("x/y/z/key", "DEEPER"), "whose outermost is replaced")
+    t.ok("denied" in talk.end(), "all of it is told")
+
+
+def test_own_creations(person, t):
+    """What the command makes itself under a guarded name."""
+    home = Home(person)
+    profile = home.profile('(deny file-read-data (subpath "~/made") (literal "~/work/token"))')
+    talk = Talk(home, "--profile", profile)
+    talk.ask("mkdir ../made && echo mine >../made/file; echo mine >token")
+    t.ok(eventually(lambda: "not permitted" in talk.ask("cat ../made/file")), "a folder it made")
+    t.ok(eventually(lambda: "not permitted" in talk.ask("cat token")), "a file it made")
+    t.ok("==0" in talk.ask("echo more >>../made/file && echo more >../made/other"), "it still writes")
+    talk.end()
+    with open(home.path("made/file"), encoding="utf-8") as f:
+        t.equal(f.read(), "mine\nmore\n", "into the real one")
+
+
+def test_working_directory(person, t):
+    """Trap 18: a cwd inside a denied folder, and folders that were open before."""
+    home = Home(person)
+    rules = '(deny file-read-data (subpath "~/.ssh/sub"))(deny file-read* (regex #"^~/\\.ssh/id_"))'
+    profile = home.profile(rules)
+    r = person.run("--profile", profile, "--", "sh", "-c", "cat id_rsa; cat known_hosts",
+                   cwd=home.path(".ssh"))
+    t.ok("PRIVATE" not in r.out and "public" in r.out, "cwd inside", r)
+    r = person.run("--profile", home.profile('(deny file-read-data (subpath "~/.ssh"))', "b.sb"), "--",
+                   "sh", "-c", "cat id_rsa; cat ./known_hosts", cwd=home.path(".ssh"))
+    t.ok(r.out == "", "cwd denied", r)
+    held = os.open(home.path(".ssh"), os.O_RDONLY | os.O_DIRECTORY)
+    os.set_inheritable(held, True)
+    r = person.run(*flags_of(home, *DENY_SSH), "--", "sh", "-c",
+                   f"cat /proc/self/fd/{held}/id_rsa; cat /dev/fd/{held}/known_hosts",
+                   cwd=home.work, pass_fds=[held])
+    os.close(held)
+    t.ok("PRIVATE" not in r.out and "public" not in r.out, "an inherited folder", r)
+
+
+def test_killed_server(person, t):
+    """Without its sentry the sandbox ends, and says why."""
+    home = Home(person)
+    talk = Talk(home, *flags_of(home, *DENY_SSH))
+    talk.ask("true")
+    pid = talk.process("buckle-sentry")
+    if not t.ok(pid, "there is a sentry"):
+        return
+    os.kill(pid, signal.SIGKILL)
+    began = time.monotonic()
+    status = talk.child.wait(timeout=20)
+    err = talk.child.stderr.read().decode()
+    t.ok(status == 125 and "sentry" in err and time.monotonic() - began < 10, "killed", status, err)
+
+
+def test_stopped_server(person, t):
+    """A stopped one holds readers up, and nothing beyond that: a time limit ends them."""
+    home = Home(person)
+    mark = f"sleep 3{os.getpid()}{person.uid}"
+    talk = Talk(home, *flags_of(home, *DENY_SSH), "--timeout", "2")
+    talk.ask(f"{mark} >/dev/null 2>&1 &")
+    pid = talk.process("buckle-sentry")
+    if not t.ok(pid, "there is a sentry"):
+        return
+    os.kill(pid, signal.SIGSTOP)
+    talk.child.stdin.write(b"cat ../.ssh/id_rsa ../.ssh/known_hosts\n")
+    talk.child.stdin.flush()
+    began = time.monotonic()
+    try:
+        status = talk.child.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.kill(pid, signal.SIGCONT)
+        talk.child.kill()
+        status = None
+    t.ok(status == 124, "the command ends in time", status, time.monotonic() - began)
+    t.ok(eventually(lambda: not processes(mark) and not os.path.exists(f"/proc/{pid}")), "nothing is left")
+
+
+def test_killed_controller(person, t):
+    """SIGKILL of buckle, also with a stopped sentry, leaves nothing."""
+    for stopped in (False, True):
+        home = Home(person)
+        mark = f"sleep 4{os.getpid()}{person.uid}{int(stopped)}"
+        talk = Talk(home, *flags_of(home, *DENY_SSH))
+        talk.ask(f"{mark} >/dev/null 2>&1 &")
+        pid, worker = talk.process("buckle-sentry"), talk.process("buckle-worker")
+        if stopped:
+            os.kill(pid, signal.SIGSTOP)
+            talk.child.stdin.write(b"cat ../.ssh/id_rsa\n")
+            talk.child.stdin.flush()
+            time.sleep(0.2)
+        talk.child.kill()
+        talk.child.wait(timeout=10)
+        t.ok(eventually(lambda: not processes(mark) and not os.path.exists(f"/proc/{pid}")
+                        and not os.path.exists(f"/proc/{worker}")),
+             "stopped sentry" if stopped else "killed", processes(mark))
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        t.ok(" - fuse buckle" not in f.read(), "no mount outside")
+
+
+def test_out_of_reach(person, t):
+    """The command can neither see nor lift its sentries."""
+    home = Home(person)
+    r = home.sh("ps -e -o comm= | grep -c buckle-sentry; umount ../.ssh; mount -t tmpfs none ../.ssh; "
+                "unshare -Urm true; mv ../.ssh ../moved; cat ../moved/id_rsa ../.ssh/id_rsa",
+                *flags_of(home, *DENY_SSH, "--allow-write", "~"))
+    t.ok("PRIVATE" not in r.out and r.out.startswith("0\n"), "not lifted", r)
+
+
+def test_fallback(person, t):
+    """Without FUSE, or without namespaces, reading is judged; the answers are the same."""
+    home = Home(person)
+    for pretend in ("fuse=0", "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"):
+        r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; stat -c %s ../.ssh/id_rsa",
+                    *flags_of(home, *DENY_SSH), "--accept-weaker", env={"BUCKLE_PRETEND": pretend})
+        t.ok(r.out == "public7\n" and "id_rsa" in r.err, pretend, r)
+
+
+def test_without_pid_namespace(person, t):
+    """The worker makes the namespaces itself; the sentry follows it there."""
+    home = Home(person)
+    r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; echo x >../.ssh/new",
+                *flags_of(home, *DENY_SSH, "--allow-write", "~/.ssh/new"), "--accept-weaker",
+                env={"BUCKLE_PRETEND": "mount_proc=0"})
+    t.ok(r.out == "public" and "id_rsa" in r.err and os.path.exists(home.path(".ssh/new")),
+         "no fresh /proc", r)
+
+
+def main():
+    if not fusable.usable():
+        skip("/dev/fuse is not open to everybody here")
+        return done()
+    if len(sys.argv) > 1:
+        for_everybody([globals()["test_" + name] for name in sys.argv[1:]])
+        return done()
+    for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
+                   test_replaced, test_own_creations, test_working_directory, test_killed_server,
+                   test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback,
+                   test_without_pid_namespace])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
