@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_LAY_H
+#define BK_NET_LAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A network in which every road leads to us. Called once inside a new network namespace whose
+ * loopback interface is up, by somebody who may configure it: every address becomes the host's own,
+ * and what is sent anywhere but to loopback arrives at listeners that are made here. They are
+ * handed to the gate, which lives outside and dials in the command's stead.
+ */
+
+enum lay_socket {
+    LAY_TCP4, /* everything that is not loopback, whatever its port */
+    LAY_TCP6,
+    LAY_DNS4, /* datagrams to port 53 anywhere */
+    LAY_DNS6,
+    LAY_DNS_TCP4, /* connections to port 53 anywhere */
+    LAY_DNS_TCP6,
+    LAY_HTTP,  /* the proxies, on loopback */
+    LAY_SOCKS,
+    LAY_SOCKETS,
+};
+
+/* Where the proxies listen; programs find them in their environment. */
+enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
+
+struct laid_network {
+    int fds[LAY_SOCKETS]; /* -1 where the kernel has no IPv6 */
+};
+
+/* 0 or a negated errno; on failure nothing is left open. */
+int lay_network(struct laid_network *out);
+
+#endif
