@@ -311,16 +311,68 @@ void http_head_forward(const struct http_head *h, struct buf *out)
     buf_str(out, "\r\n");
 }
 
+/* ---- answers ---- */
+
+static bool read_status_line(struct slice line, struct http_answer *out, bool *old)
+{
+    if (line.n < 12 || memcmp(line.s, "HTTP/1.", 7) != 0 || line.s[8] != ' ')
+        return false;
+    for (int i = 9; i < 12; i++) {
+        if (line.s[i] < '0' || line.s[i] > '9')
+            return false;
+        out->status = (uint16_t)(out->status * 10 + (line.s[i] - '0'));
+    }
+    *old = line.s[7] == '0';
+    return line.n == 12 || line.s[12] == ' ';
+}
+
+/* What has no body, or what the fields say. */
+static void frame_answer(const struct http_head *h, bool head, bool old, struct http_answer *out)
+{
+    out->close = h->close || old;
+    if (head || out->status < 200 || out->status == 204 || out->status == 304)
+        return;
+    out->framing = h->framing;
+    out->length = h->length;
+    out->until_close = h->framing == HTTP_NO_BODY;
+}
+
+enum http_result http_answer_read(const char *data, size_t n, bool head, struct http_answer *out)
+{
+    struct http_head h = {.minor = 1};
+    struct slice line;
+    size_t at = 0;
+    bool broken, old = false;
+    memset(out, 0, sizeof(*out));
+    for (bool first = true; next_line(data, n, &at, &line, &broken); first = false) {
+        if (broken || (first && !read_status_line(line, out, &old)))
+            return HTTP_BAD;
+        if (first)
+            continue;
+        if (line.n == 0) {
+            out->size = at;
+            frame_answer(&h, head, old, out);
+            return HTTP_FOUND;
+        }
+        /* only what frames it matters; a second Host would be the server's own affair */
+        bool host_seen = false;
+        h.nfields = 0;
+        if (read_field(line, &h, &host_seen))
+            return HTTP_BAD;
+    }
+    return n >= HTTP_HEAD_MAX ? HTTP_BAD : HTTP_MORE;
+}
+
 /* ---- bodies ---- */
 
 enum { CHUNK_SIZE, CHUNK_REST, CHUNK_LF, CHUNK_DATA, CHUNK_CR, CHUNK_END, TRAILER, OVER };
 
 enum { CHUNK_LINE_MAX = 4096 };
 
-void http_body_start(struct http_body *b, const struct http_head *h)
+void http_body_start(struct http_body *b, uint8_t framing, uint64_t length)
 {
-    *b = (struct http_body){.framing = h->framing, .left = h->length, .state = CHUNK_SIZE};
-    if (h->framing == HTTP_NO_BODY || (h->framing == HTTP_LENGTH && h->length == 0))
+    *b = (struct http_body){.framing = framing, .left = length, .state = CHUNK_SIZE};
+    if (framing == HTTP_NO_BODY || (framing == HTTP_LENGTH && length == 0))
         b->state = OVER;
 }
 

@@ -67,6 +67,22 @@ bool http_might_be(const char *data, size_t n);
 /* The head as it goes on from a proxy: origin form, without what concerned only the proxy. */
 void http_head_forward(const struct http_head *h, struct buf *out);
 
+/* ---- answers ---- */
+
+/* An answer is only followed to its end, so that the next request can be told from this one's
+ * body; it is passed on as it came. */
+struct http_answer {
+    size_t size;
+    uint16_t status;
+    uint8_t framing;  /* enum http_framing */
+    bool until_close; /* the body ends with the connection */
+    bool close;
+    uint64_t length;
+};
+
+/* head: the request was a HEAD, whose answer has no body. */
+enum http_result http_answer_read(const char *data, size_t n, bool head, struct http_answer *out);
+
 /* ---- bodies ---- */
 
 struct http_body {
@@ -77,7 +93,7 @@ struct http_body {
     uint64_t left;
 };
 
-void http_body_start(struct http_body *b, const struct http_head *h);
+void http_body_start(struct http_body *b, uint8_t framing, uint64_t length);
 /* How many of the n bytes belong to this body; -1 when they are malformed. */
 ssize_t http_body_take(struct http_body *b, const char *data, size_t n);
 bool http_body_is_over(const struct http_body *b);

@@ -33,7 +33,8 @@ enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055 };
 
 enum { BACKLOG = 4096 };
 
-/* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback. */
+/* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback.
+ */
 static const uint8_t own_v4[4] = {198, 18, 0, 1};
 static const uint8_t own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
 
@@ -316,9 +317,8 @@ static const struct {
 
 static int listen_at(int family, int type, uint16_t port)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET,
-                             .sin_port = htons(port),
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct sockaddr_in6 v6 = {
         .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     const struct sockaddr *at = family == AF_INET ? (void *)&v4 : (void *)&v6;

@@ -20,7 +20,7 @@ enum lay_socket {
     LAY_DNS6,
     LAY_DNS_TCP4, /* connections to port 53 anywhere */
     LAY_DNS_TCP6,
-    LAY_HTTP,  /* the proxies, on loopback */
+    LAY_HTTP, /* the proxies, on loopback */
     LAY_SOCKS,
     LAY_SOCKETS,
 };

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Messages to the kernel about addresses, routes and packet rules: written one behind the other into
- * one buffer, sent at once. A write that does not fit is remembered and fails the sending.
+ * Messages to the kernel about addresses, routes and packet rules: written one behind the other
+ * into one buffer, sent at once. A write that does not fit is remembered and fails the sending.
  */
 enum { NETLINK_BYTES = 8192 };
 

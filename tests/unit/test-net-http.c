@@ -125,8 +125,7 @@ static ssize_t taken(const char *text, size_t step)
 {
     struct http_body b;
     size_t at = 0, n = strlen(text);
-    head.framing = HTTP_CHUNKED;
-    http_body_start(&b, &head);
+    http_body_start(&b, HTTP_CHUNKED, 0);
     while (at < n && !http_body_is_over(&b)) {
         size_t part = n - at < step ? n - at : step;
         ssize_t used = http_body_take(&b, text + at, part);

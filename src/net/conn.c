@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A connection through the gate: two sockets, and bytes that go from one to the other. What can be
+ * written at once is not kept; what cannot is kept in small, and its source is not read meanwhile.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/gate-int.h"
+
+enum { ORIGINAL_DESTINATION = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
+
+/* ---- queues ---- */
+
+int queue_add(struct queue *q, const void *data, size_t n)
+{
+    if (q->from == q->to)
+        q->from = q->to = 0;
+    if (n > q->cap - q->to && q->from > 0) {
+        memmove(q->data, q->data + q->from, queue_size(q));
+        q->to -= q->from;
+        q->from = 0;
+    }
+    if (n > q->cap - q->to) {
+        size_t cap = q->cap ? q->cap : 1024;
+        while (cap - q->to < n)
+            cap *= 2;
+        char *data_new = realloc(q->data, cap);
+        if (!data_new)
+            return -1;
+        q->data = data_new;
+        q->cap = cap;
+    }
+    memcpy(q->data + q->to, data, n);
+    q->to += n;
+    return 0;
+}
+
+void queue_free(struct queue *q)
+{
+    free(q->data);
+    *q = (struct queue){0};
+}
+
+/* Empty queues give their memory back: most connections are idle most of the time. */
+void queue_take(struct queue *q, size_t n)
+{
+    q->from += n;
+    if (q->from >= q->to)
+        queue_free(q);
+}
+
+/* ---- ends ---- */
+
+void conn_close(struct conn *c)
+{
+    struct gate *g = c->gate;
+    if (c->dead)
+        return;
+    c->dead = true;
+    dial_cancel(c->dial);
+    c->dial = NULL;
+    loop_remove(&g->loop, &c->client.watch);
+    loop_remove(&g->loop, &c->server.watch);
+    queue_free(&c->client.out);
+    queue_free(&c->server.out);
+    queue_free(&c->in);
+    queue_free(&c->answer);
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        g->conns = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    g->nconns--;
+    c->next = g->dead;
+    g->dead = c;
+}
+
+void conn_bury(struct gate *g)
+{
+    for (struct conn *c = g->dead, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    g->dead = NULL;
+}
+
+void conn_reset(struct conn *c)
+{
+    struct linger now = {1, 0};
+    setsockopt(c->client.watch.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    conn_close(c);
+}
+
+/* ---- sending ---- */
+
+static void side_fail(struct side *s)
+{
+    s->ended = s->shut = true;
+    s->writable = s->readable = false;
+    queue_free(&s->out);
+}
+
+/* False when something is left. */
+static bool side_flush(struct side *s)
+{
+    while (queue_size(&s->out) && s->writable && s->connected) {
+        ssize_t n = send(s->watch.fd, s->out.data + s->out.from, queue_size(&s->out), MSG_NOSIGNAL);
+        if (n > 0)
+            queue_take(&s->out, (size_t)n);
+        else if (n < 0 && errno == EAGAIN)
+            s->writable = false;
+        else if (n < 0 && errno != EINTR)
+            side_fail(s);
+    }
+    return queue_size(&s->out) == 0;
+}
+
+void side_send(struct side *s, const void *data, size_t n)
+{
+    size_t sent = 0;
+    if (s->shut)
+        return;
+    while (sent < n && s->connected && s->writable && queue_size(&s->out) == 0) {
+        ssize_t got = send(s->watch.fd, (const char *)data + sent, n - sent, MSG_NOSIGNAL);
+        if (got > 0)
+            sent += (size_t)got;
+        else if (got < 0 && errno == EAGAIN)
+            s->writable = false;
+        else if (got < 0 && errno != EINTR)
+            side_fail(s);
+        if (s->shut)
+            return;
+    }
+    if (sent < n && queue_add(&s->out, (const char *)data + sent, n - sent) < 0)
+        side_fail(s);
+}
+
+/* ---- moving ---- */
+
+static void from_client(struct conn *c, const char *data, size_t n)
+{
+    if (c->state == CONN_RELAY) {
+        side_send(&c->server, data, n);
+        return;
+    }
+    if (c->state == CONN_CLOSING)
+        return;
+    if (queue_add(&c->in, data, n) < 0)
+        side_fail(&c->client);
+}
+
+static void from_server(struct conn *c, const char *data, size_t n)
+{
+    if (c->state == CONN_HTTP)
+        talk_answer(c, data, n);
+    else
+        side_send(&c->client, data, n);
+}
+
+/* Whether there is room for more of what a side says. */
+static bool may_read(const struct conn *c, const struct side *from)
+{
+    const struct side *to = from == &c->client ? &c->server : &c->client;
+    if (!from->readable || from->ended || !from->connected || queue_size(&to->out) > WAITING_BYTES)
+        return false;
+    return from != &c->client || queue_size(&c->in) < HTTP_HEAD_MAX;
+}
+
+/* How much to read at once: little while it has to be understood first. */
+static size_t appetite(const struct conn *c, const struct side *from)
+{
+    return from == &c->client && c->state != CONN_RELAY ? HTTP_HEAD_MAX : SCRATCH_BYTES;
+}
+
+static bool read_some(struct conn *c, struct side *from)
+{
+    char *scratch = c->gate->scratch;
+    ssize_t n = read(from->watch.fd, scratch, appetite(c, from));
+    if (n > 0) {
+        if (from == &c->client)
+            from_client(c, scratch, (size_t)n);
+        else
+            from_server(c, scratch, (size_t)n);
+        return true;
+    }
+    if (n < 0 && errno == EINTR)
+        return true;
+    if (n < 0 && errno == EAGAIN)
+        from->readable = false;
+    else if (n == 0)
+        from->ended = true;
+    else
+        side_fail(from);
+    return false;
+}
+
+static void pass_end(struct conn *c, struct side *from, struct side *to)
+{
+    bool all = from != &c->client || queue_size(&c->in) == 0;
+    if (!from->ended || !all || queue_size(&to->out) || to->shut || !to->connected)
+        return;
+    shutdown(to->watch.fd, SHUT_WR);
+    to->shut = true;
+}
+
+static bool is_over(const struct conn *c)
+{
+    bool client_has_all = queue_size(&c->client.out) == 0;
+    if (c->state == CONN_CLOSING)
+        return client_has_all;
+    /* whoever is no longer there to hear an answer needs none */
+    if (c->client.shut && c->client.ended)
+        return true;
+    if (c->server.watch.fd < 0)
+        return !c->dial && c->client.ended && client_has_all;
+    return c->server.ended && client_has_all && (c->client.ended || c->state == CONN_HTTP);
+}
+
+enum { TURNS = 64 };
+
+void conn_pump(struct conn *c)
+{
+    for (int i = 0; i < TURNS && !c->dead; i++) {
+        side_flush(&c->client);
+        side_flush(&c->server);
+        bool moved = may_read(c, &c->server) && read_some(c, &c->server);
+        moved = (may_read(c, &c->client) && read_some(c, &c->client)) || moved;
+        if (c->state != CONN_RELAY && c->state != CONN_CLOSING)
+            conn_advance(c);
+        if (!moved)
+            break;
+    }
+    if (c->dead)
+        return;
+    pass_end(c, &c->client, &c->server);
+    pass_end(c, &c->server, &c->client);
+    if (is_over(c))
+        conn_close(c);
+}
+
+void conn_advance(struct conn *c)
+{
+    static bool (*const steps[])(struct conn *) = {
+        [CONN_DNS] = stub_stream,         [CONN_FIRST] = proxy_first,
+        [CONN_SOCKS_LOGIN] = proxy_login, [CONN_SOCKS_REQUEST] = proxy_request,
+        [CONN_INSPECT] = talk_inspect,    [CONN_HTTP] = talk_http,
+    };
+    while (!c->dead && c->state < CONN_RELAY && steps[c->state](c))
+        ;
+    /* what had to be looked at first goes first */
+    if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
+        side_send(&c->server, c->in.data + c->in.from, queue_size(&c->in));
+        queue_free(&c->in);
+    }
+}
+
+static void on_side(struct watch *w, unsigned what)
+{
+    struct side *s = (struct side *)w;
+    s->readable = s->readable || (what & LOOP_IN);
+    s->writable = s->writable || (what & LOOP_OUT);
+    conn_pump(s->conn);
+}
+
+/* ---- beginnings ---- */
+
+static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16])
+{
+    struct conn *c = arg;
+    c->dial = NULL;
+    if (fd < 0) {
+        proxy_failed(c, -fd, why, addr);
+        return;
+    }
+    c->server.watch.fd = fd;
+    c->server.connected = c->server.writable = c->server.readable = true;
+    c->server.ended = c->server.shut = false;
+    if (loop_add(&c->gate->loop, &c->server.watch, false) < 0) {
+        close(fd);
+        c->server.watch.fd = -1;
+        conn_close(c);
+        return;
+    }
+    proxy_connected(c);
+    conn_pump(c);
+}
+
+void conn_dial(struct conn *c)
+{
+    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, on_dialled, c);
+    if (!c->dial)
+        proxy_failed(c, ENOMEM, NULL, c->host.addr);
+}
+
+static struct conn *conn_new(struct gate *g, int fd)
+{
+    struct conn *c = g->nconns < CONNS_MAX ? calloc(1, sizeof(*c)) : NULL;
+    int one = 1;
+    if (!c) {
+        close(fd);
+        return NULL;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    c->gate = g;
+    c->client = (struct side){.watch = {fd, on_side}, .conn = c, .connected = true};
+    c->server = (struct side){.watch = {-1, on_side}, .conn = c};
+    c->next = g->conns;
+    if (g->conns)
+        g->conns->prev = c;
+    g->conns = c;
+    g->nconns++;
+    return c;
+}
+
+static bool original_destination(struct conn *c, bool v6)
+{
+    struct sockaddr_storage to;
+    socklen_t n = sizeof(to);
+    uint8_t addr[16];
+    if (getsockopt(c->client.watch.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, ORIGINAL_DESTINATION, &to,
+                   &n) < 0 ||
+        !addr_from_sockaddr(&to, addr, &c->port))
+        return false;
+    const struct host *name = names_find(&c->gate->names, addr);
+    if (name) {
+        memset(&c->host, 0, sizeof(c->host));
+        memcpy(&c->host, name, offsetof(struct host, name) + name->len + 1);
+    } else {
+        host_from_address(addr, &c->host);
+    }
+    /* an address that stands for a name nobody asked for leads nowhere */
+    return name || !names_covers(addr);
+}
+
+static void begin_transparent(struct conn *c, bool v6)
+{
+    struct graph_verdict v;
+    if (!original_destination(c, v6) || !gate_asks(c, &c->host, c->port, &v)) {
+        conn_reset(c);
+        return;
+    }
+    c->state = CONN_INSPECT;
+    conn_dial(c);
+}
+
+static void begin(struct listener *l, int fd, const struct sockaddr_storage *from)
+{
+    struct gate *g = l->gate;
+    struct conn *c = conn_new(g, fd);
+    if (!c)
+        return;
+    addr_from_sockaddr(from, c->client_addr, &c->client_port);
+    if (loop_add(&g->loop, &c->client.watch, false) < 0) {
+        conn_close(c);
+        return;
+    }
+    if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6) {
+        begin_transparent(c, l->kind == LAY_TCP6);
+        return;
+    }
+    c->state = l->kind == LAY_HTTP || l->kind == LAY_SOCKS ? CONN_FIRST : CONN_DNS;
+    c->deadline_ms = g->loop.now_ms + HEAD_MS;
+}
+
+void conn_accept(struct listener *l)
+{
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_storage from;
+        socklen_t n = sizeof(from);
+        int fd = accept4(l->watch.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        begin(l, fd, &from);
+    }
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/dial.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
+
+/* ---- c-ares in our loop ---- */
+
+static void on_ares(struct watch *w, unsigned what)
+{
+    struct ares_watch *a = (struct ares_watch *)w;
+    ares_process_fd(a->dialer->channel, what & LOOP_IN ? w->fd : ARES_SOCKET_BAD,
+                    what & LOOP_OUT ? w->fd : ARES_SOCKET_BAD);
+}
+
+/* It opens and closes its sockets itself, and tells us what it wants to hear of them. */
+static void on_ares_socket(void *arg, ares_socket_t fd, int readable, int writable)
+{
+    struct dialer *d = arg;
+    struct ares_watch *found = NULL, *empty = NULL;
+    for (size_t i = 0; i < DIAL_ARES; i++) {
+        if (d->watches[i].watch.fd == fd)
+            found = &d->watches[i];
+        else if (d->watches[i].watch.fd < 0 && !empty)
+            empty = &d->watches[i];
+    }
+    if (!readable && !writable) {
+        if (found)
+            loop_forget(d->loop, &found->watch);
+        return;
+    }
+    if (!found && empty) {
+        found = empty;
+        found->watch.fd = fd;
+        if (loop_add(d->loop, &found->watch, true) < 0)
+            found->watch.fd = -1;
+    }
+    if (found && found->watch.fd >= 0)
+        loop_change(d->loop, &found->watch, (readable ? LOOP_IN : 0) | (writable ? LOOP_OUT : 0));
+}
+
+static void list_own(struct dialer *d)
+{
+    struct ifaddrs *list = NULL;
+    uint16_t port;
+    if (getifaddrs(&list) < 0)
+        return;
+    for (struct ifaddrs *i = list; i && d->nown < DIAL_OWN; i = i->ifa_next)
+        if (i->ifa_addr &&
+            addr_from_sockaddr((struct sockaddr_storage *)i->ifa_addr, d->own[d->nown], &port))
+            d->nown++;
+    freeifaddrs(list);
+}
+
+int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules)
+{
+    struct ares_options options = {.timeout = LOOKUP_MS,
+                                   .tries = LOOKUP_TRIES,
+                                   .sock_state_cb = on_ares_socket,
+                                   .sock_state_cb_data = d};
+    memset(d, 0, sizeof(*d));
+    d->loop = l;
+    d->rules = rules;
+    for (size_t i = 0; i < DIAL_ARES; i++)
+        d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
+    list_own(d);
+    if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
+        return -ENOMEM;
+    return ares_init_options(&d->channel, &options,
+                             ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB) ==
+                   ARES_SUCCESS
+               ? 0
+               : -ENOMEM;
+}
+
+/* ---- the end of a dial ---- */
+
+static void close_tries(struct dial *dial)
+{
+    for (size_t i = 0; i < DIAL_TRIES; i++)
+        loop_remove(dial->dialer->loop, &dial->tries[i].watch);
+}
+
+/* Leaves the list, and is freed unless c-ares still holds it. */
+static void retire(struct dial *dial)
+{
+    struct dialer *d = dial->dialer;
+    close_tries(dial);
+    dial->done = NULL;
+    if (dial->looking)
+        return;
+    if (dial->prev)
+        dial->prev->next = dial->next;
+    else
+        d->dials = dial->next;
+    if (dial->next)
+        dial->next->prev = dial->prev;
+    free(dial);
+}
+
+static void finish(struct dial *dial, int fd, const uint8_t addr[16])
+{
+    dial_done *done = dial->done;
+    void *arg = dial->arg;
+    const char *why = dial->why;
+    uint8_t where[16];
+    memcpy(where, addr, 16);
+    retire(dial);
+    if (done)
+        done(arg, fd, why, where);
+    else if (fd >= 0)
+        close(fd);
+}
+
+static void fail(struct dial *dial)
+{
+    int err = dial->why ? -EPERM : -dial->last_error;
+    finish(dial, err, dial->refused);
+}
+
+void dial_cancel(struct dial *dial)
+{
+    if (dial)
+        retire(dial);
+}
+
+void dialer_free(struct dialer *d)
+{
+    for (struct dial *dial = d->dials, *next; dial; dial = next) {
+        next = dial->next;
+        dial->done = NULL;
+    }
+    if (d->channel)
+        ares_destroy(d->channel); /* calls back for what is still being looked up */
+    while (d->dials)
+        retire(d->dials);
+    ares_library_cleanup();
+}
+
+/* ---- trying ---- */
+
+static int connect_to(const uint8_t addr[16], uint16_t port)
+{
+    struct sockaddr_storage to;
+    socklen_t n = addr_to_sockaddr(addr, port, &to);
+    int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS) {
+        int err = -errno;
+        close(fd);
+        return err;
+    }
+    return fd;
+}
+
+static bool is_trying(const struct dial *dial)
+{
+    for (size_t i = 0; i < DIAL_TRIES; i++)
+        if (dial->tries[i].watch.fd >= 0)
+            return true;
+    return false;
+}
+
+/* The next address that can be tried at all; false when there is none left. */
+static bool start_next(struct dial *dial)
+{
+    struct dialer *d = dial->dialer;
+    struct dial_try *t = NULL;
+    for (size_t i = 0; i < DIAL_TRIES && !t; i++)
+        if (dial->tries[i].watch.fd < 0)
+            t = &dial->tries[i];
+    while (t && dial->started < dial->naddresses) {
+        size_t which = dial->started++;
+        int fd = connect_to(dial->addresses[which], dial->port);
+        if (fd < 0) {
+            dial->last_error = -fd;
+            continue;
+        }
+        t->watch.fd = fd;
+        t->address = (uint8_t)which;
+        dial->next_ms = d->loop->now_ms + STAGGER_MS;
+        if (loop_add(d->loop, &t->watch, false) == 0)
+            return true;
+        close(fd);
+        t->watch.fd = -1;
+    }
+    return false;
+}
+
+static void on_try(struct watch *w, unsigned what)
+{
+    struct dial_try *t = (struct dial_try *)w;
+    struct dial *dial = t->dial;
+    int err = 0;
+    socklen_t n = sizeof(err);
+    if (!(what & LOOP_OUT))
+        return;
+    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
+        err = errno;
+    if (err == 0) {
+        int fd = w->fd;
+        loop_forget(dial->dialer->loop, w);
+        finish(dial, fd, dial->addresses[t->address]);
+        return;
+    }
+    dial->last_error = err;
+    loop_remove(dial->dialer->loop, w);
+    if (!start_next(dial) && !is_trying(dial))
+        fail(dial);
+}
+
+/* ---- looking up ---- */
+
+static const char *refusal(const struct dialer *d, const uint8_t addr[16], uint16_t port)
+{
+    const char *why = addr_is_special(addr);
+    for (size_t i = 0; i < d->nown && !why; i++)
+        if (memcmp(d->own[i], addr, 16) == 0)
+            why = "this machine's own";
+    return why && !rules_name_address(d->rules, addr, port) ? why : NULL;
+}
+
+static void add_address(struct dial *dial, const uint8_t addr[16])
+{
+    const char *why = refusal(dial->dialer, addr, dial->port);
+    if (why) {
+        dial->why = why;
+        memcpy(dial->refused, addr, 16);
+    } else if (dial->naddresses < DIAL_ADDRESSES) {
+        memcpy(dial->addresses[dial->naddresses++], addr, 16);
+    }
+}
+
+/* IPv6 and IPv4 in turn, so that one that does not work costs a moment and not a minute. */
+static void interleave(struct dial *dial)
+{
+    uint8_t sorted[DIAL_ADDRESSES][16];
+    size_t at[2] = {0, 0}, n = dial->naddresses;
+    for (size_t k = 0; k < n; k++) {
+        size_t family = k & 1; /* 0: IPv6 */
+        for (int tries = 0; tries < 2; tries++, family ^= 1) {
+            while (at[family] < n && addr_is_v4(dial->addresses[at[family]]) != (bool)family)
+                at[family]++;
+            if (at[family] < n)
+                break;
+        }
+        memcpy(sorted[k], dial->addresses[at[family]++], 16);
+    }
+    memcpy(dial->addresses, sorted, n * 16);
+}
+
+static void begin_tries(struct dial *dial)
+{
+    interleave(dial);
+    if (dial->naddresses)
+        dial->why = NULL; /* some address will do */
+    if (!start_next(dial))
+        fail(dial);
+}
+
+static void on_addresses(void *arg, int status, int timeouts, struct ares_addrinfo *found)
+{
+    struct dial *dial = arg;
+    uint8_t addr[16];
+    uint16_t port;
+    (void)timeouts;
+    dial->looking = false;
+    if (!dial->done) {
+        ares_freeaddrinfo(found);
+        retire(dial);
+        return;
+    }
+    for (struct ares_addrinfo_node *i = found ? found->nodes : NULL; i; i = i->ai_next)
+        if (addr_from_sockaddr((struct sockaddr_storage *)i->ai_addr, addr, &port))
+            add_address(dial, addr);
+    ares_freeaddrinfo(found);
+    dial->last_error = status == ARES_ETIMEOUT ? ETIMEDOUT : EHOSTUNREACH;
+    if (!dial->starting)
+        begin_tries(dial);
+}
+
+struct dial *dial_start(struct dialer *d, const struct host *host, uint16_t port, dial_done *done,
+                        void *arg)
+{
+    struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct dial *dial = calloc(1, sizeof(*dial));
+    if (!dial)
+        return NULL;
+    *dial = (struct dial){.dialer = d, .done = done, .arg = arg, .port = port, .next = d->dials};
+    dial->last_error = EHOSTUNREACH;
+    dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
+    /* what is known at once is begun with the next tick, so that done comes later */
+    dial->next_ms = d->loop->now_ms;
+    dial->starting = true;
+    for (size_t i = 0; i < DIAL_TRIES; i++)
+        dial->tries[i] = (struct dial_try){{-1, on_try}, dial, 0};
+    if (d->dials)
+        d->dials->prev = dial;
+    d->dials = dial;
+    if (host->address) {
+        add_address(dial, host->addr);
+    } else {
+        dial->looking = true;
+        ares_getaddrinfo(d->channel, host->name, NULL, &hints, on_addresses, dial);
+    }
+    dial->starting = false;
+    return dial;
+}
+
+/* ---- time ---- */
+
+static bool is_due(const struct dial *dial, uint64_t now)
+{
+    bool first = dial->started == 0;
+    return !dial->looking && (first || dial->started < dial->naddresses) && now >= dial->next_ms;
+}
+
+void dialer_tick(struct dialer *d)
+{
+    uint64_t now = d->loop->now_ms;
+    ares_process_fd(d->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    for (struct dial *dial = d->dials, *next; dial; dial = next) {
+        next = dial->next;
+        if (dial->done && now >= dial->deadline_ms) {
+            dial->last_error = ETIMEDOUT;
+            fail(dial);
+        } else if (dial->done && is_due(dial, now)) {
+            if (dial->started == 0)
+                begin_tries(dial);
+            else
+                start_next(dial);
+        }
+    }
+}
+
+int dialer_wait(const struct dialer *d)
+{
+    struct timeval room, *tv = ares_timeout(d->channel, NULL, &room);
+    int64_t wait = tv ? (int64_t)tv->tv_sec * 1000 + tv->tv_usec / 1000 + 1 : -1;
+    for (const struct dial *dial = d->dials; dial; dial = dial->next) {
+        uint64_t due = dial->deadline_ms;
+        if (!dial->looking && dial->next_ms < due &&
+            (dial->started == 0 || dial->started < dial->naddresses))
+            due = dial->next_ms;
+        int64_t left = due > d->loop->now_ms ? (int64_t)(due - d->loop->now_ms) : 0;
+        if (wait < 0 || left < wait)
+            wait = left;
+    }
+    return (int)wait;
+}

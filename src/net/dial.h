@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_DIAL_H
+#define BK_NET_DIAL_H
+
+#include <ares.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/host.h"
+#include "net/loop.h"
+#include "net/rules.h"
+
+/*
+ * Connecting in the command's stead: looks the name up, leaves out addresses where an allowed name
+ * may not lead, and tries the others, both families in turn, each a moment after the one before.
+ * The address that was checked is the one that is dialled.
+ */
+enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16, DIAL_OWN = 64 };
+
+struct dialer;
+struct dial;
+
+/* fd is the connection, or a negated errno. why: the address was found and is not allowed. */
+typedef void dial_done(void *arg, int fd, const char *why, const uint8_t addr[16]);
+
+struct dial_try {
+    struct watch watch;
+    struct dial *dial;
+    uint8_t address; /* index of the one that is tried */
+};
+
+struct dial {
+    struct dialer *dialer;
+    struct dial *next, *prev;
+    dial_done *done; /* NULL when nobody waits any more */
+    void *arg;
+    uint16_t port;
+    bool starting; /* dial_start() has not returned */
+    bool looking;  /* the name is still being looked up */
+    uint8_t addresses[DIAL_ADDRESSES][16];
+    size_t naddresses, started;
+    uint64_t next_ms, deadline_ms;
+    int last_error;
+    const char *why;
+    uint8_t refused[16];
+    struct dial_try tries[DIAL_TRIES];
+};
+
+struct ares_watch {
+    struct watch watch;
+    struct dialer *dialer;
+};
+
+struct dialer {
+    struct loop *loop;
+    struct net_rules *rules;
+    ares_channel channel;
+    struct ares_watch watches[DIAL_ARES];
+    struct dial *dials;
+    uint8_t own[DIAL_OWN][16]; /* this machine's addresses */
+    size_t nown;
+};
+
+int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules);
+void dialer_free(struct dialer *d);
+
+/* NULL without memory; done is always called later, not from here, unless cancelled. */
+struct dial *dial_start(struct dialer *d, const struct host *host, uint16_t port, dial_done *done,
+                        void *arg);
+void dial_cancel(struct dial *dial);
+
+/* What is due; how long until something is, in milliseconds (-1: nothing). */
+void dialer_tick(struct dialer *d);
+int dialer_wait(const struct dialer *d);
+
+#endif

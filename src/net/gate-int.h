@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_GATE_INT_H
+#define BK_NET_GATE_INT_H
+
+#include "net/dial.h"
+#include "net/gate.h"
+#include "net/hello.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/names.h"
+#include "net/rules.h"
+#include "net/socks.h"
+
+/* What the gate's files share. */
+
+enum {
+    SCRATCH_BYTES = 1 << 20,   /* read at once */
+    WAITING_BYTES = 256 << 10, /* kept for a side that is slow, before the other is not read on */
+    CONNS_MAX = 16384,
+    HEAD_MS = 30000, /* for a proxy's client to say what it wants */
+};
+
+/* Bytes that wait for somebody. */
+struct queue {
+    char *data;
+    size_t from, to, cap;
+};
+
+static inline size_t queue_size(const struct queue *q)
+{
+    return q->to - q->from;
+}
+
+int queue_add(struct queue *q, const void *data, size_t n); /* -1 without memory */
+void queue_take(struct queue *q, size_t n);
+void queue_free(struct queue *q);
+
+struct conn;
+
+struct side {
+    struct watch watch;
+    struct conn *conn;
+    bool readable, writable, connected;
+    bool ended; /* it has said everything */
+    bool shut;  /* it has been told that nothing more comes */
+    struct queue out;
+};
+
+/* What is expected of the client next. */
+enum conn_state {
+    CONN_DNS,           /* questions, each with its length in front */
+    CONN_FIRST,         /* a proxy's client: its first byte tells HTTP from SOCKS */
+    CONN_SOCKS_LOGIN,   /* user and password */
+    CONN_SOCKS_REQUEST, /* where to */
+    CONN_INSPECT,       /* the destination is known: first bytes, which have to agree with it */
+    CONN_HTTP,          /* requests, one by one */
+    CONN_RELAY,         /* anything */
+    CONN_CLOSING,       /* nothing: what was answered is still to be sent */
+};
+
+/* Where the current HTTP exchange stands. */
+enum exchange { EX_IDLE, EX_BODY, EX_ANSWER, EX_ANSWER_BODY };
+
+struct conn {
+    struct gate *gate;
+    struct conn *next, *prev;
+    bool dead; /* closed, and freed at the end of this turn */
+    struct side client, server;
+    uint8_t state; /* enum conn_state */
+    bool proxied;  /* HTTP requests name their host, and are rewritten */
+    bool socks;
+    struct host host; /* the destination */
+    uint16_t port;
+    struct dial *dial;
+    uint64_t deadline_ms; /* 0: none */
+    struct queue in;      /* from the client, not understood yet */
+    uint8_t client_addr[16];
+    uint16_t client_port;
+
+    /* HTTP */
+    uint8_t exchange; /* enum exchange */
+    bool request_done, head_method, upgrading, close_after, answer_raw;
+    struct http_body body, answer_body;
+    struct queue answer; /* an answer's head, while it is incomplete */
+};
+
+struct listener {
+    struct watch watch;
+    struct gate *gate;
+    enum lay_socket kind;
+};
+
+struct gate {
+    const struct gate_options *o;
+    struct loop loop;
+    struct net_rules rules;
+    struct dialer dialer;
+    struct names names;
+    struct listener listeners[LAY_SOCKETS];
+    struct watch until;
+    struct conn *conns, *dead;
+    size_t nconns;
+    bool over;
+    char login[128]; /* "Basic …", as clients send the token */
+    char scratch[SCRATCH_BYTES];
+    struct http_head head;
+};
+
+/* ---- gate.c ---- */
+
+void gate_deny(struct gate *g, const struct gate_denial *d);
+/* Whether the connection may go to this host and port; when not, it has been told. */
+bool gate_asks(struct conn *c, const struct host *host, uint16_t port, struct graph_verdict *v);
+
+/* ---- conn.c ---- */
+
+void conn_accept(struct listener *l);
+/* Ends a connection. It stays in memory until the turn is over, for whoever is still holding it. */
+void conn_close(struct conn *c);
+void conn_bury(struct gate *g);
+void conn_reset(struct conn *c); /* closes so that the client sees it was refused */
+/* Starts connecting to the conn's host; on failure the conn ends as its kind wants. */
+void conn_dial(struct conn *c);
+/* Sends to a side what can be sent, and keeps the rest. */
+void side_send(struct side *s, const void *data, size_t n);
+/* Goes on with what the client has said; called when there is more, or when something changed. */
+void conn_advance(struct conn *c);
+void conn_pump(struct conn *c);
+
+/* ---- proxy.c ---- */
+
+/* Each takes what it understands from c->in; false when more has to come. */
+bool proxy_first(struct conn *c);
+bool proxy_login(struct conn *c);
+bool proxy_request(struct conn *c);
+/* The dial ended. */
+void proxy_connected(struct conn *c);
+void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16]);
+void proxy_refuse(struct conn *c, const struct host *host, uint16_t port,
+                  const struct graph_verdict *v, const char *why);
+
+/* ---- talk.c ---- */
+
+bool talk_inspect(struct conn *c);
+bool talk_http(struct conn *c);
+/* The server's bytes during an exchange; true when they are to be passed on as they are. */
+void talk_answer(struct conn *c, const char *data, size_t n);
+
+/* ---- stub.c ---- */
+
+void stub_datagram(struct gate *g, int fd);
+bool stub_stream(struct conn *c);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/gate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "net/gate-int.h"
+
+enum { SWEEP_MS = 1000 };
+
+void gate_deny(struct gate *g, const struct gate_denial *d)
+{
+    if (g->o->on_denial && (d->verdict.flags & VOCAB_FLAG_REPORT || d->why))
+        g->o->on_denial(g->o->arg, d);
+}
+
+bool gate_asks(struct conn *c, const struct host *host, uint16_t port, struct graph_verdict *v)
+{
+    struct gate *g = c->gate;
+    *v = rules_ask(&g->rules, host, port, NET_TCP);
+    struct gate_denial d = {
+        .host = host, .port = port, .verdict = *v, .client_port = c->client_port};
+    memcpy(d.client, c->client_addr, 16);
+    if (!v->allow || v->flags & VOCAB_FLAG_REPORT)
+        gate_deny(g, &d);
+    return v->allow;
+}
+
+/* ---- listeners ---- */
+
+static void on_listener(struct watch *w, unsigned what)
+{
+    struct listener *l = (struct listener *)w;
+    (void)what;
+    if (l->kind == LAY_DNS4 || l->kind == LAY_DNS6)
+        stub_datagram(l->gate, w->fd);
+    else
+        conn_accept(l);
+}
+
+static int open_listeners(struct gate *g)
+{
+    for (size_t i = 0; i < LAY_SOCKETS; i++) {
+        struct listener *l = &g->listeners[i];
+        *l = (struct listener){{g->o->sockets.fds[i], on_listener}, g, (enum lay_socket)i};
+        int err = l->watch.fd >= 0 ? loop_add(&g->loop, &l->watch, true) : 0;
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+static void on_until(struct watch *w, unsigned what)
+{
+    struct gate *g = (struct gate *)((char *)w - offsetof(struct gate, until));
+    (void)what;
+    g->over = true;
+}
+
+/* ---- logging in ---- */
+
+/* "buckle:TOKEN" in base 64. */
+static void make_login(const char *token, char out[128])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char plain[80];
+    int n = snprintf(plain, sizeof(plain), "buckle:%.64s", token);
+    char *to = out + sprintf(out, "Basic ");
+    for (int i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)(uint8_t)plain[i] << 16;
+        v |= i + 1 < n ? (uint32_t)(uint8_t)plain[i + 1] << 8 : 0;
+        v |= i + 2 < n ? (uint8_t)plain[i + 2] : 0;
+        *to++ = digits[v >> 18];
+        *to++ = digits[v >> 12 & 63];
+        *to++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
+        *to++ = i + 2 < n ? digits[v & 63] : '=';
+    }
+    *to = '\0';
+}
+
+/* ---- the loop ---- */
+
+static void sweep(struct gate *g)
+{
+    for (struct conn *c = g->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->deadline_ms && g->loop.now_ms >= c->deadline_ms)
+            conn_close(c);
+    }
+}
+
+static int turn(struct gate *g, uint64_t *swept)
+{
+    int wait = dialer_wait(&g->dialer);
+    int err = loop_turn(&g->loop, wait < 0 || wait > SWEEP_MS ? SWEEP_MS : wait);
+    dialer_tick(&g->dialer);
+    if (g->loop.now_ms - *swept >= SWEEP_MS) {
+        *swept = g->loop.now_ms;
+        sweep(g);
+    }
+    conn_bury(g);
+    return err;
+}
+
+static int serve(struct gate *g)
+{
+    uint64_t swept = 0;
+    int err = open_listeners(g);
+    g->until = (struct watch){g->o->until, on_until};
+    if (err == 0)
+        err = loop_add(&g->loop, &g->until, true);
+    while (err == 0 && !g->over)
+        err = turn(g, &swept);
+    while (g->conns)
+        conn_close(g->conns);
+    conn_bury(g);
+    return err;
+}
+
+int gate_run(const struct gate_options *o)
+{
+    struct gate *g = calloc(1, sizeof(*g));
+    if (!g)
+        return -ENOMEM;
+    g->o = o;
+    if (o->token)
+        make_login(o->token, g->login);
+    int err = loop_init(&g->loop);
+    if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || names_init(&g->names) < 0))
+        err = -ENOMEM;
+    if (err == 0)
+        err = dialer_init(&g->dialer, &g->loop, &g->rules);
+    if (err == 0)
+        err = serve(g);
+    dialer_free(&g->dialer);
+    names_free(&g->names);
+    rules_free(&g->rules);
+    for (size_t i = 0; i < LAY_SOCKETS; i++)
+        if (o->sockets.fds[i] >= 0)
+            close(o->sockets.fds[i]);
+    close(g->loop.fd);
+    free(g);
+    return err;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_GATE_H
+#define BK_NET_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+#include "net/host.h"
+#include "net/lay.h"
+
+/*
+ * The gate: everything that the sandbox sends out arrives here, is asked about by name, and goes on
+ * from here or nowhere. It lives outside the sandbox's network, in a process of its own, which has
+ * nothing but the sockets it was given.
+ *
+ *   transparent   the name is known from the address that the stub resolver gave out for it
+ *   HTTP proxy    the name is in the request
+ *   SOCKS proxy   the name is in the request
+ *
+ * In each case what the client then says of itself (a TLS hello's name, a Host field) has to agree.
+ */
+
+/* Something was not let through. */
+struct gate_denial {
+    const struct host *host;
+    uint16_t port; /* 0: only its name was looked up */
+    bool udp;
+    struct graph_verdict verdict;
+    const char *why;    /* beyond the rule: "127.0.0.1 is loopback"; or NULL */
+    uint8_t client[16]; /* address and port of the client's end, inside; 0 when not known */
+    uint16_t client_port;
+    bool v6;
+};
+
+struct gate_options {
+    const struct graph *graph;
+    struct laid_network sockets;
+    const char *token; /* what proxies' clients have to know, or NULL */
+    bool lazy_names;   /* answer for denied names too, and refuse connections to them */
+    void (*on_denial)(void *arg, const struct gate_denial *d);
+    void *arg;
+    int until; /* a descriptor: the gate closes when it ends */
+};
+
+/* Runs until then; 0 or a negated errno. The sockets are closed. */
+int gate_run(const struct gate_options *o);
+
+#endif

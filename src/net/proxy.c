@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What is said to a proxy's clients before their connection stands, and to any client when it
+ * cannot. Refusals say why, in words for people and in a field for programs.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "net/gate-int.h"
+
+/* ---- refusing ---- */
+
+static void answer_http(struct conn *c, int status, const char *words, const char *fields,
+                        const char *text)
+{
+    OWN(buf) struct buf out = {0};
+    buf_fmt(&out,
+            "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n"
+            "Connection: close\r\n%s\r\n%s",
+            status, words, strlen(text), fields, text);
+    if (buf_ok(&out))
+        side_send(&c->client, out.s, out.n);
+    c->state = CONN_CLOSING;
+}
+
+static void answer_socks(struct conn *c, enum socks_code code)
+{
+    uint8_t reply[SOCKS_REPLY];
+    socks_reply(code, reply);
+    side_send(&c->client, reply, sizeof(reply));
+    if (code != SOCKS_OK)
+        c->state = CONN_CLOSING;
+}
+
+void proxy_refuse(struct conn *c, const struct host *host, uint16_t port,
+                  const struct graph_verdict *v, const char *why)
+{
+    char text[HOST_MAX + 256], fields[256];
+    const struct graph_rule_info *rule = v && v->rule < graph_rule_count(c->gate->rules.graph)
+                                             ? graph_rule_at(c->gate->rules.graph, v->rule)
+                                             : NULL;
+    if (c->socks) {
+        answer_socks(c, SOCKS_NOT_ALLOWED);
+        return;
+    }
+    if (!c->proxied) {
+        conn_reset(c);
+        return;
+    }
+    snprintf(text, sizeof(text), "buckle: %s:%u is denied%s%s\n", host->name, port,
+             why ? ": " : " by the sandbox's policy", why ? why : "");
+    snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound%s\r\n",
+             rule ? "; rule" : "");
+    answer_http(c, 403, "Forbidden", fields, text);
+}
+
+static enum socks_code socks_code_of(int err)
+{
+    switch (err) {
+    case ECONNREFUSED:
+        return SOCKS_REFUSED;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ETIMEDOUT:
+        return SOCKS_UNREACHABLE;
+    default:
+        return SOCKS_FAILED;
+    }
+}
+
+void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16])
+{
+    char text[HOST_MAX + 256], place[128];
+    if (why) {
+        struct host where;
+        struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
+        host_from_address(addr, &where);
+        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
+        struct gate_denial d = {.host = &c->host,
+                                .port = c->port,
+                                .verdict = v,
+                                .why = place,
+                                .client_port = c->client_port};
+        d.verdict.allow = false;
+        memcpy(d.client, c->client_addr, 16);
+        gate_deny(c->gate, &d);
+        proxy_refuse(c, &c->host, c->port, NULL, place);
+    } else if (c->socks) {
+        answer_socks(c, socks_code_of(err));
+    } else if (c->proxied) {
+        snprintf(text, sizeof(text), "buckle: cannot connect to %s:%u: %s\n", c->host.name, c->port,
+                 strerror(err));
+        answer_http(c, err == ETIMEDOUT ? 504 : 502, "Bad Gateway", "", text);
+    } else {
+        conn_reset(c);
+    }
+    /* the reset has freed it */
+}
+
+void proxy_connected(struct conn *c)
+{
+    static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    c->deadline_ms = 0;
+    if (c->socks)
+        answer_socks(c, SOCKS_OK);
+    else if (c->proxied && c->state == CONN_INSPECT)
+        side_send(&c->client, established, sizeof(established) - 1);
+}
+
+/* ---- SOCKS ---- */
+
+/* Compares all of it, however early it differs. */
+static bool same(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned differ = n != m;
+    for (size_t i = 0; i < n && i < m; i++)
+        differ |= (unsigned)(a[i] ^ b[i]);
+    return differ == 0;
+}
+
+static const uint8_t *bytes_of(const struct conn *c)
+{
+    return (const uint8_t *)c->in.data + c->in.from;
+}
+
+static bool socks_greet(struct conn *c)
+{
+    struct socks_greeting hello;
+    enum socks_result got = socks_greeting_read(bytes_of(c), queue_size(&c->in), &hello);
+    if (got == SOCKS_MORE)
+        return false;
+    c->socks = true;
+    bool wants_login = c->gate->o->token != NULL;
+    uint8_t method = wants_login ? SOCKS_PASSWORD : SOCKS_NO_LOGIN;
+    if (got == SOCKS_BAD || !(wants_login ? hello.password : hello.no_login))
+        method = SOCKS_NONE_FITS;
+    side_send(&c->client, (uint8_t[]){SOCKS_VERSION, method}, 2);
+    queue_take(&c->in, hello.size);
+    c->state = method == SOCKS_NONE_FITS ? CONN_CLOSING
+               : wants_login             ? CONN_SOCKS_LOGIN
+                                         : CONN_SOCKS_REQUEST;
+    return true;
+}
+
+bool proxy_login(struct conn *c)
+{
+    struct socks_login login;
+    enum socks_result got = socks_login_read(bytes_of(c), queue_size(&c->in), &login);
+    if (got == SOCKS_MORE)
+        return false;
+    bool known = got == SOCKS_FOUND && same(login.password, c->gate->o->token);
+    side_send(&c->client, (uint8_t[]){1, known ? 0 : 1}, 2);
+    if (got == SOCKS_FOUND)
+        queue_take(&c->in, login.size);
+    c->state = known ? CONN_SOCKS_REQUEST : CONN_CLOSING;
+    return true;
+}
+
+bool proxy_request(struct conn *c)
+{
+    struct socks_request r;
+    struct graph_verdict v;
+    enum socks_result got = socks_request_read(bytes_of(c), queue_size(&c->in), &r);
+    if (got == SOCKS_MORE)
+        return false;
+    if (got == SOCKS_BAD) {
+        answer_socks(c, r.wrong ? (enum socks_code)r.wrong : SOCKS_FAILED);
+        return false;
+    }
+    queue_take(&c->in, r.size);
+    if (!gate_asks(c, &r.host, r.port, &v)) {
+        proxy_refuse(c, &r.host, r.port, &v, NULL);
+        return false;
+    }
+    c->host = r.host;
+    c->port = r.port;
+    c->state = CONN_INSPECT;
+    conn_dial(c);
+    return false;
+}
+
+/* ---- HTTP ---- */
+
+static bool connect_request(struct conn *c, const struct http_head *h)
+{
+    struct graph_verdict v;
+    c->host = h->host;
+    c->port = h->port;
+    size_t size = h->size;
+    if (!gate_asks(c, &c->host, c->port, &v)) {
+        proxy_refuse(c, &c->host, c->port, &v, NULL);
+        return false;
+    }
+    queue_take(&c->in, size);
+    c->state = CONN_INSPECT;
+    conn_dial(c);
+    return false;
+}
+
+static bool is_known(const struct conn *c, const struct http_head *h)
+{
+    char given[sizeof(c->gate->login)];
+    if (!c->gate->o->token)
+        return true;
+    if (h->proxy_authorization.n >= sizeof(given))
+        return false;
+    memcpy(given, h->proxy_authorization.s, h->proxy_authorization.n);
+    given[h->proxy_authorization.n] = '\0';
+    return same(given, c->gate->login);
+}
+
+static bool http_first(struct conn *c)
+{
+    struct http_head *h = &c->gate->head;
+    enum http_result got = http_head_read(c->in.data + c->in.from, queue_size(&c->in), h);
+    if (got == HTTP_MORE)
+        return false;
+    c->proxied = true;
+    if (got == HTTP_BAD) {
+        char text[256];
+        snprintf(text, sizeof(text), "buckle: %s\n", h->wrong);
+        answer_http(c, 400, "Bad Request", "", text);
+        return false;
+    }
+    if (!is_known(c, h)) {
+        answer_http(c, 407, "Proxy Authentication Required",
+                    "Proxy-Authenticate: Basic realm=\"buckle\"\r\n",
+                    "buckle: this proxy is the sandbox's own; it wants the sandbox's token\n");
+        return false;
+    }
+    if (h->form == HTTP_AUTHORITY)
+        return connect_request(c, h);
+    if (h->form != HTTP_ABSOLUTE) {
+        answer_http(c, 400, "Bad Request", "", "buckle: a proxy wants whole addresses\n");
+        return false;
+    }
+    c->deadline_ms = 0;
+    c->state = CONN_HTTP; /* where this request is read again, like those that follow it */
+    return true;
+}
+
+bool proxy_first(struct conn *c)
+{
+    if (queue_size(&c->in) == 0)
+        return false;
+    return *bytes_of(c) == SOCKS_VERSION ? socks_greet(c) : http_first(c);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/net.h"
+
+/* "host:port" with brackets where a colon would mislead. */
+enum { AUTHORITY_BYTES = HOST_MAX + 10 };
+
+static size_t authority(const struct host *h, uint16_t port, char out[AUTHORITY_BYTES])
+{
+    bool brackets = h->address && !addr_is_v4(h->addr);
+    int n = snprintf(out, AUTHORITY_BYTES, brackets ? "[%s]:%u" : "%s:%u", h->name, port);
+    return n > 0 && n < AUTHORITY_BYTES ? (size_t)n : 0;
+}
+
+static struct graph_fact fact_of(const struct host *h, uint16_t port, uint16_t proto,
+                                 char text[AUTHORITY_BYTES])
+{
+    struct graph_fact f = {.filter = FILTER_REMOTE, .str = text};
+    f.len = (uint32_t)authority(h, port, text);
+    f.net.proto = proto;
+    f.net.host = NET_HOST_ANY;
+    f.net.port_lo = f.net.port_hi = port;
+    if (h->address) {
+        f.net.host = NET_HOST_ADDRESS;
+        f.net.prefix = 128;
+        memcpy(f.net.addr, h->addr, 16);
+        f.net.proto = proto & (uint16_t) ~(addr_is_v4(h->addr) ? NET_IP6 : NET_IP4);
+    }
+    return f;
+}
+
+/* ---- ports ---- */
+
+static void add_port(struct net_rules *r, uint16_t port)
+{
+    for (size_t i = 0; i < r->nports; i++)
+        if (r->ports[i] == port)
+            return;
+    if (r->nports < RULES_PORTS)
+        r->ports[r->nports++] = port;
+    else
+        r->any_port = true;
+}
+
+/* The ends of every range that a rule names, and a port of none: between two of them nothing
+ * changes. */
+static void collect_ports(struct net_rules *r)
+{
+    add_port(r, 443);
+    add_port(r, 80);
+    for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
+        const struct graph_test *t = graph_test_at(r->graph, i);
+        const char *colon = t->str ? memrchr(t->str, ':', t->len) : NULL;
+        uint16_t lo, hi;
+        if (t->filter == FILTER_REMOTE && t->net.port_lo == t->net.port_hi)
+            add_port(r, t->net.port_lo);
+        else if (t->filter == FILTER_REMOTE && t->net.port_hi < UINT16_MAX)
+            add_port(r, t->net.port_hi);
+        if (t->filter == FILTER_DOMAIN && colon &&
+            net_ports_parse(colon + 1, t->len - (size_t)(colon + 1 - t->str), &lo, &hi, NULL) == 0)
+            add_port(r, lo);
+    }
+    add_port(r, 1);
+}
+
+/* ---- questions ---- */
+
+int rules_init(struct net_rules *r, const struct graph *g)
+{
+    *r = (struct net_rules){.graph = g, .cache = graph_cache_new(g)};
+    if (!r->cache)
+        return -1;
+    collect_ports(r);
+    return 0;
+}
+
+void rules_free(struct net_rules *r)
+{
+    graph_cache_free(r->cache);
+    r->cache = NULL;
+}
+
+struct graph_verdict rules_ask(struct net_rules *r, const struct host *host, uint16_t port,
+                               uint16_t proto)
+{
+    char text[AUTHORITY_BYTES];
+    struct graph_fact f = fact_of(host, port, proto, text);
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    return graph_eval(r->graph, r->cache, &q);
+}
+
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct host *host)
+{
+    struct graph_verdict first = rules_ask(r, host, r->ports[0], NET_TCP), v = first;
+    for (size_t i = 0; i < r->nports && !v.allow; i++) {
+        v = rules_ask(r, host, r->ports[i], NET_TCP);
+        if (!v.allow)
+            v = rules_ask(r, host, r->ports[i], NET_UDP);
+    }
+    if (!v.allow && r->any_port)
+        first.allow = true;
+    return v.allow ? v : first;
+}
+
+struct naming {
+    const struct graph *graph;
+    bool named;
+};
+
+static void on_step(void *arg, uint32_t node, bool matched)
+{
+    struct naming *n = arg;
+    const struct graph_test *t = graph_test_at(n->graph, graph_node_at(n->graph, node)->test);
+    if (!matched)
+        return;
+    if (t->filter == FILTER_REMOTE && t->net.host != NET_HOST_ANY)
+        n->named = true;
+    if (t->filter == FILTER_DOMAIN)
+        n->named = true; /* no wildcard reaches an address, so it was written as one */
+}
+
+bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port)
+{
+    struct host h;
+    char text[AUTHORITY_BYTES];
+    struct naming n = {r->graph, false};
+    host_from_address(addr, &h);
+    struct graph_fact f = fact_of(&h, port, NET_TCP, text);
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;
+}

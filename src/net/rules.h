@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_RULES_H
+#define BK_NET_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "graph/graph.h"
+#include "net/host.h"
+
+/* What the policy says about going out to a host: its question is network-outbound. */
+
+enum { RULES_PORTS = 64 };
+
+struct net_rules {
+    const struct graph *graph;
+    struct graph_cache *cache;
+    uint16_t ports[RULES_PORTS]; /* that the policy tells apart, and one that it does not */
+    size_t nports;
+    bool any_port; /* there are more of them than fit: every name could be allowed */
+};
+
+int rules_init(struct net_rules *r, const struct graph *g); /* -1 without memory */
+void rules_free(struct net_rules *r);
+
+/* proto: NET_TCP or NET_UDP. */
+struct graph_verdict rules_ask(struct net_rules *r, const struct host *host, uint16_t port,
+                               uint16_t proto);
+/* Whether some port of the host could be allowed; the verdict is that, or a denial to tell of. */
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct host *host);
+/* Whether a rule allows this very address, and not just any: then it may be a special one. */
+bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port);
+
+#endif

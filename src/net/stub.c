@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The stub resolver. It gives every name that could be allowed an address of its own and refuses
+ * the rest; it asks nobody. A name is resolved when somebody connects to it, by the dialer.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/dns.h"
+#include "net/gate-int.h"
+
+enum { SECONDS_VALID = 60 };
+
+static bool is_localhost(const struct host *h)
+{
+    static const char name[] = "localhost";
+    size_t n = sizeof(name) - 1;
+    return h->len >= n && memcmp(h->name + h->len - n, name, n) == 0 &&
+           (h->len == n || h->name[h->len - n - 1] == '.');
+}
+
+static size_t answer_address(struct gate *g, const struct dns_query *q, uint8_t *out)
+{
+    static const uint8_t loopback4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+    static const uint8_t loopback6[16] = {[15] = 1};
+    uint8_t addr[16];
+    bool v6 = q->type == DNS_AAAA;
+    if (is_localhost(&q->host))
+        return dns_reply_address(q, v6 ? loopback6 : loopback4, SECONDS_VALID, out);
+    int64_t number = names_number(&g->names, &q->host);
+    if (number < 0)
+        return dns_reply_code(q, DNS_FAILED, "too many names", out);
+    names_address((uint32_t)number, v6, addr);
+    return dns_reply_address(q, addr, SECONDS_VALID, out);
+}
+
+static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t *out)
+{
+    const struct host *name = names_find(&g->names, q->host.addr);
+    return name ? dns_reply_name(q, name, SECONDS_VALID, out)
+                : dns_reply_code(q, DNS_NO_NAME, NULL, out);
+}
+
+static void tell_denied(struct gate *g, const struct host *host, const struct graph_verdict *v,
+                        const struct sockaddr_storage *from)
+{
+    struct gate_denial d = {.host = host, .verdict = *v, .udp = true};
+    addr_from_sockaddr(from, d.client, &d.client_port);
+    gate_deny(g, &d);
+}
+
+static size_t answer(struct gate *g, const uint8_t *data, size_t n,
+                     const struct sockaddr_storage *from, uint8_t out[DNS_MAX])
+{
+    struct dns_query q;
+    enum dns_code code;
+    if (!dns_query_read(data, n, &q, &code))
+        return 0;
+    if (code != DNS_OK)
+        return dns_reply_code(&q, code, NULL, out);
+    if (q.reverse)
+        return answer_reverse(g, &q, out);
+    if (!q.named)
+        return dns_reply_code(&q, DNS_NO_NAME, NULL, out);
+    struct graph_verdict v = rules_ask_name(&g->rules, &q.host);
+    if (!v.allow && !is_localhost(&q.host) && !g->o->lazy_names) {
+        tell_denied(g, &q.host, &v, from);
+        return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
+    }
+    if (q.type == DNS_A || q.type == DNS_AAAA)
+        return answer_address(g, &q, out);
+    return dns_reply_code(&q, DNS_OK, NULL, out); /* there is nothing of that kind */
+}
+
+void stub_datagram(struct gate *g, int fd)
+{
+    uint8_t in[DNS_MAX], out[DNS_MAX];
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_storage from;
+        socklen_t len = sizeof(from);
+        ssize_t n = recvfrom(fd, in, sizeof(in), 0, (struct sockaddr *)&from, &len);
+        if (n < 0)
+            return;
+        size_t size = answer(g, in, (size_t)n, &from, out);
+        if (size)
+            sendto(fd, out, size, 0, (struct sockaddr *)&from, len);
+    }
+}
+
+bool stub_stream(struct conn *c)
+{
+    const uint8_t *in = (const uint8_t *)c->in.data + c->in.from;
+    uint8_t out[2 + DNS_MAX];
+    size_t have = queue_size(&c->in);
+    size_t wanted = have >= 2 ? 2u + (size_t)(in[0] << 8 | in[1]) : 0;
+    if (wanted > sizeof(out)) {
+        conn_close(c);
+        return false;
+    }
+    if (have < 2 || have < wanted)
+        return false;
+    struct sockaddr_storage from;
+    addr_to_sockaddr(c->client_addr, c->client_port, &from);
+    size_t size = answer(c->gate, in + 2, wanted - 2, &from, out + 2);
+    queue_take(&c->in, wanted);
+    out[0] = (uint8_t)(size >> 8);
+    out[1] = (uint8_t)size;
+    if (size)
+        side_send(&c->client, out, size + 2);
+    return true;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What clients say once their destination is known. TLS has to name it in its hello; plain HTTP has
+ * to name it in every request, so requests are read one by one, each only when the answer to the
+ * one before has ended. Anything else is passed on: it cannot lead elsewhere than to the host that
+ * was dialled.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "net/gate-int.h"
+
+static void deny(struct conn *c, const struct host *said, const char *how)
+{
+    char why[HOST_MAX + 80];
+    struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
+    snprintf(why, sizeof(why), "%s names %s", how, said->name);
+    struct gate_denial d = {
+        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client_port = c->client_port};
+    d.verdict.allow = false;
+    memcpy(d.client, c->client_addr, 16);
+    gate_deny(c->gate, &d);
+}
+
+/* An address was allowed as such, whatever name is used with it; a name has to stay itself. */
+static bool agrees(const struct conn *c, const struct host *said)
+{
+    return c->host.address ? !said->address || host_equal(said, &c->host)
+                           : host_equal(said, &c->host);
+}
+
+/* ---- first bytes ---- */
+
+static void deny_plain(struct conn *c, const char *why)
+{
+    struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
+    struct gate_denial d = {
+        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client_port = c->client_port};
+    d.verdict.allow = false;
+    memcpy(d.client, c->client_addr, 16);
+    gate_deny(c->gate, &d);
+    conn_reset(c);
+}
+
+bool talk_inspect(struct conn *c)
+{
+    static const char preface[] = "PRI * HTTP/2.0\r\n";
+    struct hello hello;
+    const char *data = c->in.data + c->in.from;
+    size_t n = queue_size(&c->in);
+    if (n == 0)
+        return false;
+    switch (hello_read((const uint8_t *)data, n, &hello)) {
+    case HELLO_MORE:
+        return false;
+    case HELLO_BAD:
+        deny_plain(c, "a TLS hello that cannot be read");
+        return false;
+    case HELLO_FOUND:
+        if (hello.named && !agrees(c, &hello.name)) {
+            deny(c, &hello.name, "the TLS hello");
+            conn_reset(c);
+            return false;
+        }
+        c->state = CONN_RELAY;
+        return true;
+    default:
+        break;
+    }
+    if (n >= 3 && memcmp(data, preface, n < sizeof(preface) - 1 ? n : sizeof(preface) - 1) == 0) {
+        if (n < sizeof(preface) - 1)
+            return false;
+        deny_plain(c, "HTTP/2 without TLS hides the names it asks for");
+        return false;
+    }
+    if (http_might_be(data, n)) {
+        if (n < 4 || !memchr(data, ' ', n < 24 ? n : 24))
+            return false; /* not enough to tell */
+        c->state = CONN_HTTP;
+        c->proxied = false;
+        return true;
+    }
+    c->state = CONN_RELAY;
+    return true;
+}
+
+/* ---- requests ---- */
+
+static void begin_exchange(struct conn *c, const struct http_head *h)
+{
+    c->exchange = EX_BODY;
+    c->head_method = h->method.n == 4 && memcmp(h->method.s, "HEAD", 4) == 0;
+    c->upgrading = h->upgrade;
+    http_body_start(&c->body, h->framing, h->length);
+    queue_free(&c->answer);
+    c->answer_raw = false;
+}
+
+static void send_head(struct conn *c, const struct http_head *h)
+{
+    OWN(buf) struct buf out = {0};
+    if (!c->proxied) {
+        side_send(&c->server, c->in.data + c->in.from, h->size);
+        return;
+    }
+    http_head_forward(h, &out);
+    if (buf_ok(&out))
+        side_send(&c->server, out.s, out.n);
+}
+
+/* A proxy's client may turn to another host with each request. */
+static bool turn_to(struct conn *c, const struct host *host, uint16_t port)
+{
+    struct graph_verdict v;
+    if (c->server.watch.fd >= 0 && !c->server.ended && host_equal(host, &c->host) &&
+        port == c->port)
+        return true;
+    if (!gate_asks(c, host, port, &v)) {
+        proxy_refuse(c, host, port, &v, NULL);
+        return false;
+    }
+    loop_remove(&c->gate->loop, &c->server.watch);
+    queue_free(&c->server.out);
+    c->server.connected = c->server.ended = c->server.shut = false;
+    c->host = *host;
+    c->port = port;
+    return true;
+}
+
+static bool begin_request(struct conn *c)
+{
+    struct http_head *h = &c->gate->head;
+    enum http_result got = http_head_read(c->in.data + c->in.from, queue_size(&c->in), h);
+    if (queue_size(&c->in) == 0 || got == HTTP_MORE)
+        return false;
+    if (got == HTTP_BAD || (h->form == HTTP_AUTHORITY) || (c->proxied && !h->named)) {
+        deny_plain(c, h->wrong ? h->wrong : "a request that names no host");
+        return false;
+    }
+    if (!c->proxied && h->named && !agrees(c, &h->host)) {
+        deny(c, &h->host, "the request");
+        conn_reset(c);
+        return false;
+    }
+    if (c->proxied && !turn_to(c, &h->host, h->port))
+        return false;
+    begin_exchange(c, h);
+    send_head(c, h);
+    queue_take(&c->in, h->size);
+    if (c->server.watch.fd < 0 && !c->dial)
+        conn_dial(c);
+    return true;
+}
+
+static bool pass_body(struct conn *c)
+{
+    if (http_body_is_over(&c->body)) {
+        c->exchange = EX_ANSWER;
+        return true;
+    }
+    size_t n = queue_size(&c->in);
+    ssize_t used = n ? http_body_take(&c->body, c->in.data + c->in.from, n) : 0;
+    if (used < 0) {
+        deny_plain(c, "a body that is not framed as it says");
+        return false;
+    }
+    if (used > 0) {
+        side_send(&c->server, c->in.data + c->in.from, (size_t)used);
+        queue_take(&c->in, (size_t)used);
+    }
+    return http_body_is_over(&c->body);
+}
+
+bool talk_http(struct conn *c)
+{
+    if (c->exchange == EX_IDLE)
+        return begin_request(c);
+    return c->exchange == EX_BODY && pass_body(c);
+}
+
+/* ---- answers ---- */
+
+static void end_exchange(struct conn *c)
+{
+    bool sent_all = c->exchange != EX_BODY || http_body_is_over(&c->body);
+    c->exchange = EX_IDLE;
+    /* answered before the request was over, or the last of its kind */
+    if (c->close_after || !sent_all) {
+        c->state = CONN_CLOSING;
+        c->client.ended = true;
+    }
+}
+
+/* Takes an answer's head out of what has come; how much of data belongs to it, or 0. */
+static bool take_answer_head(struct conn *c)
+{
+    struct http_answer a;
+    enum http_result got = http_answer_read(c->answer.data + c->answer.from, queue_size(&c->answer),
+                                            c->head_method, &a);
+    if (got == HTTP_MORE)
+        return false;
+    if (got == HTTP_BAD) {
+        c->answer_raw = true; /* whatever it is, no request comes after it */
+        c->close_after = true;
+        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
+        queue_free(&c->answer);
+        return false;
+    }
+    side_send(&c->client, c->answer.data + c->answer.from, a.size);
+    queue_take(&c->answer, a.size);
+    if (a.status == 101 && c->upgrading) {
+        c->state = CONN_RELAY;
+        return true;
+    }
+    if (a.status < 200)
+        return true; /* the real one follows */
+    c->close_after = a.close || a.until_close;
+    c->answer_raw = a.until_close;
+    http_body_start(&c->answer_body, a.framing, a.length);
+    if (c->exchange == EX_ANSWER || c->exchange == EX_BODY)
+        c->exchange =
+            c->exchange == EX_BODY && !http_body_is_over(&c->body) ? EX_BODY : EX_ANSWER_BODY;
+    c->request_done = true;
+    if (http_body_is_over(&c->answer_body) && !a.until_close) {
+        c->request_done = false;
+        end_exchange(c);
+    }
+    return true;
+}
+
+static size_t pass_answer_body(struct conn *c, const char *data, size_t n)
+{
+    ssize_t used = http_body_take(&c->answer_body, data, n);
+    if (used < 0) {
+        c->answer_raw = c->close_after = true;
+        used = (ssize_t)n;
+    }
+    side_send(&c->client, data, (size_t)used);
+    if (used >= 0 && http_body_is_over(&c->answer_body)) {
+        c->request_done = false;
+        end_exchange(c);
+    }
+    return (size_t)used;
+}
+
+void talk_answer(struct conn *c, const char *data, size_t n)
+{
+    if (c->answer_raw) {
+        side_send(&c->client, data, n);
+        return;
+    }
+    if (queue_add(&c->answer, data, n) < 0) {
+        c->state = CONN_CLOSING;
+        return;
+    }
+    while (queue_size(&c->answer) && c->state == CONN_HTTP && !c->answer_raw) {
+        if (c->request_done) {
+            size_t used =
+                pass_answer_body(c, c->answer.data + c->answer.from, queue_size(&c->answer));
+            queue_take(&c->answer, used);
+        } else if (c->exchange == EX_IDLE || !take_answer_head(c)) {
+            break; /* said without having been asked, or not all there */
+        }
+    }
+    if (c->state != CONN_HTTP && c->state != CONN_CLOSING && queue_size(&c->answer)) {
+        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
+        queue_free(&c->answer);
+    }
+    if (c->answer_raw && queue_size(&c->answer)) {
+        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
+        queue_free(&c->answer);
+    }
+}
