@@ -3,6 +3,7 @@
 #ifndef BK_BASE_OWN_H
 #define BK_BASE_OWN_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,6 +23,12 @@ static inline void own_free_mem(void *p)
     free(*(void **)p);
 }
 
+static inline void own_close_dir(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
 static inline void own_close_file(FILE **f)
 {
     if (*f)
@@ -31,6 +38,7 @@ static inline void own_close_file(FILE **f)
 #define OWN_fd own_close_fd
 #define OWN_mem own_free_mem
 #define OWN_file own_close_file
+#define OWN_dir own_close_dir
 #define OWN(kind) __attribute__((cleanup(OWN_##kind)))
 
 static inline int steal_fd(int *fd)

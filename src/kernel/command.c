@@ -82,7 +82,7 @@ static int command_main(void *arg)
     step(STAGE_LIMITS, set_limits(l));
     /* a layer more than the worker has, so that the worker can look in here and not the reverse */
     step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
-    bool network = s->ground && s->plan->net_ns;
+    bool network = s->ground && s->plan->net_ns && c->net < 0;
     if (network)
         enter_network(c);
     step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, true));
@@ -96,9 +96,9 @@ static int command_main(void *arg)
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     if (s->pass)
-        syscall(SYS_execve, s->first, l->argv, l->env, 0, (uint32_t)s->pass, s->pass >> 32);
+        syscall(SYS_execve, s->first, l->argv, s->env, 0, (uint32_t)s->pass, s->pass >> 32);
     else
-        execvpe(l->argv[0], l->argv, l->env);
+        execvpe(l->argv[0], l->argv, s->env);
     step(STAGE_EXEC, -errno);
     return 127;
 }

@@ -90,4 +90,7 @@ int plan_calls(struct plan *p, struct bk_err *err);
  * the walls. */
 int plan_caps(struct plan *p, struct bk_err *err);
 
+/* Whether the operation could be allowed for some Internet address. */
+bool plan_reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op);
+
 #endif

@@ -98,9 +98,6 @@ static void set_tier(struct plan *p, const struct graph *g, enum vocab_op op, ui
     if (cover == COVER_NET) {
         o->tier = is_refused(g, op) ? TIER_DENIED : TIER_JUDGED;
         o->wall = "network namespace";
-        if (o->tier == TIER_JUDGED)
-            o->note = "permits less: IP addresses are refused as a whole, Unix sockets are judged "
-                      "by path";
     }
 }
 
@@ -256,7 +253,7 @@ static void plan_walls(struct plan *p, const struct graph *g)
 
 /* ---- namespaces and needs ---- */
 
-static void plan_namespaces(struct plan *p)
+static void plan_namespaces(struct plan *p, const struct graph *g)
 {
     struct host_spaces s = host_spaces(&p->host);
     p->user_ns = s.user;
@@ -267,6 +264,12 @@ static void plan_namespaces(struct plan *p)
     bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
     p->net_ns = s.net && net;
     p->no_ip = net && !p->net_ns;
+    p->gate = p->net_ns && plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND);
+    struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
+    if (p->net_ns && o->tier == TIER_JUDGED)
+        o->note = p->gate
+                      ? "Internet hosts are asked about by name at the gate, Unix sockets by path"
+                      : "no Internet host is allowed; Unix sockets are judged by path";
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
@@ -380,7 +383,7 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     if (!p->notes || !p->walls)
         return err_nomem(err);
     set_tiers(p, g);
-    plan_namespaces(p);
+    plan_namespaces(p, g);
     plan_process_tiers(p, g);
     if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0)
         return -1;

@@ -35,6 +35,7 @@
 #include "kernel/confine.h"
 #include "kernel/guard.h"
 #include "kernel/kabi.h"
+#include "kernel/netgate.h"
 #include "kernel/pass.h"
 #include "kernel/seal.h"
 #include "kernel/worker.h"
@@ -45,6 +46,7 @@ struct inside {
     struct stage *s;
     int proc, null; /* the host's /proc; /dev/null */
     struct command c;
+    struct netgate gate;
     pid_t command;
     int kept; /* the keeper's pipe, or -1 */
     int listener;
@@ -168,6 +170,7 @@ static void take_policy(struct stage *s)
         fail(s, STAGE_POLICY, 0);
     s->plan = policy.plan;
     s->graph = policy.graph;
+    s->env = l->env;
     check(s, STAGE_FILTER, make_filter(s));
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);
 }
@@ -211,6 +214,26 @@ static void wait_for_guards(const struct stage *s)
     check(s, stage, err);
 }
 
+/* ---- the gate ---- */
+
+/* Where the network is filtered by name it has to be laid out before the command enters it, and the
+ * worker is the one who may. */
+static void lay_gate(struct inside *in)
+{
+    struct stage *s = in->s;
+    enum launch_stage stage;
+    if (s->ground) {
+        in->c.net = ground_take_network(s->ground, &stage);
+        check(s, stage, in->c.net);
+        check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
+        int err = ground_wait_loopback(s->ground, &stage);
+        check(s, stage, err);
+    }
+    check(s, STAGE_GATE, netgate_lay(&in->gate));
+    s->env = netgate_environ(&in->gate, s->launch->env);
+    check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
+}
+
 static void stage_unconfined(struct inside *in)
 {
     struct stage *s = in->s;
@@ -218,6 +241,8 @@ static void stage_unconfined(struct inside *in)
     tie_to_controller(in);
     take_policy(s);
     start_guards(s);
+    if (s->plan->gate)
+        check(s, STAGE_GATE, netgate_start(&in->gate, s));
     if (s->ground) {
         int err = ground_wait_mounts(s->ground, &stage);
         check(s, stage, err);
@@ -230,6 +255,8 @@ static void stage_unconfined(struct inside *in)
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
     wait_for_guards(s);
+    if (s->plan->gate)
+        lay_gate(in);
     /* by name, so that what was mounted since lies in the way */
     check(s, STAGE_CWD, chdir(s->launch->cwd) < 0 ? -errno : 0);
 }
@@ -351,7 +378,7 @@ static void hear_keeper(struct inside *in)
 static void stage_judging(struct inside *in)
 {
     struct stage *s = in->s;
-    if (in->c.net >= 0)
+    if (in->c.net >= 0 && !s->plan->gate)
         check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
     /* it must be able to look into processes that have become somebody else, or that Yama takes for
      * strangers; those outside its Landlock domain stay out of its reach */

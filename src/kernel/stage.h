@@ -27,6 +27,7 @@ struct stage {
     const struct launch *launch;
     const struct plan *plan; /* once the worker has it, as well as the graph */
     const struct graph *graph;
+    char *const *env;            /* the command's */
     const struct ground *ground; /* NULL: the worker makes what namespaces it can */
     pid_t controller;
     uid_t uid;

@@ -331,12 +331,12 @@ static bool original_destination(struct conn *c, bool v6)
                    &n) < 0 ||
         !addr_from_sockaddr(&to, addr, &c->port))
         return false;
-    const struct host *name = names_find(&c->gate->names, addr);
+    const struct peer *name = names_find(&c->gate->names, addr);
     if (name) {
         memset(&c->host, 0, sizeof(c->host));
-        memcpy(&c->host, name, offsetof(struct host, name) + name->len + 1);
+        memcpy(&c->host, name, offsetof(struct peer, name) + name->len + 1);
     } else {
-        host_from_address(addr, &c->host);
+        peer_from_address(addr, &c->host);
     }
     /* an address that stands for a name nobody asked for leads nowhere */
     return name || !names_covers(addr);

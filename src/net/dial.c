@@ -293,7 +293,7 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
         begin_tries(dial);
 }
 
-struct dial *dial_start(struct dialer *d, const struct host *host, uint16_t port, dial_done *done,
+struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port, dial_done *done,
                         void *arg)
 {
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/host.h"
+#include "net/peer.h"
 #include "net/loop.h"
 #include "net/rules.h"
 
@@ -67,7 +67,7 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules);
 void dialer_free(struct dialer *d);
 
 /* NULL without memory; done is always called later, not from here, unless cancelled. */
-struct dial *dial_start(struct dialer *d, const struct host *host, uint16_t port, dial_done *done,
+struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port, dial_done *done,
                         void *arg);
 void dial_cancel(struct dial *dial);
 

@@ -107,11 +107,11 @@ static void read_name(struct dns_query *q, const char *text, size_t n)
     if (q->type == DNS_PTR && ((ends_in(text, &m, ".in-addr.arpa") && reverse_v4(text, m, addr)) ||
                                (ends_in(text, &m, ".ip6.arpa") && reverse_v6(text, m, addr)))) {
         q->reverse = q->named = true;
-        host_from_address(addr, &q->host);
+        peer_from_address(addr, &q->host);
         return;
     }
     /* an address is no name to look up, in whatever spelling */
-    q->named = host_parse(text, n, &q->host) && !q->host.address;
+    q->named = peer_parse(text, n, &q->host) && !q->host.address;
 }
 
 /* What may follow the question: nothing but one OPT record. */
@@ -245,7 +245,7 @@ size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint
     return end(&w, q, NULL);
 }
 
-size_t dns_reply_name(const struct dns_query *q, const struct host *name, uint32_t seconds,
+size_t dns_reply_name(const struct dns_query *q, const struct peer *name, uint32_t seconds,
                       uint8_t out[DNS_MAX])
 {
     struct writer w = begin(q, DNS_OK, 1, out);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/host.h"
+#include "net/peer.h"
 
 /*
  * Questions to the stub resolver, and its answers. It passes nothing on: what a sandbox asks never
@@ -45,7 +45,7 @@ struct dns_query {
     bool edns;
     bool reverse; /* a PTR question about an address: host is it */
     bool named;   /* host could be read; it cannot when it is no host's name */
-    struct host host;
+    struct peer host;
     uint8_t question[DNS_QUESTION]; /* as it came, to be sent back */
     size_t question_len;
 };
@@ -59,7 +59,7 @@ size_t dns_reply_code(const struct dns_query *q, enum dns_code code, const char 
                       uint8_t out[DNS_MAX]);
 size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint32_t seconds,
                          uint8_t out[DNS_MAX]);
-size_t dns_reply_name(const struct dns_query *q, const struct host *name, uint32_t seconds,
+size_t dns_reply_name(const struct dns_query *q, const struct peer *name, uint32_t seconds,
                       uint8_t out[DNS_MAX]);
 
 #endif

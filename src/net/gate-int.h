@@ -70,7 +70,7 @@ struct conn {
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
     bool socks;
-    struct host host; /* the destination */
+    struct peer host; /* the destination */
     uint16_t port;
     struct dial *dial;
     uint64_t deadline_ms; /* 0: none */
@@ -111,7 +111,7 @@ struct gate {
 
 void gate_deny(struct gate *g, const struct gate_denial *d);
 /* Whether the connection may go to this host and port; when not, it has been told. */
-bool gate_asks(struct conn *c, const struct host *host, uint16_t port, struct graph_verdict *v);
+bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct graph_verdict *v);
 
 /* ---- conn.c ---- */
 
@@ -137,7 +137,7 @@ bool proxy_request(struct conn *c);
 /* The dial ended. */
 void proxy_connected(struct conn *c);
 void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16]);
-void proxy_refuse(struct conn *c, const struct host *host, uint16_t port,
+void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why);
 
 /* ---- talk.c ---- */

@@ -19,7 +19,7 @@ void gate_deny(struct gate *g, const struct gate_denial *d)
         g->o->on_denial(g->o->arg, d);
 }
 
-bool gate_asks(struct conn *c, const struct host *host, uint16_t port, struct graph_verdict *v)
+bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct graph_verdict *v)
 {
     struct gate *g = c->gate;
     *v = rules_ask(&g->rules, host, port, NET_TCP);

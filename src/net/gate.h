@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
-#include "net/host.h"
+#include "net/peer.h"
 #include "net/lay.h"
 
 /*
@@ -25,7 +25,7 @@
 
 /* Something was not let through. */
 struct gate_denial {
-    const struct host *host;
+    const struct peer *host;
     uint16_t port; /* 0: only its name was looked up */
     bool udp;
     struct graph_verdict verdict;

@@ -97,7 +97,7 @@ static bool read_names(struct reader list, struct hello *out)
         struct reader name = part(&names, 2);
         if (names.bad || type != NAME_HOST || out->named)
             return false;
-        if (!host_parse((const char *)name.at, (size_t)(name.end - name.at), &out->name))
+        if (!peer_parse((const char *)name.at, (size_t)(name.end - name.at), &out->name))
             return false;
         out->named = true;
     }

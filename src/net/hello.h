@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/host.h"
+#include "net/peer.h"
 
 /*
  * The first message of a TLS client, which says in the open which name it wants. Nothing is
@@ -23,7 +23,7 @@ enum hello_result {
 
 struct hello {
     bool named; /* there was a name in it */
-    struct host name;
+    struct peer name;
 };
 
 enum { HELLO_MAX = 17 << 10 };

@@ -85,7 +85,7 @@ static const char *read_target(struct http_head *h)
     h->path = t;
     if (is(h->method, "CONNECT")) {
         h->form = HTTP_AUTHORITY;
-        h->named = host_parse_authority(t.s, t.n, 0, &h->host, &h->port);
+        h->named = peer_parse_authority(t.s, t.n, 0, &h->host, &h->port);
         return h->named ? NULL : "CONNECT wants host:port";
     }
     if (t.n == 1 && *t.s == '*') {
@@ -102,7 +102,7 @@ static const char *read_target(struct http_head *h)
     size_t n = 7;
     while (n < t.n && !strchr("/?#", t.s[n]))
         n++;
-    h->named = host_parse_authority(t.s + 7, n - 7, 80, &h->host, &h->port);
+    h->named = peer_parse_authority(t.s + 7, n - 7, 80, &h->host, &h->port);
     h->path = (struct slice){t.s + n, t.n - n};
     return h->named ? NULL : "the target names no host";
 }
@@ -159,15 +159,15 @@ static const char *read_coding(struct slice v, struct http_head *h)
 /* The port counts only when both say one. */
 static const char *read_host(struct slice v, struct http_head *h, bool *seen)
 {
-    struct host host;
+    struct peer host;
     uint16_t port = 0;
     if (*seen)
         return "more than one Host";
     *seen = true;
     uint16_t fallback = h->form == HTTP_AUTHORITY ? h->port : 80;
-    if (!host_parse_authority(v.s, v.n, fallback, &host, &port))
+    if (!peer_parse_authority(v.s, v.n, fallback, &host, &port))
         return "a Host that is none";
-    if (h->named && h->form != HTTP_AUTHORITY && (!host_equal(&host, &h->host) || port != h->port))
+    if (h->named && h->form != HTTP_AUTHORITY && (!peer_equal(&host, &h->host) || port != h->port))
         return "Host and the address in the first line differ";
     if (h->named)
         return NULL;

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "net/host.h"
+#include "net/peer.h"
 
 /*
  * HTTP/1 requests as a gate must see them: whoever stands behind it has to understand each byte the
@@ -49,7 +49,7 @@ struct http_head {
     uint8_t framing;   /* enum http_framing */
     bool close, upgrade;
     bool named;       /* by the target or by a Host field, which agree when there are both */
-    struct host host; /* with this port; 0: not said */
+    struct peer host; /* with this port; 0: not said */
     uint16_t port;
     uint64_t length;
     struct slice proxy_authorization;

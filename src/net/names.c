@@ -12,7 +12,7 @@ static const uint8_t base_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [13] = 1
 
 enum { FIRST_SLOTS = 256, FIRST_NAMES = 128 };
 
-static uint32_t hash_name(const struct host *h)
+static uint32_t hash_name(const struct peer *h)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < h->len; i++)
@@ -39,10 +39,10 @@ void names_free(struct names *t)
     memset(t, 0, sizeof(*t));
 }
 
-static uint32_t slot_of(const struct names *t, const struct host *name)
+static uint32_t slot_of(const struct names *t, const struct peer *name)
 {
     uint32_t at = hash_name(name) & (t->nslots - 1);
-    while (t->slots[at] && !host_equal(t->by_number[t->slots[at] - 1], name))
+    while (t->slots[at] && !peer_equal(t->by_number[t->slots[at] - 1], name))
         at = (at + 1) & (t->nslots - 1);
     return at;
 }
@@ -52,7 +52,7 @@ static int grow(struct names *t)
 {
     uint32_t nslots = t->nslots * 2;
     uint32_t *slots = arena_array(&t->arena, nslots, sizeof(*slots));
-    struct host **list = arena_array(&t->arena, nslots / 2, sizeof(*list));
+    struct peer **list = arena_array(&t->arena, nslots / 2, sizeof(*list));
     if (!slots || !list)
         return -1;
     memset(slots, 0, nslots * sizeof(*slots));
@@ -66,19 +66,19 @@ static int grow(struct names *t)
 }
 
 /* Only as much of a name as there is: most are short. */
-static struct host *keep(struct names *t, const struct host *name)
+static struct peer *keep(struct names *t, const struct peer *name)
 {
-    return arena_dup(&t->arena, name, offsetof(struct host, name) + name->len + 1);
+    return arena_dup(&t->arena, name, offsetof(struct peer, name) + name->len + 1);
 }
 
-int64_t names_number(struct names *t, const struct host *name)
+int64_t names_number(struct names *t, const struct peer *name)
 {
     uint32_t at = slot_of(t, name);
     if (t->slots[at])
         return t->slots[at] - 1;
     if (t->n == NAMES_MAX || (t->n == t->nslots / 2 && grow(t) < 0))
         return -1;
-    struct host *copy = keep(t, name);
+    struct peer *copy = keep(t, name);
     if (!copy)
         return -1;
     at = slot_of(t, name);
@@ -111,7 +111,7 @@ bool names_covers(const uint8_t addr[16])
     return memcmp(addr, base_v4, whole) == 0 && (addr[13] & 0xfe) == 18;
 }
 
-const struct host *names_find(const struct names *t, const uint8_t addr[16])
+const struct peer *names_find(const struct names *t, const uint8_t addr[16])
 {
     if (!names_covers(addr))
         return NULL;

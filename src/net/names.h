@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "net/host.h"
+#include "net/peer.h"
 
 /*
  * One address for each name that the stub was asked about, so that the destination of a connection
@@ -20,7 +20,7 @@ enum { NAMES_MAX = 65536, NAMES_BYTES = 24 << 20 };
 
 struct names {
     struct arena arena;
-    struct host **by_number; /* number n is the address base + n */
+    struct peer **by_number; /* number n is the address base + n */
     uint32_t *slots;         /* number + 1, by hash; a power of two */
     uint32_t n, nslots;
 };
@@ -29,10 +29,10 @@ int names_init(struct names *t); /* -1 without memory */
 void names_free(struct names *t);
 
 /* The number of a name, new if need be; -1 when there are too many. */
-int64_t names_number(struct names *t, const struct host *name);
+int64_t names_number(struct names *t, const struct peer *name);
 void names_address(uint32_t number, bool v6, uint8_t addr[16]);
 /* The name behind an address, or NULL. */
-const struct host *names_find(const struct names *t, const uint8_t addr[16]);
+const struct peer *names_find(const struct names *t, const uint8_t addr[16]);
 /* Whether the address is one that names are given, taken or not. */
 bool names_covers(const uint8_t addr[16]);
 

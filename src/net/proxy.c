@@ -38,10 +38,10 @@ static void answer_socks(struct conn *c, enum socks_code code)
         c->state = CONN_CLOSING;
 }
 
-void proxy_refuse(struct conn *c, const struct host *host, uint16_t port,
+void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why)
 {
-    char text[HOST_MAX + 256], fields[256];
+    char text[PEER_MAX + 256], fields[256];
     const struct graph_rule_info *rule = v && v->rule < graph_rule_count(c->gate->rules.graph)
                                              ? graph_rule_at(c->gate->rules.graph, v->rule)
                                              : NULL;
@@ -76,11 +76,11 @@ static enum socks_code socks_code_of(int err)
 
 void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16])
 {
-    char text[HOST_MAX + 256], place[128];
+    char text[PEER_MAX + 256], place[128];
     if (why) {
-        struct host where;
+        struct peer where;
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
-        host_from_address(addr, &where);
+        peer_from_address(addr, &where);
         snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
         struct gate_denial d = {.host = &c->host,
                                 .port = c->port,

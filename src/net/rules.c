@@ -9,16 +9,16 @@
 #include "graph/net.h"
 
 /* "host:port" with brackets where a colon would mislead. */
-enum { AUTHORITY_BYTES = HOST_MAX + 10 };
+enum { AUTHORITY_BYTES = PEER_MAX + 10 };
 
-static size_t authority(const struct host *h, uint16_t port, char out[AUTHORITY_BYTES])
+static size_t authority(const struct peer *h, uint16_t port, char out[AUTHORITY_BYTES])
 {
     bool brackets = h->address && !addr_is_v4(h->addr);
     int n = snprintf(out, AUTHORITY_BYTES, brackets ? "[%s]:%u" : "%s:%u", h->name, port);
     return n > 0 && n < AUTHORITY_BYTES ? (size_t)n : 0;
 }
 
-static struct graph_fact fact_of(const struct host *h, uint16_t port, uint16_t proto,
+static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t proto,
                                  char text[AUTHORITY_BYTES])
 {
     struct graph_fact f = {.filter = FILTER_REMOTE, .str = text};
@@ -86,7 +86,7 @@ void rules_free(struct net_rules *r)
     r->cache = NULL;
 }
 
-struct graph_verdict rules_ask(struct net_rules *r, const struct host *host, uint16_t port,
+struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto)
 {
     char text[AUTHORITY_BYTES];
@@ -95,7 +95,7 @@ struct graph_verdict rules_ask(struct net_rules *r, const struct host *host, uin
     return graph_eval(r->graph, r->cache, &q);
 }
 
-struct graph_verdict rules_ask_name(struct net_rules *r, const struct host *host)
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
 {
     struct graph_verdict first = rules_ask(r, host, r->ports[0], NET_TCP), v = first;
     for (size_t i = 0; i < r->nports && !v.allow; i++) {
@@ -127,10 +127,10 @@ static void on_step(void *arg, uint32_t node, bool matched)
 
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port)
 {
-    struct host h;
+    struct peer h;
     char text[AUTHORITY_BYTES];
     struct naming n = {r->graph, false};
-    host_from_address(addr, &h);
+    peer_from_address(addr, &h);
     struct graph_fact f = fact_of(&h, port, NET_TCP, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
     return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
-#include "net/host.h"
+#include "net/peer.h"
 
 /* What the policy says about going out to a host: its question is network-outbound. */
 
@@ -25,10 +25,10 @@ int rules_init(struct net_rules *r, const struct graph *g); /* -1 without memory
 void rules_free(struct net_rules *r);
 
 /* proto: NET_TCP or NET_UDP. */
-struct graph_verdict rules_ask(struct net_rules *r, const struct host *host, uint16_t port,
+struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto);
 /* Whether some port of the host could be allowed; the verdict is that, or a denial to tell of. */
-struct graph_verdict rules_ask_name(struct net_rules *r, const struct host *host);
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host);
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port);
 

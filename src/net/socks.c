@@ -66,13 +66,13 @@ enum socks_result socks_request_read(const uint8_t *data, size_t n, struct socks
         return SOCKS_MORE;
     const uint8_t *at = data + 4;
     if (data[3] == ADDRESS_NAME) {
-        if (!host_parse((const char *)at + 1, len - 1, &out->host))
+        if (!peer_parse((const char *)at + 1, len - 1, &out->host))
             return bad(out, SOCKS_FAILED);
     } else if (data[3] == ADDRESS_V4) {
         v4_mapped(at, addr);
-        host_from_address(addr, &out->host);
+        peer_from_address(addr, &out->host);
     } else {
-        host_from_address(at, &out->host);
+        peer_from_address(at, &out->host);
     }
     out->port = (uint16_t)(at[len] << 8 | at[len + 1]);
     if (out->command != SOCKS_CONNECT)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/host.h"
+#include "net/peer.h"
 
 /* SOCKS 5 (RFC 1928, 1929), the server's side of it. */
 
@@ -43,7 +43,7 @@ struct socks_request {
     size_t size;
     uint8_t command;
     uint8_t wrong; /* SOCKS_BAD: enum socks_code to answer with, 0 for none */
-    struct host host;
+    struct peer host;
     uint16_t port;
 };
 

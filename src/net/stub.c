@@ -16,7 +16,7 @@
 
 enum { SECONDS_VALID = 60 };
 
-static bool is_localhost(const struct host *h)
+static bool is_localhost(const struct peer *h)
 {
     static const char name[] = "localhost";
     size_t n = sizeof(name) - 1;
@@ -41,12 +41,12 @@ static size_t answer_address(struct gate *g, const struct dns_query *q, uint8_t 
 
 static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t *out)
 {
-    const struct host *name = names_find(&g->names, q->host.addr);
+    const struct peer *name = names_find(&g->names, q->host.addr);
     return name ? dns_reply_name(q, name, SECONDS_VALID, out)
                 : dns_reply_code(q, DNS_NO_NAME, NULL, out);
 }
 
-static void tell_denied(struct gate *g, const struct host *host, const struct graph_verdict *v,
+static void tell_denied(struct gate *g, const struct peer *host, const struct graph_verdict *v,
                         const struct sockaddr_storage *from)
 {
     struct gate_denial d = {.host = host, .verdict = *v, .udp = true};

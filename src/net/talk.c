@@ -15,9 +15,9 @@
 #include "base/own.h"
 #include "net/gate-int.h"
 
-static void deny(struct conn *c, const struct host *said, const char *how)
+static void deny(struct conn *c, const struct peer *said, const char *how)
 {
-    char why[HOST_MAX + 80];
+    char why[PEER_MAX + 80];
     struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
     snprintf(why, sizeof(why), "%s names %s", how, said->name);
     struct gate_denial d = {
@@ -28,10 +28,10 @@ static void deny(struct conn *c, const struct host *said, const char *how)
 }
 
 /* An address was allowed as such, whatever name is used with it; a name has to stay itself. */
-static bool agrees(const struct conn *c, const struct host *said)
+static bool agrees(const struct conn *c, const struct peer *said)
 {
-    return c->host.address ? !said->address || host_equal(said, &c->host)
-                           : host_equal(said, &c->host);
+    return c->host.address ? !said->address || peer_equal(said, &c->host)
+                           : peer_equal(said, &c->host);
 }
 
 /* ---- first bytes ---- */
@@ -114,10 +114,10 @@ static void send_head(struct conn *c, const struct http_head *h)
 }
 
 /* A proxy's client may turn to another host with each request. */
-static bool turn_to(struct conn *c, const struct host *host, uint16_t port)
+static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
 {
     struct graph_verdict v;
-    if (c->server.watch.fd >= 0 && !c->server.ended && host_equal(host, &c->host) &&
+    if (c->server.watch.fd >= 0 && !c->server.ended && peer_equal(host, &c->host) &&
         port == c->port)
         return true;
     if (!gate_asks(c, host, port, &v)) {

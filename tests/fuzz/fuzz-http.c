@@ -30,7 +30,7 @@ static void check_forward(const struct http_head *h)
     require(buf_ok(&out) && http_head_read(out.s, out.n, &again) == HTTP_FOUND);
     require(again.size == out.n && again.framing == h->framing && again.length == h->length);
     require(again.named == h->named || h->minor == 0);
-    require(!again.named || !h->named || host_equal(&again.host, &h->host));
+    require(!again.named || !h->named || peer_equal(&again.host, &h->host));
 }
 
 static size_t body_end(const struct http_head *h, const char *s, size_t n, size_t step)

@@ -82,10 +82,10 @@ static void test_answers(void)
     ns_msg m;
     ns_rr rr;
     char text[256];
-    struct host h;
+    struct peer h;
     size_t n = ask("a.example", ns_t_a);
     dns_query_read(wire, n, &q, &code);
-    host_parse("198.18.1.7", 10, &h);
+    peer_parse("198.18.1.7", 10, &h);
     size_t len = dns_reply_address(&q, h.addr, 60, reply);
     ok(ns_initparse(reply, (int)len, &m) == 0 && ns_msg_count(m, ns_s_an) == 1 &&
            ns_msg_id(m) == q.id && ns_msg_getflag(m, ns_f_ra),
@@ -96,7 +96,7 @@ static void test_answers(void)
     n = ask("a.example", ns_t_aaaa);
     add_options(&n);
     ok(dns_query_read(wire, n, &q, &code) && code == DNS_OK && q.edns, "a question with options");
-    host_parse("fd00::1", 7, &h);
+    peer_parse("fd00::1", 7, &h);
     len = dns_reply_address(&q, h.addr, 60, reply);
     ok(ns_initparse(reply, (int)len, &m) == 0 && ns_parserr(&m, ns_s_an, 0, &rr) == 0 &&
            ns_rr_rdlen(rr) == 16 && ns_msg_count(m, ns_s_ar) == 1,
@@ -107,7 +107,7 @@ static void test_answers(void)
        "a refusal says why");
     n = ask("1.1.18.198.in-addr.arpa", ns_t_ptr);
     dns_query_read(wire, n, &q, &code);
-    host_parse("www.example.com", 15, &h);
+    peer_parse("www.example.com", 15, &h);
     len = dns_reply_name(&q, &h, 60, reply);
     ok(ns_initparse(reply, (int)len, &m) == 0 && ns_parserr(&m, ns_s_an, 0, &rr) == 0 &&
            ns_name_uncompress(reply, reply + len, ns_rr_rdata(rr), text, sizeof(text)) > 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-#include "net/host.h"
+#include "net/peer.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@ bool addr_is_v4(const uint8_t addr[16])
     return memcmp(addr, mapped, sizeof(mapped)) == 0;
 }
 
-void host_from_address(const uint8_t addr[16], struct host *out)
+void peer_from_address(const uint8_t addr[16], struct peer *out)
 {
     memset(out, 0, sizeof(*out));
     out->address = true;
@@ -25,7 +25,7 @@ void host_from_address(const uint8_t addr[16], struct host *out)
     out->len = (uint32_t)strlen(out->name);
 }
 
-bool host_equal(const struct host *a, const struct host *b)
+bool peer_equal(const struct peer *a, const struct peer *b)
 {
     return a->address == b->address && a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
 }
@@ -81,7 +81,7 @@ static bool is_name(const char *s, size_t n)
     return label > 0 && !is_number(s + n - label, label);
 }
 
-bool host_parse(const char *s, size_t n, struct host *out)
+bool peer_parse(const char *s, size_t n, struct peer *out)
 {
     uint8_t addr[16];
     bool bracketed = n >= 2 && s[0] == '[' && s[n - 1] == ']';
@@ -92,7 +92,7 @@ bool host_parse(const char *s, size_t n, struct host *out)
     }
     if (n > 0 && s[n - 1] == '.' && !bracketed)
         n--;
-    if (n == 0 || n > HOST_MAX || memchr(s, '\0', n))
+    if (n == 0 || n > PEER_MAX || memchr(s, '\0', n))
         return false;
     for (size_t i = 0; i < n; i++)
         out->name[i] = s[i] >= 'A' && s[i] <= 'Z' ? (char)(s[i] + ('a' - 'A')) : s[i];
@@ -100,7 +100,7 @@ bool host_parse(const char *s, size_t n, struct host *out)
     if (read_address(out->name, addr)) {
         if (bracketed && !memchr(s, ':', n))
             return false;
-        host_from_address(addr, out);
+        peer_from_address(addr, out);
         return true;
     }
     return !bracketed && is_name(out->name, n);
@@ -120,7 +120,7 @@ static bool read_port(const char *s, size_t n, uint16_t *port)
     return v > 0 && v <= UINT16_MAX;
 }
 
-bool host_parse_authority(const char *s, size_t n, uint16_t fallback, struct host *out,
+bool peer_parse_authority(const char *s, size_t n, uint16_t fallback, struct peer *out,
                           uint16_t *port)
 {
     const char *host_end = n && *s == '[' ? memchr(s, ']', n) : memchr(s, ':', n);
@@ -130,7 +130,7 @@ bool host_parse_authority(const char *s, size_t n, uint16_t fallback, struct hos
     else if (host_end)
         host_len = (size_t)(host_end - s);
     *port = fallback;
-    if (host_len == 0 || !host_parse(s, host_len, out))
+    if (host_len == 0 || !peer_parse(s, host_len, out))
         return false;
     if (host_len == n)
         return fallback != 0;

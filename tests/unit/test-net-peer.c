@@ -3,14 +3,14 @@
 
 /* Hosts in every spelling, special addresses, and the addresses that stand for names. */
 
-#include "net/host.h"
+#include "net/peer.h"
 #include "net/names.h"
 #include "tap.h"
 
 static const char *canonical(const char *text)
 {
-    static struct host h;
-    if (!host_parse(text, strlen(text), &h))
+    static struct peer h;
+    if (!peer_parse(text, strlen(text), &h))
         return "no host";
     return h.name;
 }
@@ -43,15 +43,15 @@ static void test_no_hosts(void)
     };
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         is_str(canonical(none[i]), "no host", "refused: \"%s\"", none[i]);
-    struct host h;
-    ok(!host_parse("a\0b", 3, &h), "a NUL inside is refused");
+    struct peer h;
+    ok(!peer_parse("a\0b", 3, &h), "a NUL inside is refused");
     char longest[300];
     memset(longest, 'a', sizeof(longest));
     for (size_t i = 63; i < sizeof(longest); i += 64)
         longest[i] = '.';
-    ok(host_parse(longest, 253, &h), "253 bytes are a name");
-    ok(!host_parse(longest, 254, &h), "254 are none");
-    ok(!host_parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.b", 66, &h),
+    ok(peer_parse(longest, 253, &h), "253 bytes are a name");
+    ok(!peer_parse(longest, 254, &h), "254 are none");
+    ok(!peer_parse("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.b", 66, &h),
        "a label of 64 bytes is none");
 }
 
@@ -75,10 +75,10 @@ static void test_authorities(void)
         {"", 80, false, "", 0},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct host h;
+        struct peer h;
         uint16_t port;
         bool fine =
-            host_parse_authority(rows[i].text, strlen(rows[i].text), rows[i].fallback, &h, &port);
+            peer_parse_authority(rows[i].text, strlen(rows[i].text), rows[i].fallback, &h, &port);
         ok(fine == rows[i].fine &&
                (!fine || (strcmp(h.name, rows[i].name) == 0 && port == rows[i].port)),
            "authority \"%s\"", rows[i].text);
@@ -119,8 +119,8 @@ static void test_special(void)
         {"2002:808:808::", NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct host h;
-        host_parse(rows[i].host, strlen(rows[i].host), &h);
+        struct peer h;
+        peer_parse(rows[i].host, strlen(rows[i].host), &h);
         const char *what = addr_is_special(h.addr);
         is_str(what ? what : "ordinary", rows[i].what ? rows[i].what : "ordinary", "%s",
                rows[i].host);
@@ -130,37 +130,37 @@ static void test_special(void)
 static void test_names(void)
 {
     struct names t;
-    struct host h, back;
+    struct peer h, back;
     uint8_t addr[16];
     char text[64];
     bool agree = true;
     ok(names_init(&t) == 0, "a table of names");
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
         int n = snprintf(text, sizeof(text), "host-%u.example", i);
-        host_parse(text, (size_t)n, &h);
+        peer_parse(text, (size_t)n, &h);
         agree = agree && names_number(&t, &h) == i && names_number(&t, &h) == i;
     }
     ok(agree, "each of %d names gets a number of its own, and keeps it", NAMES_MAX);
-    host_parse("one-too-many", 12, &h);
+    peer_parse("one-too-many", 12, &h);
     ok(names_number(&t, &h) == -1, "then there are no more");
     for (uint32_t i = 0; i < NAMES_MAX; i += 997)
         for (int v6 = 0; v6 < 2; v6++) {
             names_address(i, v6, addr);
-            const struct host *found = names_find(&t, addr);
+            const struct peer *found = names_find(&t, addr);
             snprintf(text, sizeof(text), "host-%u.example", i);
             agree = agree && found && strcmp(found->name, text) == 0 && addr_is_v4(addr) == !v6 &&
                     names_covers(addr);
         }
     ok(agree, "addresses lead back to their names");
     names_address(0, false, addr);
-    host_from_address(addr, &back);
+    peer_from_address(addr, &back);
     is_str(back.name, "198.18.1.0", "the first address");
     names_address(65535, false, addr);
-    host_from_address(addr, &back);
+    peer_from_address(addr, &back);
     is_str(back.name, "198.19.0.255", "the last address lies in 198.18.0.0/15");
-    host_parse("198.18.0.255", 12, &h);
+    peer_parse("198.18.0.255", 12, &h);
     ok(!names_find(&t, h.addr), "what lies before the first is no name");
-    host_parse("198.20.0.0", 10, &h);
+    peer_parse("198.20.0.0", 10, &h);
     ok(!names_covers(h.addr) && !names_find(&t, h.addr), "nor what lies outside");
     names_free(&t);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_NET_HOST_H
-#define BK_NET_HOST_H
+#ifndef BK_NET_PEER_H
+#define BK_NET_PEER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,24 +15,24 @@
  * be led around by spelling.
  */
 
-enum { HOST_MAX = 253 };
+enum { PEER_MAX = 253 };
 
-struct host {
+struct peer {
     bool address;
     uint8_t addr[16]; /* address: IPv4 as ::ffff:a.b.c.d */
     uint32_t len;
-    char name[HOST_MAX + 1]; /* the name, or the address as text; last, so that it can be cut off */
+    char name[PEER_MAX + 1]; /* the name, or the address as text; last, so that it can be cut off */
 };
 
 /* Brackets around an IPv6 address are allowed. False when it is no host: empty, too long, with
  * bytes that no name has, or with a zone. */
-bool host_parse(const char *s, size_t n, struct host *out);
+bool peer_parse(const char *s, size_t n, struct peer *out);
 /* "host:port", "[v6]:port"; without a port *port is fallback, and 0 as fallback means it must be
  * there. */
-bool host_parse_authority(const char *s, size_t n, uint16_t fallback, struct host *out,
+bool peer_parse_authority(const char *s, size_t n, uint16_t fallback, struct peer *out,
                           uint16_t *port);
-void host_from_address(const uint8_t addr[16], struct host *out);
-bool host_equal(const struct host *a, const struct host *b);
+void peer_from_address(const uint8_t addr[16], struct peer *out);
+bool peer_equal(const struct peer *a, const struct peer *b);
 
 bool addr_is_v4(const uint8_t addr[16]);
 /* A socket's address; false for other families. */

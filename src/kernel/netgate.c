@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * It should: accept, ask, dial, relay, tell. It must not: touch files, start anything, or know more
+ * of the command than what arrives on its sockets.
+ */
+
+#include "kernel/netgate.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/pass.h"
+#include "kernel/tell.h"
+#include "net/gate.h"
+
+/* ---- who it was ---- */
+
+/* One line of /proc/PID/net/tcp: the socket's own end and its number. */
+static bool is_line_of(const char *line, uint16_t port, unsigned long *inode)
+{
+    unsigned local, state;
+    char address[40];
+    return sscanf(line, " %*d: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", address,
+                  &local, &state, inode) == 4 &&
+           local == port && *inode != 0;
+}
+
+/* The socket whose own port this is, in the network of the sandbox's first process; 0: none. */
+static unsigned long socket_at(pid_t init, const char *table, uint16_t port)
+{
+    char path[64], line[512];
+    unsigned long inode;
+    snprintf(path, sizeof(path), "/proc/%d/net/%s", init, table);
+    OWN(file) FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (is_line_of(line, port, &inode))
+            return inode;
+    return 0;
+}
+
+static bool holds_socket(const char *pid, const char *wanted)
+{
+    char path[64], link[64];
+    snprintf(path, sizeof(path), "/proc/%.10s/fd", pid);
+    OWN(dir) DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+        if (n > 0 && (size_t)n == strlen(wanted) && memcmp(link, wanted, (size_t)n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Only when something is denied, so that looking at every process does not matter. */
+static pid_t process_with(unsigned long inode)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+    OWN(dir) DIR *d = opendir("/proc");
+    struct dirent *e;
+    while (d && (e = readdir(d)))
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && holds_socket(e->d_name, wanted))
+            return (pid_t)atoi(e->d_name);
+    return 0;
+}
+
+static pid_t process_of(pid_t init, const struct gate_denial *d)
+{
+    const char *const tables[] = {d->udp ? "udp" : "tcp", d->udp ? "udp6" : "tcp6"};
+    for (size_t i = 0; i < 2 && d->client_port; i++) {
+        unsigned long inode = socket_at(init, tables[i], d->client_port);
+        if (inode)
+            return process_with(inode);
+    }
+    return 0;
+}
+
+/* ---- telling ---- */
+
+struct telling {
+    const struct stage *s;
+    int proc;
+    struct event event;
+};
+
+static void on_denial(void *arg, const struct gate_denial *d)
+{
+    struct telling *t = arg;
+    char what[PEER_MAX + 400];
+    int n = d->port ? snprintf(what, sizeof(what), "%s:%u", d->host->name, d->port)
+                    : snprintf(what, sizeof(what), "%s", d->host->name);
+    if (d->why && n > 0 && (size_t)n < sizeof(what))
+        n += snprintf(what + n, sizeof(what) - (size_t)n, " (%s)", d->why);
+    struct graph_verdict v = d->verdict;
+    v.flags |= VOCAB_FLAG_REPORT;
+    pid_t pid = t->s->ground ? process_of(t->s->ground->init, d) : 0;
+    struct told told = {.pid = pid,
+                        .tid = pid,
+                        .op = OP_NETWORK_OUTBOUND,
+                        .verdict = &v,
+                        .err = v.allow ? 0 : EPERM,
+                        .path = what,
+                        .len = strlen(what)};
+    tell_event(&(struct teller){t->proc, t->s->events, &t->event}, &told);
+}
+
+/* ---- the process ---- */
+
+static void __attribute__((noreturn)) gate_main(const struct stage *s, int from, const char *token)
+{
+    static struct telling telling;
+    char byte;
+    struct gate_options o = {
+        .graph = s->graph, .token = token, .on_denial = on_denial, .arg = &telling, .until = from};
+    prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
+    telling.s = s;
+    telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < LAY_SOCKETS; i++)
+        if (pass_receive(from, &byte, 1, &o.sockets.fds[i]) != 1)
+            _exit(1);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    _exit(gate_run(&o) < 0);
+}
+
+static int make_token(char token[33])
+{
+    uint8_t bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return -EAGAIN;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(token + i * 2, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+int netgate_start(struct netgate *n, const struct stage *s)
+{
+    int ends[2], err = make_token(n->token);
+    if (err < 0)
+        return err;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    pid_t worker = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getppid() != worker)
+            _exit(1);
+        close(ends[0]);
+        gate_main(s, ends[1], n->token);
+    }
+    close(ends[1]);
+    n->to = ends[0];
+    return pid < 0 ? -errno : 0;
+}
+
+int netgate_lay(const struct netgate *n)
+{
+    struct laid_network net;
+    int err = lay_network(&net);
+    for (size_t i = 0; i < LAY_SOCKETS && err == 0; i++)
+        err = pass_send(n->to, "s", 1, net.fds[i]);
+    for (size_t i = 0; i < LAY_SOCKETS; i++)
+        if (net.fds[i] >= 0)
+            close(net.fds[i]);
+    return err;
+}
+
+/* ---- the way to the proxies ---- */
+
+/* One format for each proxy: the token, the port. */
+#define HTTP_URL "http://buckle:%s@localhost:%d"
+#define SOCKS_URL "socks5h://buckle:%s@localhost:%d"
+
+static const struct {
+    const char *name, *format; /* without a format: as it is */
+    int port;
+} variables[] = {
+    {"HTTP_PROXY", HTTP_URL, LAY_HTTP_PORT},
+    {"HTTPS_PROXY", HTTP_URL, LAY_HTTP_PORT},
+    {"http_proxy", HTTP_URL, LAY_HTTP_PORT},
+    {"https_proxy", HTTP_URL, LAY_HTTP_PORT},
+    {"ALL_PROXY", SOCKS_URL, LAY_SOCKS_PORT},
+    {"all_proxy", SOCKS_URL, LAY_SOCKS_PORT},
+    {"FTP_PROXY", SOCKS_URL, LAY_SOCKS_PORT},
+    {"ftp_proxy", SOCKS_URL, LAY_SOCKS_PORT},
+    {"GRPC_PROXY", SOCKS_URL, LAY_SOCKS_PORT},
+    {"grpc_proxy", SOCKS_URL, LAY_SOCKS_PORT},
+    {"NO_PROXY", NULL, 0},
+    {"no_proxy", NULL, 0},
+};
+
+enum { VARIABLES = sizeof(variables) / sizeof(variables[0]) };
+
+static const char no_proxy[] = "localhost,127.0.0.1,::1,*.local";
+
+static bool is_ours(const char *entry)
+{
+    for (size_t i = 0; i < VARIABLES; i++) {
+        size_t n = strlen(variables[i].name);
+        if (strncmp(entry, variables[i].name, n) == 0 && entry[n] == '=')
+            return true;
+    }
+    return false;
+}
+
+char **netgate_environ(const struct netgate *n, char *const *env)
+{
+    size_t count = 0, kept = 0;
+    while (env[count])
+        count++;
+    char **out = calloc(count + VARIABLES + 1, sizeof(*out));
+    for (size_t i = 0; out && i < count; i++)
+        if (!is_ours(env[i]))
+            out[kept++] = env[i];
+    for (size_t i = 0; out && i < VARIABLES; i++) {
+        char value[128];
+        if (variables[i].format)
+            snprintf(value, sizeof(value), variables[i].format, n->token, variables[i].port);
+        if (asprintf(&out[kept++], "%s=%s", variables[i].name,
+                     variables[i].format ? value : no_proxy) < 0)
+            return NULL;
+    }
+    return out;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_NETGATE_H
+#define BK_KERNEL_NETGATE_H
+
+#include <sys/types.h>
+
+#include "kernel/stage.h"
+
+/*
+ * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
+ * the sockets that were opened inside. The worker starts it while both are still in the caller's
+ * namespaces, and hands over the sockets once it is in the sandbox's.
+ */
+struct netgate {
+    int to;         /* socket to it; it ends when this does */
+    char token[33]; /* what the proxies' clients have to know */
+};
+
+/* 0, or a negated errno. */
+int netgate_start(struct netgate *n, const struct stage *s);
+/* Called inside the new network: lays it and hands its sockets over. */
+int netgate_lay(const struct netgate *n);
+/* The caller's environment and the variables that lead to the proxies; NULL without memory. */
+char **netgate_environ(const struct netgate *n, char *const *env);
+
+#endif
