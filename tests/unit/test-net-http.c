@@ -62,8 +62,8 @@ static void test_refused(void)
         "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-        "chunked\r\n\r\n",
+        ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n"),
         "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n",
         "GET http://a:81/ HTTP/1.1\r\nHost: a\r\n\r\n",
