@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ struct answer act_fork(struct worker *w, const struct request *r)
 {
     if (r->nr == SYS_clone && space_is_refused(w, r->args[0]))
         return space_refuse(w, r);
+    if (r->nr == SYS_clone && (r->args[0] & CLONE_THREAD))
+        return answer_go_on(); /* a thread that others want to hear of (known.c) */
     return answer_verdict(ask_about(w, r, OP_PROCESS_FORK, NULL, 0, "a new process"));
 }
 
