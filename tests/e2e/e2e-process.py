@@ -594,7 +594,10 @@ if __name__ == "__main__":
         print(sum(pool.map(double, range(100))))
     block = s.SharedMemory(create=True, size=100)
     block.buf[0] = 7
-    print(s.SharedMemory(block.name).buf[0])
+    again = s.SharedMemory(block.name)
+    print(again.buf[0])
+    again.close()
+    block.close()
     block.unlink()
     lock, queue = m.Lock(), m.Queue()
     queue.put(1)
