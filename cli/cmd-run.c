@@ -257,6 +257,7 @@ static int prepare(void *arg, struct launch_policy *out)
         run_profile_complain(&r->profile, &err);
         return -1;
     }
+    r->options.terse = true;
     if (plan_make(r->profile.graph, &r->options, &r->host, &r->plan, &err) < 0) {
         cli_fail(&err);
         return -1;

@@ -6,7 +6,7 @@
  * chunk of its own.
  *
  * A page's first touch is what costs, so nothing is zeroed before it is handed out: calloc() would
- * clear all of a small chunk. A large one it takes from the kernel, which zeroes pages as they are
+ * clear all of a chunk. A large one is taken from the kernel, which zeroes pages as they are
  * touched; then nothing is left to do.
  */
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ALIGN = 16, CHUNK_MIN = 16 << 10, CHUNK_LARGE = 128 << 10, CHUNK_MAX = 1 << 20 };
 
@@ -35,10 +36,19 @@ void arena_free(struct arena *a)
     struct arena_chunk *c = a->chunks;
     while (c) {
         struct arena_chunk *next = c->next;
-        free(c);
+        if (c->size >= CHUNK_LARGE)
+            munmap(c, sizeof(*c) + c->size);
+        else
+            free(c);
         c = next;
     }
     arena_init(a, a->limit);
+}
+
+static void *map_pages(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
 }
 
 static int grow(struct arena *a, size_t need)
@@ -49,7 +59,7 @@ static int grow(struct arena *a, size_t need)
     if (size < need)
         size = need;
     bool large = size >= CHUNK_LARGE;
-    struct arena_chunk *c = large ? calloc(1, sizeof(*c) + size) : malloc(sizeof(*c) + size);
+    struct arena_chunk *c = large ? map_pages(sizeof(*c) + size) : malloc(sizeof(*c) + size);
     if (!c)
         return -1;
     a->zeroed = large;
@@ -59,6 +69,27 @@ static int grow(struct arena *a, size_t need)
     a->at = c->data;
     a->end = c->data + size;
     return 0;
+}
+
+/* Most requests are for a few cells, for which calling memset() would take longer than the writing;
+ * and a loop is what compilers turn into that call. */
+static void *zero(unsigned char *p, size_t n)
+{
+    switch (n / ALIGN) {
+    case 5:
+        memset(p + 4 * ALIGN, 0, ALIGN); /* fall through */
+    case 4:
+        memset(p + 3 * ALIGN, 0, ALIGN); /* fall through */
+    case 3:
+        memset(p + 2 * ALIGN, 0, ALIGN); /* fall through */
+    case 2:
+        memset(p + ALIGN, 0, ALIGN); /* fall through */
+    case 1:
+        memset(p, 0, ALIGN);
+        return p;
+    default:
+        return memset(p, 0, n);
+    }
 }
 
 void *arena_alloc(struct arena *a, size_t n)
@@ -73,7 +104,7 @@ void *arena_alloc(struct arena *a, size_t n)
     void *p = a->at;
     a->at += n;
     a->used += n;
-    return a->zeroed ? p : memset(p, 0, n);
+    return a->zeroed ? p : zero(p, n);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)

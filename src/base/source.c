@@ -122,7 +122,7 @@ static uint32_t count_chars(const char *s, size_t n)
 {
     uint32_t chars = 0;
     for (size_t i = 0; i < n; chars++) {
-        size_t w = utf8_width(s + i, n - i);
+        size_t w = (unsigned char)s[i] < 0x80 ? 1 : utf8_width(s + i, n - i);
         i += w ? w : 1;
     }
     return chars;
@@ -131,8 +131,8 @@ static uint32_t count_chars(const char *s, size_t n)
 static uint32_t count_lines(const char *text, size_t n)
 {
     uint32_t lines = 0;
-    for (size_t i = 0; i < n; i++)
-        lines += text[i] == '\n';
+    for (const char *p = text, *end = text + n; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        lines++;
     return lines;
 }
 
@@ -149,9 +149,9 @@ static bool index_lines(struct arena *arena, struct source *s)
     if (!s->lines)
         return false;
     s->nlines = 1;
-    for (size_t i = 0; i < s->len; i++)
-        if (s->text[i] == '\n')
-            s->lines[s->nlines++] = (uint32_t)i + 1;
+    const char *p = s->text, *end = s->text + s->len;
+    for (; (p = memchr(p, '\n', (size_t)(end - p))); p++)
+        s->lines[s->nlines++] = (uint32_t)(p - s->text) + 1;
     return true;
 }
 

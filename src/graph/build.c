@@ -82,6 +82,7 @@ struct graph_build *graph_build_new(const struct graph_options *opt, struct bk_e
         return NULL;
     }
     g->opt = *opt;
+    pthread_mutex_init(&g->lock, NULL);
     if (g->opt.max_bytes == 0)
         g->opt.max_bytes = DEFAULT_MAX_BYTES;
     arena_init(&g->arena, g->opt.max_bytes);

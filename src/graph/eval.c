@@ -41,7 +41,7 @@ void graph_cache_free(struct graph_cache *c)
 
 struct graph_cache *graph_cache_new(const struct graph *g)
 {
-    struct graph_cache *c = calloc(1, sizeof(*c));
+    struct graph_cache *c = graph_index_late(g) == 0 ? calloc(1, sizeof(*c)) : NULL;
     if (!c)
         return NULL;
     c->nslots = g->nslots;

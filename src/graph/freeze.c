@@ -3,8 +3,8 @@
 
 /*
  * From builder to graph: compile, drop what no entry reaches, check, and lay out what evaluation
- * wants (see match.c). Nodes keep their order when they are renumbered, so edges still lead to
- * smaller indices. The arrays that grew while building become the graph's own.
+ * wants unless that can wait (see match.c). Nodes keep their order when they are renumbered, so
+ * edges still lead to smaller indices. The arrays that grew while building become the graph's own.
  */
 
 #include <stdlib.h>
@@ -155,10 +155,8 @@ struct graph *graph_freeze(struct graph_build *b, struct bk_err *err)
         r = graph_check(g, err);
     if (r == 0)
         r = finish_entries(g, err);
-    if (r == 0)
-        r = graph_index_tests(g, err);
-    if (r == 0)
-        r = graph_index_chains(g, err);
+    if (r == 0 && !graph_index_is_safe(g))
+        r = graph_index(g, err);
     if (r == 0)
         b->g = NULL;
     graph_build_free(b);
@@ -169,6 +167,7 @@ void graph_free(struct graph *g)
 {
     if (!g)
         return;
+    pthread_mutex_destroy(&g->lock);
     arena_free(&g->arena);
     free(g->nodes);
     free(g->tests);

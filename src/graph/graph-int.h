@@ -3,6 +3,8 @@
 #ifndef BK_GRAPH_INT_H
 #define BK_GRAPH_INT_H
 
+#include <pthread.h>
+
 #include "base/arena.h"
 #include "graph/graph.h"
 #include "graph/regex/regex.h"
@@ -158,7 +160,9 @@ struct graph {
     uint32_t npolicies;
     struct note *notes;
 
-    /* for evaluating */
+    /* for evaluating; made when first needed where nothing can be wrong with it (match.c) */
+    pthread_mutex_t lock;
+    bool indexed;
     struct slot *slots;
     uint32_t nslots;
     uint8_t slot_of[FILTER_COUNT]; /* slot + 1, or 0 */
@@ -210,9 +214,11 @@ int graph_compile(struct graph_build *b, struct bk_err *err);
 /* check.c: the promises of graph.h hold. */
 int graph_check(const struct graph *g, struct bk_err *err);
 
-/* match.c: slots, chains. */
-int graph_index_tests(struct graph *g, struct bk_err *err);
-int graph_index_chains(struct graph *g, struct bk_err *err);
+/* match.c: slots and chains. */
+bool graph_index_is_safe(const struct graph *g); /* cannot fail but for want of memory */
+int graph_index(struct graph *g, struct bk_err *err);
+/* The same for a frozen graph, once, whoever comes first. */
+int graph_index_late(const struct graph *g);
 
 bool graph_how_is_string(uint8_t how); /* LITERAL, PREFIX, SUBPATH, REGEX */
 bool graph_same_decision(const struct graph *g, uint32_t a, uint32_t b);

@@ -91,6 +91,7 @@ struct graph_options {
     bool fold_case;   /* Apple lowercases paths and names; Linux does not */
     bool no_implicit; /* NO_IMPLICIT_RULES */
     size_t max_bytes; /* 0: default, 256 MiB */
+    bool checked;     /* regex_check() has seen every pattern */
 };
 
 struct graph;

@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What evaluation wants to find in a frozen graph.
+ * What evaluation wants to find in a frozen graph, made when it first does.
  *
  * Slots: all tests of one filter together, whatever operation they serve, so that one fact is
  * compared with all of them at once: strings in a trie and a regex set, numbers sorted, the rest
@@ -138,9 +138,11 @@ static int fill_slots(struct graph *g, uint32_t *sorted, const uint32_t *counts,
     return 0;
 }
 
-int graph_index_tests(struct graph *g, struct bk_err *err)
+static int index_tests(struct graph *g, struct bk_err *err)
 {
     uint32_t counts[FILTER_COUNT] = {0};
+    g->nslots = 0; /* a former attempt may have run out of memory */
+    memset(g->slot_of, 0, sizeof(g->slot_of));
     count_slots(g, counts);
     g->slots = arena_array(&g->arena, g->nslots, sizeof(*g->slots));
     if (!g->slots)
@@ -197,7 +199,7 @@ static void list_occurrences(struct graph *g, uint32_t nfilters)
     g->occurs_from[0] = 0;
 }
 
-int graph_index_chains(struct graph *g, struct bk_err *err)
+static int index_chains(struct graph *g, struct bk_err *err)
 {
     uint32_t nfilters = 0;
     for (uint32_t i = 0; i < g->nnodes; i++)
@@ -212,4 +214,46 @@ int graph_index_chains(struct graph *g, struct bk_err *err)
     form_chains(g);
     list_occurrences(g, nfilters);
     return 0;
+}
+
+/* ---- both, now or later ---- */
+
+enum { SAFE_TESTS = 16384, SAFE_BYTES = 64 << 10 };
+
+/* A launch plans without evaluating anything, so what it lays out had better wait: until the worker
+ * asks, and the command is already being started. But a profile that asks for too much is to hear
+ * of it when it is compiled. Patterns that were checked and repeat nothing by count become automata
+ * whose size is in proportion to their text. */
+bool graph_index_is_safe(const struct graph *g)
+{
+    size_t bytes = 0;
+    if (!g->opt.checked || g->ntests > SAFE_TESTS)
+        return false;
+    for (uint32_t i = 0; i < g->ntests; i++) {
+        const struct graph_test *t = &g->tests[i];
+        if (t->how != GRAPH_REGEX)
+            continue;
+        bytes += t->len;
+        if (bytes > SAFE_BYTES || memchr(t->str, '{', t->len))
+            return false;
+    }
+    return true;
+}
+
+int graph_index(struct graph *g, struct bk_err *err)
+{
+    if (index_tests(g, err) < 0 || index_chains(g, err) < 0)
+        return -1;
+    g->indexed = true;
+    return 0;
+}
+
+int graph_index_late(const struct graph *g)
+{
+    struct graph *own = (struct graph *)g; /* nobody looks at this part without having been here */
+    struct bk_err err;
+    pthread_mutex_lock(&own->lock);
+    int r = own->indexed ? 0 : graph_index(own, &err);
+    pthread_mutex_unlock(&own->lock);
+    return r;
 }

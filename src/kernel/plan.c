@@ -225,7 +225,8 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
         p->handled_fs |= KABI_LL_IOCTL_DEV;
     plan_queue_wall(p);
     refer_everywhere(p, known);
-    note_fixed_folders(p, g);
+    if (!p->opt.terse)
+        note_fixed_folders(p, g);
 }
 
 /* A process in a domain cannot trace or read those outside it: the sandbox's first process and the

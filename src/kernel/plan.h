@@ -107,6 +107,7 @@ struct plan_guard {
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
+    bool terse;          /* nobody reads the notes: what takes an evaluation to find is left out */
     bool updatable;      /* everything changeable later stays judged */
     bool accept_weaker;  /* go on where something cannot be enforced */
     bool keep_userns;    /* programs inside may make user namespaces */

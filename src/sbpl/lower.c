@@ -151,7 +151,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
     const struct sbpl_options *opt = &m->unit->opt;
     struct graph_options gopt = {.version = m->version,
                                  .fold_case = opt->fold_case,
-                                 .no_implicit = has_param(opt, "NO_IMPLICIT_RULES")};
+                                 .no_implicit = has_param(opt, "NO_IMPLICIT_RULES"),
+                                 .checked = true};
     struct graph_build *b = graph_build_new(&gopt, err);
     if (!b)
         return -1;

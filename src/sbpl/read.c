@@ -53,14 +53,30 @@ static enum read_result no_room(struct reader *r, size_t at)
     return fail(r, at, "memory-budget", "the profile's data do not fit its memory budget", NULL);
 }
 
+enum { IS_SPACE = 1, IS_DELIMITER = 2 };
+
+static const uint8_t kinds[256] = {
+    ['\t'] = IS_SPACE | IS_DELIMITER,
+    ['\n'] = IS_SPACE | IS_DELIMITER,
+    ['\v'] = IS_SPACE | IS_DELIMITER,
+    ['\f'] = IS_SPACE | IS_DELIMITER,
+    ['\r'] = IS_SPACE | IS_DELIMITER,
+    [' '] = IS_SPACE | IS_DELIMITER,
+    ['('] = IS_DELIMITER,
+    [')'] = IS_DELIMITER,
+    ['"'] = IS_DELIMITER,
+    [';'] = IS_DELIMITER,
+    ['\0'] = IS_DELIMITER,
+};
+
 static bool is_space(char c)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return kinds[(unsigned char)c] & IS_SPACE;
 }
 
 static bool is_delimiter(char c)
 {
-    return is_space(c) || c == '(' || c == ')' || c == '"' || c == ';' || c == '\0';
+    return kinds[(unsigned char)c] & IS_DELIMITER;
 }
 
 static bool at_line_start(const struct reader *r, size_t at)
@@ -231,6 +247,9 @@ struct val *read_number(struct arena *arena, const char *s, size_t n, int radix)
 {
     char text[64], *stop;
     bool digit = false;
+    /* names are many and numbers few */
+    if (radix == 10 && n && (unsigned char)s[0] > '9')
+        return NULL;
     for (size_t i = 0; i < n && !digit; i++)
         digit = radix == 16 ? hex_digit(s[i]) >= 0 : s[i] >= '0' && s[i] <= '9';
     if (n == 0 || n >= sizeof(text) || !digit || is_space(s[0]) || memchr(s, '\0', n))
@@ -276,7 +295,7 @@ static struct symbol *mend_preprocessed(struct reader *r, const char *s, size_t 
 
 static bool is_symbol_start(unsigned char c)
 {
-    return c > ' ' && c < 0x7f && !strchr("@[]{}|\\#'`,()\";", c);
+    return (c >= 'a' && c <= 'z') || (c > ' ' && c < 0x7f && !strchr("@[]{}|\\#'`,()\";", c));
 }
 
 static enum read_result read_atom(struct reader *r, struct val **out)

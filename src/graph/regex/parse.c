@@ -70,8 +70,9 @@ static uint32_t new_node(struct ast_parse *p, enum ast_kind kind, uint32_t arg, 
         fail_size(p, off);
         return AST_NONE;
     }
-    struct ast *nodes =
-        regex_grow(p->arena, p->nodes, p->n, &p->cap, (uint64_t)p->n + 1, sizeof(*nodes));
+    struct ast *nodes = p->nodes;
+    if (!nodes || p->n == p->cap)
+        nodes = regex_grow(p->arena, p->nodes, p->n, &p->cap, (uint64_t)p->n + 1, sizeof(*nodes));
     if (!nodes) {
         err_nomem(p->err);
         return AST_NONE;
