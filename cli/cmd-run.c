@@ -253,6 +253,7 @@ static int prepare(void *arg, struct launch_policy *out)
 {
     struct run *r = arg;
     struct bk_err err;
+    r->profile.unit.opt.terse = true;
     if (run_profile_compile(&r->profile, &err) < 0) {
         run_profile_complain(&r->profile, &err);
         return -1;

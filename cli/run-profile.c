@@ -184,7 +184,7 @@ static int add_profile(struct run_profile *p, const char *name, struct bk_err *e
 int run_profile_gather(struct run_profile *p, const struct cli_args *args, const char *cwd,
                        const char *tmpdir, struct bk_err *err)
 {
-    struct sbpl_options opt = {.os = VOCAB_OS_ANY};
+    struct sbpl_options opt = {.os = VOCAB_OS_ANY, .reserve = 384 << 10};
     const char *name = args_value(args, "profile");
     if (set_params(p, args, cwd, tmpdir, &opt, err) < 0)
         return -1;

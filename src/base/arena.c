@@ -92,6 +92,12 @@ static void *zero(unsigned char *p, size_t n)
     }
 }
 
+void arena_reserve(struct arena *a, size_t n)
+{
+    if (n >= CHUNK_LARGE)
+        (void)!grow(a, n); /* later, then */
+}
+
 void *arena_alloc(struct arena *a, size_t n)
 {
     if (n > SIZE_MAX - ALIGN)

@@ -21,6 +21,8 @@ struct arena {
 };
 
 void arena_init(struct arena *a, size_t limit);
+/* Has the kernel give n bytes at once, zeroed as they are touched: for what is known to grow. */
+void arena_reserve(struct arena *a, size_t n);
 void arena_free(struct arena *a); /* also fine on a zeroed arena; leaves it empty and usable */
 
 /* NULL when the budget or the machine's memory is exhausted. n may be 0. */

@@ -86,6 +86,7 @@ struct graph_build *graph_build_new(const struct graph_options *opt, struct bk_e
     if (g->opt.max_bytes == 0)
         g->opt.max_bytes = DEFAULT_MAX_BYTES;
     arena_init(&g->arena, g->opt.max_bytes);
+    arena_reserve(&g->arena, opt->reserve);
     b->g = g;
     b->seed = (uintptr_t)b ^ (uintptr_t)g << 32;
     if (!opt->no_implicit && add_implicit(b, err) < 0) {

@@ -92,6 +92,7 @@ struct graph_options {
     bool no_implicit; /* NO_IMPLICIT_RULES */
     size_t max_bytes; /* 0: default, 256 MiB */
     bool checked;     /* regex_check() has seen every pattern */
+    size_t reserve;   /* about as much memory as it will take */
 };
 
 struct graph;

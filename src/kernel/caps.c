@@ -18,11 +18,18 @@ const struct cap caps_table[] = {
 };
 const size_t caps_count = sizeof(caps_table) / sizeof(caps_table[0]);
 
+enum {
+#define CAP(name, number, kind, words) NUMBER_##name = number,
+#define LIFTS(cap, call)
+#include "kernel/caps.def"
+};
+
 static const struct {
-    const char *cap, *call;
+    uint8_t cap;
+    const char *call;
 } lifts[] = {
 #define CAP(name, number, kind, words)
-#define LIFTS(cap, call) {#cap, #call},
+#define LIFTS(cap, call) {NUMBER_##cap, #call},
 #include "kernel/caps.def"
 };
 
@@ -48,7 +55,7 @@ uint64_t caps_kept(void)
 bool caps_lift(uint64_t set, const char *call)
 {
     for (size_t i = 0; i < sizeof(lifts) / sizeof(lifts[0]); i++)
-        if (strcmp(lifts[i].call, call) == 0 && (set & cap_bit(cap_find(lifts[i].cap))))
+        if ((set >> lifts[i].cap & 1) && strcmp(lifts[i].call, call) == 0)
             return true;
     return false;
 }

@@ -35,6 +35,11 @@ static bool is_silent(const struct graph *g, const struct graph_node *d)
     return !(d->flags & VOCAB_FLAG_REPORT);
 }
 
+static unsigned outcome_of(const struct graph *g, const struct graph_node *d)
+{
+    return !d->allow ? OUTCOME_DENY : is_silent(g, d) ? OUTCOME_ALLOW : OUTCOME_TOLD;
+}
+
 /* Whether a test is decided by what is known; *holds is how. */
 static bool is_known(const struct graph_test *t, const struct plan_known *known, size_t n,
                      bool *holds)
@@ -51,11 +56,13 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
                        const struct plan_known *known, size_t n)
 {
     uint32_t entry = graph_entry(g, op);
+    const struct graph_node *first = graph_node_at(g, entry);
+    if (first->kind == GRAPH_NODE_DECISION) /* as most operations have it */
+        return outcome_of(g, first);
     uint8_t *reached = arena_alloc(&p->arena, (size_t)entry + 1);
     unsigned seen = 0;
     if (!reached)
         return OUTCOME_ALLOW | OUTCOME_DENY;
-    memset(reached, 0, (size_t)entry + 1);
     reached[entry] = 1;
     /* edges lead to smaller numbers */
     for (uint32_t i = entry + 1; i-- > 0;) {
@@ -64,7 +71,7 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
         if (!reached[i])
             continue;
         if (node->kind == GRAPH_NODE_DECISION) {
-            seen |= !node->allow ? OUTCOME_DENY : is_silent(g, node) ? OUTCOME_ALLOW : OUTCOME_TOLD;
+            seen |= outcome_of(g, node);
             continue;
         }
         bool sure = is_known(graph_test_at(g, node->test), known, n, &holds);

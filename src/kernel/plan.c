@@ -17,7 +17,7 @@
 #include "kernel/kabi.h"
 #include "kernel/plan-int.h"
 
-enum { PLAN_BYTES = 64 << 20, PLAN_NOTES = 32 };
+enum { PLAN_BYTES = 64 << 20, PLAN_USUAL = 256 << 10, PLAN_NOTES = 32 };
 
 int plan_note(struct plan *p, const char *fmt, ...)
 {
@@ -400,6 +400,7 @@ int plan_make(const struct graph *g, const struct plan_options *opt, const struc
 {
     struct plan p = {.opt = *opt, .host = *host};
     arena_init(&p.arena, PLAN_BYTES);
+    arena_reserve(&p.arena, PLAN_USUAL);
     if (fill(&p, g, err) < 0) {
         plan_free(&p);
         return -1;

@@ -140,7 +140,8 @@ static bool check_regex(struct machine *m, const struct call *c, int i, const st
                         const char *regex, size_t n)
 {
     struct bk_err err;
-    if (regex_check(regex, n, &err) == 0)
+    /* the shipped profiles' own are checked once and for all (test-sbpl-load) */
+    if (machine_in_shipped(m) || regex_check(regex, n, &err) == 0)
         return true;
     bad_regex(m, c, i, v, &err);
     return false;

@@ -25,6 +25,11 @@ static bool is_shipped(const struct source *s)
     return s && strncmp(s->name, shipped_prefix, sizeof(shipped_prefix) - 1) == 0;
 }
 
+bool machine_in_shipped(const struct machine *m)
+{
+    return is_shipped(m->import ? m->import->source : m->main);
+}
+
 static const struct sbpl_builtin *find_shipped(const char *name)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)

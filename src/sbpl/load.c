@@ -33,6 +33,7 @@ void sbpl_unit_init(struct sbpl_unit *u, const struct sbpl_options *opt)
     u->opt.max_depth = u->opt.max_depth ? u->opt.max_depth : DEFAULT_DEPTH;
     u->opt.max_bytes = u->opt.max_bytes ? u->opt.max_bytes : DEFAULT_BYTES;
     arena_init(&u->arena, u->opt.max_bytes);
+    arena_reserve(&u->arena, u->opt.reserve);
     source_map_init(&u->map, &u->arena);
     diags_init(&u->diags);
     u->diags.map = &u->map;

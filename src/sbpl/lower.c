@@ -76,11 +76,12 @@ static void set_origin(struct machine *m, const struct sbpl_rule *r, struct grap
     struct source_place p = source_find(&m->unit->map, pos);
     if (!p.source)
         return;
-    rule_text(p.source, pos, text);
+    if (!m->unit->opt.terse)
+        rule_text(p.source, pos, text);
     o->file = p.source->name;
     o->line = p.line;
     o->col = p.col;
-    o->text = text;
+    o->text = m->unit->opt.terse ? NULL : text;
     /* a top-level form that merely contains the rule, such as (if …), needs no mention */
     if (in_top_form(m, p.source, r, pos))
         return;
@@ -152,7 +153,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
     struct graph_options gopt = {.version = m->version,
                                  .fold_case = opt->fold_case,
                                  .no_implicit = has_param(opt, "NO_IMPLICIT_RULES"),
-                                 .checked = true};
+                                 .checked = true,
+                                 .reserve = opt->reserve / 2};
     struct graph_build *b = graph_build_new(&gopt, err);
     if (!b)
         return -1;

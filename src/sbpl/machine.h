@@ -189,6 +189,7 @@ void machine_unbound(struct machine *m, struct symbol *name);
 struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *env);
 /* What a name means when no program defined it: vocabulary, built-ins, library. */
 struct val *machine_builtin(struct machine *m, struct symbol *name);
+bool machine_in_shipped(const struct machine *m); /* the text being evaluated is a shipped one */
 
 /* Place of the i-th argument of a call, or of the call itself. */
 src_pos call_arg_pos(const struct call *c, int i);
