@@ -176,7 +176,10 @@ static void on_event(void *arg, const struct event *e)
 {
     struct run *r = arg;
     struct buf line = {0};
-    report_add(r->report, e);
+    if (!r->report)
+        r->report = report_new(0);
+    if (r->report)
+        report_add(r->report, e);
     if (r->how == REPORT_JSON) {
         event_json(e, graph_to_report(r), NULL, &line);
         buf_chr(&line, '\n');
@@ -367,19 +370,26 @@ static int mirror(const struct launch_end *end)
     return 128 + sig;
 }
 
-static int finish(struct run *r, const struct launch_end *end)
+static void __attribute__((noreturn)) finish(struct run *r, const struct launch_end *end)
 {
     struct buf summary = {0};
-    if (r->how == REPORT_TEXT && report_total(r->report))
+    uint64_t denied = r->report ? report_total(r->report) : 0;
+    if (r->how == REPORT_TEXT && denied)
         report_summary(r->report, graph_to_report(r), &summary);
     write_out(STDERR_FILENO, &summary);
-    if (r->verbose || end->status != 0 || report_total(r->report))
+    if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
-    scratch_remove(&r->scratch);
+    if (!scratch_remove_empty(&r->scratch)) {
+        ground_end(&r->ground); /* who could still move things about in there */
+        scratch_remove(&r->scratch);
+    }
     cgroup_remove(&r->cgroup);
-    return mirror(end);
+    int status = mirror(end);
+    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    fflush(NULL);
+    _exit(status);
 }
 
 static int failed(const struct launch_end *end, const struct bk_err *err)
@@ -433,13 +443,11 @@ static int run_all(struct run *r)
         return run_profile_complain(&r->profile, &err), 125;
     if (dry)
         return dry_run(r, &err);
-    r->report = report_new(0);
-    if (!r->report || prepare_env(r, &err) < 0)
+    if (prepare_env(r, &err) < 0)
         return cli_fail(&err), 125;
-    int result = run_planned(r, &end, &err);
-    if (result == 0) /* gone already, but for what the kernel cleans up */
-        r->ground = (struct ground){.pidfd = -1, .ready = -1};
-    return result < 0 ? failed(&end, &err) : finish(r, &end);
+    if (run_planned(r, &end, &err) < 0)
+        return failed(&end, &err);
+    finish(r, &end);
 }
 
 static int cmd_run_main(struct cli_args *args)

@@ -154,6 +154,8 @@ struct task {
     const char *cwd;
     uid_t uid;
     gid_t gid;
+    int controller; /* its pidfd */
+    int spaces;     /* namespaces to make, but for the network */
     struct id_maps maps;
 };
 
@@ -165,13 +167,14 @@ static int lay_mounts(struct task *t, enum launch_stage *stage)
         return err;
     /* here and not at birth, which would keep the parent waiting */
     *stage = STAGE_NAMESPACES;
-    if (unshare(CLONE_NEWNS) < 0)
+    if (unshare(t->spaces) < 0)
         return -errno;
     *stage = STAGE_PRIVATE_MOUNTS;
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return -errno;
     *stage = STAGE_SHARED_MEMORY;
-    if ((err = private_shared_memory(t->cwd)) < 0)
+    if ((err = private_shared_memory(t->cwd)) < 0 ||
+        (t->spaces & CLONE_NEWIPC && (err = private_queues()) < 0))
         return err;
     *stage = STAGE_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -206,6 +209,13 @@ static int lay(struct task *t, int to)
     return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : 0;
 }
 
+/* In a pid namespace of our own nobody is our parent: getppid() says nothing. */
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) != 0;
+}
+
 static void __attribute__((noreturn)) first_main(struct task *t, int to)
 {
     struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
@@ -213,10 +223,11 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (has_ended(t->controller))
+        _exit(1); /* it died before we were tied to it */
     prctl(PR_SET_NAME, "buckle-init", 0, 0, 0);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
-    /* whoever died before we were tied to him cannot hear this any more */
     if (lay(t, to) < 0)
         _exit(1);
     closefrom(0);
@@ -234,14 +245,17 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
     struct host_spaces spaces = host_spaces(h);
     struct task t = {
         .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
-    if (!spaces.pid || id_maps_open(&t.maps, t.user_ns) < 0 ||
+    OWN(fd) int controller = spaces.pid ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
+    t.controller = controller;
+    if (controller < 0 || id_maps_open(&t.maps, t.user_ns) < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return;
+    t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
     t.cwd = cwd;
     unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
     pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
     if (pid == 0) {
-        close(ends[0]); /* or a dead controller would still seem to listen */
+        close(ends[0]);
         first_main(&t, ends[1]);
     }
     int err = pid < 0 ? -errno : 0;

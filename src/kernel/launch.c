@@ -139,7 +139,7 @@ static void hear_status(struct control *c)
         c->end->status = m.value;
         c->command = 0; /* its number may belong to somebody else soon */
         c->ending = true;
-        c->exited = !c->ground;
+        c->exited = !c->ground || m.stage;
         break;
     default: /* the command's own end follows when it had started */
         c->exited = c->command == 0 && !c->ending;

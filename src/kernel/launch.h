@@ -49,7 +49,8 @@ struct launch {
     uint32_t max_procs;  /* 0: as it is */
     uint32_t timeout_ms; /* 0: none */
     bool wait_all;       /* background processes may finish */
-    bool leave_worker;   /* return without waiting for what the kernel still cleans up */
+    bool leave_worker;   /* return without waiting for what the kernel still cleans up: the ground's
+                            first process may be dying, but nothing of the command's is left */
     bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
     void *arg;

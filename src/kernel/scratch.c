@@ -44,8 +44,6 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
 
 static void remove_tree(const char *top)
 {
-    if (rmdir(top) == 0) /* as most leave it */
-        return;
     if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
         return;
     for (int i = 0; i < 64 && access(top, F_OK) == 0; i++) {
@@ -134,11 +132,24 @@ int scratch_make(struct scratch *s, struct bk_err *err)
     return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
 }
 
+static void forget(struct scratch *s)
+{
+    if (s->lock >= 0)
+        close(s->lock);
+    *s = (struct scratch){.lock = -1};
+}
+
+bool scratch_remove_empty(struct scratch *s)
+{
+    if (s->path[0] && rmdir(s->path) < 0)
+        return false;
+    forget(s);
+    return true;
+}
+
 void scratch_remove(struct scratch *s)
 {
     if (s->path[0])
         remove_tree(s->path);
-    if (s->lock >= 0)
-        close(s->lock);
-    *s = (struct scratch){.lock = -1};
+    forget(s);
 }

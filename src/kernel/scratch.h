@@ -3,6 +3,8 @@
 #ifndef BK_KERNEL_SCRATCH_H
 #define BK_KERNEL_SCRATCH_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /*
@@ -16,6 +18,8 @@ struct scratch {
 };
 
 int scratch_make(struct scratch *s, struct bk_err *err);
+/* Removes it when it is empty, as most leave it. */
+bool scratch_remove_empty(struct scratch *s);
 void scratch_remove(struct scratch *s); /* also fine when scratch_make() failed */
 
 #endif

@@ -74,21 +74,14 @@ static void check(const struct stage *s, enum launch_stage stage, int err)
 
 /* ---- stage 0 ---- */
 
-static void make_spaces(const struct stage *s, int flags)
-{
-    if (flags)
-        check(s, STAGE_NAMESPACES, unshare(flags) < 0 ? -errno : 0);
-}
-
 /* The network is still missing here: the command waits for it, and we follow. */
 static void enter_ground(const struct inside *in)
 {
     const struct stage *s = in->s;
     const struct plan *p = s->plan;
-    int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0);
+    int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0) | (p->ipc_ns ? CLONE_NEWIPC : 0) |
+                (p->uts_ns ? CLONE_NEWUTS : 0);
     check(s, STAGE_NAMESPACES, setns(s->ground->pidfd, flags) < 0 ? -errno : 0);
-    make_spaces(s, (p->ipc_ns ? CLONE_NEWIPC : 0) | (p->uts_ns ? CLONE_NEWUTS : 0));
-    check(s, STAGE_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
 }
 
 /* Opened while we still may look into the first process, which lies outside our walls. */
@@ -112,7 +105,7 @@ static void lay_own_ground(const struct inside *in)
         check(s, STAGE_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
     }
     if (p->net_ns) {
-        make_spaces(s, CLONE_NEWNET);
+        check(s, STAGE_NAMESPACES, unshare(CLONE_NEWNET) < 0 ? -errno : 0);
         check(s, STAGE_LOOPBACK, loopback_up());
     }
 }
@@ -339,6 +332,17 @@ static void stage_command(struct inside *in)
 
 /* ---- the command's end ---- */
 
+/* Whether nobody is left but the first process: whoever survived the command would be its child by
+ * now, or descend from one. */
+static bool is_first_alone(const struct inside *in)
+{
+    char name[64], byte;
+    pid_t init = in->s->ground->init;
+    snprintf(name, sizeof(name), "%d/task/%d/children", init, init);
+    OWN(fd) int fd = openat(in->proc, name, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, &byte, 1) == 0;
+}
+
 /* With a pid namespace its first process takes all others along, or waits for them; the controller
  * hears when it is gone, and ends us. Until then their calls are answered. */
 static void take_status(struct inside *in, int status)
@@ -349,9 +353,10 @@ static void take_status(struct inside *in, int status)
         return;
     }
     in->ended = true;
+    bool alone = g && is_first_alone(in);
     if (g)
         kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
-    tell(in->s, STATUS_EXITED, 0, status);
+    tell(in->s, STATUS_EXITED, alone, status);
     if (!g)
         _exit(0);
 }

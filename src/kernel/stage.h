@@ -17,7 +17,7 @@ enum status_kind { STATUS_FAILED, STATUS_SENTRY, STATUS_STARTED, STATUS_STOPPED,
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
-    int32_t stage; /* FAILED */
+    int32_t stage; /* FAILED; EXITED: whether it was the last of the sandbox's processes */
     int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 
