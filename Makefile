@@ -16,6 +16,7 @@ PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind bubblewrap $(PKG_WORK)
 PKG_WORK = git make python3-venv tmux vim less procps $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = gdb strace gnupg openssh-client cmake sqlite3 rsync man-db
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail
+PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format
@@ -49,7 +50,7 @@ check: ## the test suites: gcc, clang, sanitizers; a few minutes at most
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) valgrind)
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind)
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts

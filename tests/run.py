@@ -252,13 +252,15 @@ def check_suites():
         Suite("e2e", e2e_programs(), staged, timeout=300),
         Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300),
         Suite("examples", [[tests("run-examples.py")]], staged),
-        Suite("tree", [[tests("run-format.sh")], [tests("run-tree.py")]], staged),
+        Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
+              staged),
     ]
 
 
 def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     return [
+        Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],

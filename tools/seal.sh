@@ -8,7 +8,7 @@ out=$1
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-ld -r -o "$work/buckle.o" --whole-archive "$@"
-objcopy --localize-hidden "$work/buckle.o"
+"${LD:-ld}" -r -o "$work/buckle.o" --whole-archive "$@"
+"${OBJCOPY:-objcopy}" --localize-hidden "$work/buckle.o"
 rm -f "$out"
-ar rcsD "$out" "$work/buckle.o"
+"${AR:-ar}" rcsD "$out" "$work/buckle.o"

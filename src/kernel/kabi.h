@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 /*
@@ -154,6 +155,16 @@ struct kabi_fuse_statx_out {
 #define KABI_OPEN_KNOWN                                                                            \
     ((unsigned)(O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |        \
                 O_SYNC | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_DIRECT))
+
+/* ---- FUSE ---- */
+
+/* total_extlen of struct fuse_in_header, which was padding before 6.3. */
+static inline uint16_t kabi_fuse_extras(const void *header)
+{
+    uint16_t n;
+    memcpy(&n, (const char *)header + 36, sizeof(n));
+    return n;
+}
 
 /* Highest call number that these tables know: anything above is answered ENOSYS. */
 enum { KABI_LAST_SYSCALL = 470 };

@@ -152,7 +152,7 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
 {
     if (h->opcode >= sizeof(requests) / sizeof(requests[0]) || !requests[h->opcode].op)
         return -ENOSYS;
-    size_t extra = (size_t)h->total_extlen * 8; /* what newer kernels add at the end */
+    size_t extra = (size_t)kabi_fuse_extras(h) * 8; /* what newer kernels add at the end */
     if (n < sizeof(*h) + extra || n - sizeof(*h) - extra < requests[h->opcode].least)
         return -EINVAL;
     return requests[h->opcode].op(s, h, h + 1, n - sizeof(*h) - extra);

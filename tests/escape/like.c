@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "escape.h"
+#include "legacy.h"
 
 static long tell_fd(const char *what, int fd)
 {

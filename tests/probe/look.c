@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "legacy.h"
+
 enum { HERE = AT_FDCWD, ROOM = 512, UNTOUCHED = 0xa5 };
 
 static const char *const names[] = {

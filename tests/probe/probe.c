@@ -35,6 +35,7 @@
 #include <utime.h>
 
 #include "probe.h"
+#include "legacy.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
