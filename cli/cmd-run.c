@@ -479,10 +479,10 @@ const struct cli_command cmd_run = {
     .usage = "[OPTION…] [--] COMMAND [ARGUMENT…]",
     .brief = "run a command under a policy",
     .about =
-        "Runs COMMAND, and everything it starts, under a policy: by default it may read, write to\n"
-        "the working directory and to a TMPDIR of its own, and reach no network. Prints nothing\n"
-        "when nothing is denied; otherwise a summary at the end names each denied operation, the\n"
-        "rule behind it and the flag that would allow it.\n"
+        "Runs COMMAND, and everything it starts, under a policy: by default it may read all but\n"
+        "places of secrets, write to the working directory and to a TMPDIR of its own, and reach\n"
+        "no network. Prints nothing when nothing is denied; otherwise a summary at the end names\n"
+        "each denied operation, the rule behind it and the flag that would allow it.\n"
         "\n"
         "Exit status: the command's own; 124 after --timeout; 125 when the sandbox could not be\n"
         "set up; 126 and 127 when the command could not be run or found.\n",

@@ -1,14 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make run` shows: a build that works in its directory, tries to plant a git hook and to write
-# outside, and what Buckle says about it.
+# What `make run` shows: a build that works in its directory, tries to plant a git hook, to take a
+# private key along and to write outside, and what Buckle says about it.
 set -eu
 buckle=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
-project=$(mktemp -d)/project
-trap 'rm -rf "$(dirname "$project")"' EXIT
+top=$(mktemp -d)
+project=$top/project
+trap 'rm -rf "$top"' EXIT
 
-mkdir "$project"
+# a home folder for the demonstration, with a key in it
+export HOME="$top/home"
+mkdir -p "$HOME/.ssh" "$project"
+echo 'not really a key' >"$HOME/.ssh/id_ed25519"
 cp "$here/build.sh" "$here/hello.c" "$project"
 cd "$project"
 printf 'build/\n' >.gitignore

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Secret stores under the shipped profiles of buckle run: closed by every way that leads there,
+reported, and opened again by the flag that the summary names. Nothing else is in anybody's way.
+"""
+
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from running import for_everybody, missing, suggested_flags
+from tap import done, skip
+
+# path below the home folder: what it holds
+STORES = {
+    ".ssh/id_ed25519": "key", ".ssh/work/deploy": "key", ".aws/credentials": "key",
+    ".aws/sso/cache/1.json": "token", ".netrc": "password", ".config/gh/hosts.yml": "token",
+    ".npmrc": "token", ".cargo/credentials.toml": "token", ".docker/config.json": "token",
+    ".mozilla/firefox/x.default/cookies.sqlite": "cookie", ".password-store/mail.gpg": "password",
+    ".bash_history": "history", ".gnupg/private-keys-v1.d/A.key": "key",
+    ".claude/.credentials.json": "token", ".local/share/keyrings/login.keyring": "password",
+}
+PUBLIC = [".ssh/id_ed25519.pub", ".ssh/known_hosts", ".ssh/config", ".gnupg/pubring.kbx",
+          ".cargo/config.toml", ".config/gh/config.yml", ".claude/settings.json", ".gitconfig"]
+
+
+def furnish(person):
+    """Stores in the home folder, each with a secret that nothing else contains."""
+    for path, kind in STORES.items():
+        person.write(f"{person.home}/{path}", f"SECRET-{kind}-{path}\n", 0o600)
+    for path in PUBLIC:
+        text = "[user]\n\tname = A\n\temail = a@example.com\n" if path == ".gitconfig" else "# public\n"
+        person.write(f"{person.home}/{path}", text)
+
+
+def test_closed(person, t):
+    furnish(person)
+    folder = person.folder()
+    for path in STORES:
+        full = f"{person.home}/{path}"
+        r = person.run("cat", full, cwd=folder)
+        t.ok(r.status != 0 and "SECRET" not in r.out and "Operation not permitted" in r.err and
+             full in r.err.split("buckle:")[-1], f"{path}: not read, and told", r)
+    paths = " ".join(f"{person.home}/{p}" for p in [*STORES, *PUBLIC])
+    t.quiet(person.run("sh", "-c", f"stat {paths} >/dev/null && test -f {paths.split()[0]}",
+                       cwd=folder), "sizes and times of all of them are visible")
+    public = " ".join(f"{person.home}/{p}" for p in PUBLIC)
+    t.quiet(person.run("sh", "-c", f"cat {public} >/dev/null", cwd=folder),
+            "what is public beside them is read without a word")
+    t.quiet(person.run("ls", person.home + "/.ssh", cwd=folder), "names of keys are no secret",
+            "\n".join(sorted(os.listdir(person.home + "/.ssh"))) + "\n")
+    r = person.run("ls", person.home + "/.aws", cwd=folder)
+    t.ok(r.status != 0 and "credentials" not in r.out, "a store is not listed", r)
+    for profile in "readonly", "strict":
+        r = person.run(f"--profile={profile}", "cat", person.home + "/.aws/credentials", cwd=folder)
+        t.ok(r.status != 0 and "SECRET" not in r.out, f"{profile} closes them too", r)
+    t.quiet(person.run("--profile=open", "cat", person.home + "/.netrc", cwd=folder),
+            "open does not", "SECRET-password-.netrc\n")
+
+
+def test_ways_around(person, t):
+    folder, home = person.folder(), person.home
+    key, store = f"{home}/.ssh/id_ed25519", f"{home}/.aws"
+    os.symlink(key, folder + "/link")
+    os.symlink(store, folder + "/store")
+    person.own(folder)
+    ways = {
+        "a link that was there": "cat link",
+        "a link to the folder": "cat store/credentials",
+        "a link of its own": f"ln -s {key} own && cat own",
+        "..": f"cat {home}/.config/../.ssh/id_ed25519",
+        "/proc/self/root": f"cat /proc/self/root{key}",
+        "/proc/self/cwd": "cat /proc/self/cwd/store/credentials",
+        "its folder as working directory": f"cd {home}/.ssh && cat id_ed25519",
+        "the store as working directory": f"cd {store} && cat credentials",
+        "a copy": f"cp {key} copy && cat copy",
+        "an archive": f"tar cf all.tar {store} && tar xOf all.tar",
+        "a hard link": f"ln {key} hard && cat hard",
+        "moving it": f"mv {key} moved && cat moved",
+        "moving the store": f"mv {store} moved && cat moved/credentials",
+        "grep -r": f"grep -rs SECRET {home}/.aws {home}/.netrc {home}/.docker",
+        "for reading and writing": f"exec 3<>{key} && cat <&3",
+        "another program": f"python3 -c \"print(open('{key}').read())\"",
+        "a background process": f"(cat {key} &) ; sleep 0.2; false",
+        "another user namespace": f"unshare -Ur cat {key}",
+        "a mount": f"mkdir m && unshare -Urm sh -c 'mount --bind {store} m && cat m/credentials'",
+    }
+    for here in (), ("--here", "-w", home):
+        for name, script in ways.items():
+            r = person.run(*here, "sh", "-c", script, cwd=folder)
+            t.ok(r.status != 0 and "SECRET" not in r.out,
+                 f"{name}{' where all of it may be written' if here else ''}: no way", r)
+            t.ok(os.path.exists(key) and os.path.exists(store + "/credentials"),
+                 f"{name}: it is where it was")
+            person.sh("rm -rf own copy all.tar hard moved m", cwd=folder)
+
+
+def test_flags(person, t):
+    """Run, take the suggested flag, run again."""
+    folder, home = person.folder(), person.home
+    deeds = {
+        "a file of a store": (f"cat {home}/.aws/credentials", [f"{home}/.aws"]),
+        "several of them": (f"cat {home}/.aws/credentials {home}/.aws/sso/cache/1.json",
+                            [f"{home}/.aws"]),
+        "a key": (f"cat {home}/.ssh/id_ed25519", [f"{home}/.ssh/id_ed25519"]),
+        "two places": (f"cat {home}/.netrc {home}/.npmrc", [f"{home}/.netrc", f"{home}/.npmrc"]),
+    }
+    for name, (script, opened) in deeds.items():
+        r = person.run("sh", "-c", script, cwd=folder)
+        flags = suggested_flags(r.err)
+        t.equal(flags, [w for path in opened for w in ("--allow-read", path)],
+                f"{name}: the summary names the shortest flags", r)
+        r = person.run(*flags, "sh", "-c", script, cwd=folder)
+        t.ok(r.status == 0 and "SECRET" in r.out and "buckle:" not in r.err,
+             f"{name}: and with them it is read", r)
+    r = person.run("-r", "~/.aws", "cat", home + "/.aws/credentials", home + "/.netrc", cwd=folder)
+    t.ok(r.out == "SECRET-key-.aws/credentials\n" and r.status != 0,
+         "-r ~/.aws opens that and nothing else", r)
+    r = person.run("-r", "~/.ssh/id_*", "cat", home + "/.ssh/id_ed25519", cwd=folder)
+    t.quiet(r, "a glob opens what it matches", "SECRET-key-.ssh/id_ed25519\n")
+    person.write(folder + "/private/a", "SECRET\n")
+    person.write(folder + "/b.pem", "SECRET\n")
+    person.write(folder + "/c.txt", "text\n")
+    r = person.run("--deny-read=private", "cat", "private/a", cwd=folder)
+    t.ok(r.status != 0 and r.out == "" and not suggested_flags(r.err),
+         "--deny-read closes a folder, and no flag is named that would not help", r)
+    r = person.run("--deny-read=*.pem", "cat", "b.pem", "c.txt", cwd=folder)
+    t.ok(r.status != 0 and r.out == "text\n", "--deny-read of a glob", r)
+    r = person.run("--deny-read=**/*.pem", "cat", folder + "/b.pem", cwd=folder)
+    t.ok(r.status != 0 and r.out == "", "--deny-read of a glob at any depth", r)
+    r = person.run("-r", "~/.aws", "--deny-read=~/.aws/sso", "cat", home + "/.aws/credentials",
+                   home + "/.aws/sso/cache/1.json", cwd=folder)
+    t.ok(r.status != 0 and r.out == "SECRET-key-.aws/credentials\n",
+         "--deny-read has the last word", r)
+
+
+def test_report(person, t):
+    folder = person.folder()
+    path = person.home + "/.aws/credentials"
+    r = person.run("--report=json", "sh", "-c", f"echo $$; exec cat {path}", cwd=folder)
+    events = [json.loads(line) for line in r.err.split("\n") if line.startswith("{")]
+    t.ok(len(events) == 1 and events[0]["operation"] == "file-read-data" and
+         events[0].get("path") == path and events[0]["verdict"] == "deny" and events[0]["pid"] > 1 and
+         events[0]["rule"]["file"].endswith("secrets.sb"),
+         "an event for each denied read: operation, path, process and rule", r)
+
+
+def test_appearing(person, t):
+    """A store that is not there at first."""
+    folder, late = person.folder(), person.home + "/.pgpass"
+    script = (f"echo ready >ready; while ! test -e {late}; do sleep 0.02; done; sleep 0.3; "
+              f"cat {late}")
+    child = person.start([*run_words(), "sh", "-c", script], cwd=folder, stdout=-1, stderr=-1)
+    while not os.path.exists(folder + "/ready") and child.poll() is None:
+        pass
+    person.write(late, "SECRET\n")
+    out, err = child.communicate(timeout=30)
+    t.ok(child.returncode != 0 and b"SECRET" not in out and late.encode() in err,
+         "a store that appears in mid-run is closed as well", out, err)
+    os.unlink(late)
+
+
+def run_words():
+    from running import BUCKLE
+    return [BUCKLE, "run"]
+
+
+def test_quiet_programs(person, t):
+    """Programs that look at such places in passing go on, without a word or with one line."""
+    folder = person.folder()
+    person.env.update({f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER")
+                       for what in ("NAME", "EMAIL")})
+    person.write(person.home + "/.lesshst", ".less-history-file:\n")
+    t.quiet(person.run("sh", "-ec", "git init -q . && echo x >x && git add x && git commit -qm x && "
+                       "git log --oneline | wc -l", cwd=folder), "git", "1\n")
+    if not missing("less"):
+        t.quiet(person.run("less", "-F", "x", cwd=folder), "less does without its history", "x\n")
+    r = person.run("bash", "-ic", "true", cwd=folder)
+    t.ok(r.status == 0, "an interactive shell starts", r)
+    if missing("npm"):
+        return skip("npm is not installed")
+    r = person.run("npm", "--offline", "config", "get", "fund", cwd=folder)
+    t.ok(r.status == 0 and suggested_flags(r.err)[-2:] == ["--allow-read", person.home + "/.npmrc"],
+         "npm does without its settings, and the summary says so", r)
+
+
+def test_ssh_and_gpg(person, t):
+    if missing("gpg"):
+        return skip("gpg is not installed")
+    folder = person.folder()
+    home = person.home
+    person.sh(f"rm -rf {home}/.gnupg && mkdir -m 700 {home}/.gnupg && printf '%s\\n' %no-protection "
+              "'Key-Type: eddsa' 'Key-Curve: ed25519' 'Name-Real: T' 'Name-Email: t@example.com' "
+              "%commit | gpg -q --batch --gen-key && echo text >text && gpg -q --batch --sign text && "
+              "gpg -q --batch --check-trustdb && gpgconf --kill all", cwd=folder)
+    r = person.run("gpg", "--batch", "--lock-never", "--verify", "text.gpg", cwd=folder)
+    t.ok(r.status == 0 and "Good signature" in r.err, "gpg --verify works with the real keyring", r)
+    r = person.run("sh", "-c", f"cat {home}/.gnupg/private-keys-v1.d/*", cwd=folder)
+    t.ok(r.status != 0 and "private-key" not in r.out, "private keys are not read", r)
+    r = person.run("gpg", "--batch", "--lock-never", "--sign", "-o", "no.gpg", "text", cwd=folder)
+    t.ok(r.status != 0 and not os.path.exists(folder + "/no.gpg"), "nor signed with", r)
+
+
+def main():
+    for_everybody([test_closed, test_ways_around, test_flags, test_report, test_appearing,
+                   test_quiet_programs, test_ssh_and_gpg])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
