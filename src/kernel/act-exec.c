@@ -216,6 +216,42 @@ const struct timespec *exec_pause(const struct worker *w)
     return w->nwatched ? &later : NULL;
 }
 
+/* ---- whoever calls ---- */
+
+/* Ends the caller's process: the one that waits for an answer, and nobody who has its number later.
+ */
+static void end_caller(struct worker *w, const struct request *r)
+{
+    pid_t pid = target_process(w, r);
+    OWN(fd) int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    if (pidfd >= 0 && request_is_valid(w, r))
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+/* A program that was started by a race may be gone before it is looked at, and leave children. So
+ * whoever calls is looked at, too; which files are fine is remembered. */
+bool exec_caller_is_known(struct worker *w, const struct request *r)
+{
+    OWN(fd) int exe = exe_of(w, r->tid, O_PATH);
+    struct pinned p = {.fd = exe, .parent = -1};
+    struct stat st;
+    if (exe < 0 || fstat(exe, &st) < 0 || !request_is_valid(w, r))
+        return false;
+    struct program *known = &w->programs[(st.st_ino ^ st.st_dev) % PROGRAMS];
+    if (known->ino == st.st_ino && known->dev == st.st_dev)
+        return true;
+    if (pin_describe(w, r, 0, &p) < 0)
+        return false;
+    if (would_allow(w, OP_PROCESS_EXEC, p.path, p.path_len, &p.st) ||
+        would_allow(w, OP_PROCESS_EXEC_INTERPRETER, p.path, p.path_len, &p.st)) {
+        *known = (struct program){st.st_dev, st.st_ino};
+        return true;
+    }
+    ask_object(w, r, OP_PROCESS_EXEC, &p);
+    end_caller(w, r);
+    return false;
+}
+
 /* ---- executing ---- */
 
 struct answer act_exec(struct worker *w, const struct request *r)

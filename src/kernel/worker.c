@@ -173,6 +173,8 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     known_hear(w, &r);
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
+    if (w->exec_judged && !exec_caller_is_known(w, &r))
+        h = HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
     if (a.go_on)
         send_go_on(w->listener, r.id);

@@ -33,7 +33,13 @@
  * "self/fd/N" names any object that is pinned in descriptor N.
  */
 
-enum { PATH_BYTES = 4096, XATTR_BYTES = 65536, WATCHED = 128 };
+enum { PATH_BYTES = 4096, XATTR_BYTES = 65536, WATCHED = 128, PROGRAMS = 128 };
+
+/* A file that may be executed. */
+struct program {
+    dev_t dev;
+    ino_t ino;
+};
 
 /* A process that is about to execute something, and what it has been until then (act-exec.c). */
 struct watched {
@@ -95,7 +101,9 @@ struct worker {
 
     struct watched watched[WATCHED];
     size_t nwatched;
-    int first_cwd; /* the command's working directory, before it runs */
+    int first_cwd;    /* the command's working directory, before it runs */
+    bool exec_judged; /* whoever calls runs a program that the policy knows */
+    struct program programs[PROGRAMS];
 
     struct event event;                /* the one being filled */
     char path[2][PATH_BYTES + 1];      /* strings copied from the target */
@@ -366,6 +374,8 @@ int exec_first(struct worker *w, int cwd, const char *name, char out[PATH_BYTES]
 /* Looks at processes that were let go to execute something; tid: only at this one, which has just
  * called. */
 void exec_look(struct worker *w, pid_t tid);
+/* Whether the caller runs a program that may run; when not, it was ended. */
+bool exec_caller_is_known(struct worker *w, const struct request *r);
 /* How long to wait at most until the next look; NULL: for ever. */
 const struct timespec *exec_pause(const struct worker *w);
 

@@ -92,7 +92,7 @@ def test_race(who):
     world = World(who)
     good, bad = (copied(who, tool("escape"), path("run")) for path in (world.path, world.out))
     log = put(who, world.path("log"), "", 0o666)
-    argv = escape("exec-race", good, bad, log, SECONDS)
+    argv = escape("exec-race", good, bad, log, SECONDS, "linger")
 
     def counted():
         with open(log) as f:
@@ -106,6 +106,12 @@ def test_race(who):
     check(who, done, {"started": "some", "refused": "some"}, "10: the race was run")
     begun, survived = counted()
     tap.ok(survived == 0, f"{who.name}: 10: what started by a race is killed ({begun} started)",
+           f"{survived} survived", done)
+    done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))', [*argv[:-1],
+               "linger-fork"], "--report", "none", "--wait", timeout=60)
+    check(who, done, {"started": "some", "refused": "some"}, "10: the race was run once more")
+    begun, survived = counted()
+    tap.ok(survived == 0, f"{who.name}: 10: and so are its children when they ask ({begun} started)",
            f"{survived} survived", done)
     walled = OPEN + ('(deny process-exec)\n(allow process-exec (subpath "{inside}") '
                      f'(literal "{tool("escape")}"))')

@@ -63,6 +63,27 @@ static int run_linger(char **a)
     return 0;
 }
 
+/* linger-fork FILE: the same, but for a child that it leaves behind, and that asks for something.
+ */
+static int run_linger_fork(char **a)
+{
+    char exe[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    if (strstr(exe, "/in/"))
+        return 0;
+    if (fork() > 0)
+        return 0;
+    int fd = open(a[0], O_WRONLY | O_APPEND);
+    if (write(fd, "started\n", 8) < 0)
+        return 3;
+    usleep(100000);
+    execl("/nowhere", "nowhere", NULL);
+    if (write(fd, "survived\n", 9) < 0)
+        return 3;
+    return 0;
+}
+
 /* ---- racing ---- */
 
 static volatile char racing[4096];
@@ -77,7 +98,8 @@ static void *flip(void *arg)
     return NULL;
 }
 
-/* exec-race ALLOWED DENIED FILE SECONDS: the paths differ in one byte. */
+/* exec-race ALLOWED DENIED FILE SECONDS WORD: the paths differ in one byte; the programs are this
+ * one, and get WORD and FILE. */
 static int run_exec_race(char **a)
 {
     size_t n = strlen(a[0]);
@@ -92,7 +114,7 @@ static int run_exec_race(char **a)
         if (child == 0) {
             pthread_t t;
             memcpy((char *)racing, a[0], n + 1);
-            char linger[] = "linger", *argv[] = {a[0], linger, a[2], NULL};
+            char *argv[] = {a[0], a[4], a[2], NULL};
             pthread_create(&t, NULL, flip, NULL);
             syscall(SYS_execve, racing, argv, environ);
             _exit(errno == EPERM || errno == EACCES ? 100 : 101);
@@ -438,7 +460,8 @@ static int run_families(char **a)
 
 const struct attack attacks_program[] = {
     {"linger", 1, run_linger},
-    {"exec-race", 4, run_exec_race},
+    {"linger-fork", 1, run_linger_fork},
+    {"exec-race", 5, run_exec_race},
     {"nothing", 0, run_nothing},
     {"exec-forms", 1, run_exec_forms},
     {"fork-forms", 0, run_fork_forms},
