@@ -33,11 +33,12 @@
 static const char root[] = "/proc";
 enum { ROOT = sizeof(root) - 1 };
 
-bool procfs_is(int fd, const struct stat *st)
+bool procfs_is(const struct worker *w, int fd, const struct stat *st)
 {
     struct statfs fs;
-    /* what lies on no device, and asking costs */
-    return major(st->st_dev) == 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+    /* on no device, and in blocks as every procfs has them: only then asking is worth its cost */
+    return major(st->st_dev) == 0 && st->st_blksize == w->proc_block && fstatfs(fd, &fs) == 0 &&
+           fs.f_type == PROC_SUPER_MAGIC;
 }
 
 /* ---- names ---- */
@@ -117,7 +118,7 @@ int procfs_check(struct worker *w, const struct request *r, int fd, const struct
                  const char *path)
 {
     const char *rest = "";
-    if (!procfs_is(fd, st))
+    if (!procfs_is(w, fd, st))
         return 0;
     bool there = strncmp(path, root, ROOT) == 0 && (path[ROOT] == '/' || path[ROOT] == '\0');
     if (st->st_dev != w->own_proc_dev || !there)

@@ -141,10 +141,10 @@ static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 
 enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
 
-static bool is_proc_root(int fd)
+static bool is_proc_root(const struct worker *w, int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(fd, &st);
+    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(w, fd, &st);
 }
 
 /* The target's own entry in a procfs: what "self" and "thread-self" mean. */
@@ -182,7 +182,7 @@ static int step_by_magic(struct worker *w, const struct request *r, int from, co
 static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
 {
     struct stat st;
-    bool root = is_proc_root(from), thread = strcmp(name, "thread-self") == 0;
+    bool root = is_proc_root(w, from), thread = strcmp(name, "thread-self") == 0;
     if (root && (thread || strcmp(name, "self") == 0))
         return step_to_self(w, r, from, thread);
     int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd);
@@ -192,7 +192,7 @@ static int step(struct worker *w, const struct request *r, int from, const char 
     if (err < 0)
         return err;
     if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
-        !procfs_is(fd, &st))
+        !procfs_is(w, fd, &st))
         return fd;
     close(fd);
     return step_by_magic(w, r, from, name);

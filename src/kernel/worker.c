@@ -83,6 +83,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
         fstat(w->inner_proc >= 0 ? w->inner_proc : proc, &st) < 0)
         return -1;
     w->own_proc_dev = st.st_dev;
+    w->proc_block = st.st_blksize;
     for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++)
         w->handler[nr] = (uint8_t)judged_handler_of(nr);
     return 0;

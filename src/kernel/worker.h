@@ -72,13 +72,14 @@ enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
 
 struct worker {
     int listener;
-    int events;         /* socket to the controller */
-    int proc;           /* the host's /proc, also the working directory */
-    int inner_proc;     /* the sandbox's own; -1 when it cannot be opened */
-    dev_t own_proc_dev; /* of the /proc that the target sees */
-    bool pid_ns;        /* the target lives in a pid namespace of its own */
-    bool scoped;        /* Landlock keeps signals inside */
-    bool spaces;        /* the target may make user namespaces, and change its root in them */
+    int events;           /* socket to the controller */
+    int proc;             /* the host's /proc, also the working directory */
+    int inner_proc;       /* the sandbox's own; -1 when it cannot be opened */
+    dev_t own_proc_dev;   /* of the /proc that the target sees */
+    blksize_t proc_block; /* of every procfs */
+    bool pid_ns;          /* the target lives in a pid namespace of its own */
+    bool scoped;          /* Landlock keeps signals inside */
+    bool spaces;          /* the target may make user namespaces, and change its root in them */
     uid_t uid;
     gid_t gid;
     const struct behind *behind; /* what lies behind the plan's guards */
@@ -230,7 +231,7 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
 
 /* ---- procfs.c: what may be reached in a procfs ---- */
 
-bool procfs_is(int fd, const struct stat *st);
+bool procfs_is(const struct worker *w, int fd, const struct stat *st);
 /* Whether a pinned object may be used on behalf of the target at all: -EACCES, 1 when it may and
  * lies in a procfs, 0 when it lies in none. */
 int procfs_check(struct worker *w, const struct request *r, int fd, const struct stat *st,
