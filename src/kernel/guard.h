@@ -31,6 +31,7 @@ struct guards_task {
     pid_t controller; /* whose child it becomes, and with whom it ends */
     int namespaces; /* a process whose user and mount namespaces are the sandbox's (pidfd); -1: the
                        caller's are */
+    pid_t inside;   /* then: that process, as seen from here; else 0 */
     int events;     /* socket to the controller */
     int worker;     /* socket to the worker, which sends a byte when its mounts are laid */
 };

@@ -22,6 +22,7 @@ struct post {
     int root, proc; /* the host's; proc becomes the working directory */
     int device;     /* /dev/fuse */
     int fs;         /* the sentries' file system, mounted nowhere */
+    bool serving;   /* the other thread runs */
     int crowd;      /* event: the serving thread wants the kernel to forget names */
     struct stand stands[PLAN_GUARDS];
 };

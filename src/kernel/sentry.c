@@ -9,7 +9,7 @@
  *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
  *             since requests name their senders as seen by whoever mounts; make one file system for
  *             all points; open what lies behind each before it stands there; put it there. Must not
- *             go on when one of them cannot be guarded.
+ *             let the command start when one of them cannot be guarded.
  *   serving   One thread answers the kernel, without capabilities. The other watches the names and
  *             mounts: looking up a path asks the first, so it must never be the same.
  *
@@ -139,6 +139,25 @@ static int make_file_system(struct post *p)
     return p->fs < 0 ? -errno : 0;
 }
 
+static void *serve(void *arg)
+{
+    struct post *p = arg;
+    /* root's run: it takes the credentials of whoever asks */
+    if (p->plan->host.root || capabilities_drop(0, false) == 0)
+        sentry_serve(p->sentry, p->device);
+    _exit(1); /* nothing is left to serve, or to be trusted */
+}
+
+/* Not before something is there to be guarded: most runs meet nothing of the kind. */
+static int start_serving(struct post *p)
+{
+    pthread_t thread;
+    if (p->serving)
+        return 0;
+    p->serving = true;
+    return -pthread_create(&thread, NULL, serve, p);
+}
+
 /* A copy of a mount, to be attached elsewhere. */
 static int copy_tree(int at, const char *path, unsigned flags)
 {
@@ -160,7 +179,8 @@ static int make_cover(struct post *p, size_t i, const struct stat *st, int *numb
         return copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
-    int real = post_open(p, p->plan->guards[i].path);
+    int err = start_serving(p);
+    int real = err < 0 ? err : post_open(p, p->plan->guards[i].path);
     if (real < 0)
         return real;
     *number = sentry_point_add(p->sentry, real);
@@ -290,10 +310,39 @@ static void stage_outside(struct post *p)
     check(p, STAGE_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
 }
 
-static ino_t own_mount_namespace(const struct post *p)
+/* By this number the server knows who lives in the sandbox. */
+static ino_t inner_mount_namespace(const struct post *p)
 {
+    char name[32];
     struct stat st;
-    return fstatat(p->proc, "self/ns/mnt", &st, 0) == 0 ? st.st_ino : 0;
+    snprintf(name, sizeof(name), "%d/ns/mnt", p->task->inside ? p->task->inside : getpid());
+    return fstatat(p->proc, name, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static void on_crowd(void *arg)
+{
+    const struct post *p = arg;
+    eventfd_write(p->crowd, 1);
+}
+
+/* Whatever can be done before the mounts are laid. */
+static void prepare(struct post *p)
+{
+    struct sentry_options opt = {
+        .graph = p->task->graph,
+        .events = p->task->events,
+        .proc = p->proc,
+        .uid = geteuid(),
+        .gid = getegid(),
+        .any_user = p->plan->host.root,
+        .mount_ns = inner_mount_namespace(p),
+        .crowded = on_crowd,
+        .arg = p,
+    };
+    p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    check(p, STAGE_SENTRY, p->crowd < 0 ? -errno : 0);
+    p->sentry = sentry_new(&opt);
+    check(p, STAGE_SENTRY, p->sentry ? 0 : -errno);
 }
 
 static void enter(const struct post *p)
@@ -307,48 +356,10 @@ static void enter(const struct post *p)
         check(p, STAGE_NAMESPACES, setns(t->namespaces, flags) < 0 ? -errno : 0);
 }
 
-static void *serve(void *arg)
-{
-    struct post *p = arg;
-    /* root's run: it takes the credentials of whoever asks */
-    if (p->plan->host.root || capabilities_drop(0, false) == 0)
-        sentry_serve(p->sentry, p->device);
-    _exit(1); /* nothing is left to serve, or to be trusted */
-}
-
-static void on_crowd(void *arg)
-{
-    const struct post *p = arg;
-    eventfd_write(p->crowd, 1);
-}
-
-static void start_serving(struct post *p)
-{
-    pthread_t thread;
-    struct sentry_options opt = {
-        .graph = p->task->graph,
-        .events = p->task->events,
-        .proc = p->proc,
-        .uid = geteuid(),
-        .gid = getegid(),
-        .any_user = p->plan->host.root,
-        .mount_ns = own_mount_namespace(p),
-        .crowded = on_crowd,
-        .arg = p,
-    };
-    p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    check(p, STAGE_SENTRY, p->crowd < 0 ? -errno : 0);
-    p->sentry = sentry_new(&opt);
-    check(p, STAGE_SENTRY, p->sentry ? 0 : -errno);
-    int err = pthread_create(&thread, NULL, serve, p);
-    check(p, STAGE_SENTRY, -err);
-}
-
 static void stage_inside(struct post *p)
 {
     enter(p);
     check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
-    start_serving(p);
     for (size_t i = 0; i < p->plan->nguards; i++)
         check(p, STAGE_SENTRY_BIND, post_stand(p, i));
     struct statx st;
@@ -365,6 +376,7 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     for (size_t i = 0; i < PLAN_GUARDS; i++)
         p.stands[i] = (struct stand){.number = -1, .behind = -1};
     stage_outside(&p);
+    prepare(&p);
     stage_inside(&p);
     /* the serving thread has moved the working directory, and needs it there */
     if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0)

@@ -185,6 +185,7 @@ static void start_guards(struct stage *s)
         .graph = s->graph,
         .controller = s->controller,
         .namespaces = s->ground ? s->ground->pidfd : -1,
+        .inside = s->ground ? s->ground->init : 0,
         .events = s->events,
         .worker = ends[0],
     };
@@ -195,14 +196,19 @@ static void start_guards(struct stage *s)
     s->guards = ends[1];
 }
 
-/* The mounts are laid: the sentry adds its own, and what it finds there comes to us. */
+/* The mounts are laid: the sentry adds its own. */
+static void call_guards(const struct stage *s)
+{
+    if (s->guards >= 0 && send(s->guards, "", 1, MSG_NOSIGNAL) != 1)
+        fail(s, STAGE_SENTRY, errno);
+}
+
+/* What the sentry finds under its points comes to us. */
 static void wait_for_guards(const struct stage *s)
 {
     enum launch_stage stage;
     if (s->guards < 0)
         return;
-    if (send(s->guards, "", 1, MSG_NOSIGNAL) != 1)
-        fail(s, STAGE_SENTRY, errno);
     int err = behind_wait(&behind, s->plan, s->guards, &stage);
     check(s, stage, err);
 }
@@ -239,11 +245,13 @@ static void stage_unconfined(struct inside *in)
     if (s->ground) {
         int err = ground_wait_mounts(s->ground, &stage);
         check(s, stage, err);
+        call_guards(s);
         in->c.pids = open_pid_namespace(in);
         check(s, STAGE_ENTER_PIDS, in->c.pids);
         enter_ground(in);
     } else {
         lay_own_ground(in);
+        call_guards(s);
     }
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
