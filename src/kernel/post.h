@@ -35,6 +35,9 @@ int post_stand(struct post *p, size_t i);
  * policy names things as they really lie. */
 int post_open(const struct post *p, const char *path);
 
+/* sentry-wall.c: the calling thread gives up everything but its work. 0 or a negated errno. */
+int post_confine(const struct post *p, bool serving);
+
 /* watch.c: puts guards up again whenever a guarded name comes to mean something else. Returns only
  * when it cannot go on: a negated errno. */
 int watch_names(struct post *p);

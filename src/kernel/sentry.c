@@ -35,7 +35,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/confine.h"
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
 #include "kernel/post.h"
@@ -142,13 +141,12 @@ static int make_file_system(struct post *p)
 static void *serve(void *arg)
 {
     struct post *p = arg;
-    /* root's run: it takes the credentials of whoever asks */
-    if (p->plan->host.root || capabilities_drop(0, false) == 0)
+    if (post_confine(p, true) == 0)
         sentry_serve(p->sentry, p->device);
     _exit(1); /* nothing is left to serve, or to be trusted */
 }
 
-/* Not before something is there to be guarded: most runs meet nothing of the kind. */
+/* Not before something is there to be guarded, or the command has started. */
 static int start_serving(struct post *p)
 {
     pthread_t thread;
@@ -302,6 +300,8 @@ static void stage_outside(struct post *p)
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
     prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0,
+          0); /* where processes see each other, they do not look in here */
     close_others(t);
     /* inside already: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
@@ -381,8 +381,9 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     stage_outside(&p);
     prepare(&p);
     stage_inside(&p);
-    /* the serving thread has moved the working directory, and needs it there */
-    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0)
+    /* The serving thread needs more than we keep, and the working directory where it is. */
+    if (start_serving(&p) == 0 && unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 &&
+        post_confine(&p, false) == 0)
         watch_names(&p);
     _exit(1);
 }

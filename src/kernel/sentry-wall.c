@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What the sentry's threads give up once they have what they need. The serving one answers requests
+ * that the command causes: it reads, and nothing that it could be talked into changes a file,
+ * starts a program, opens a socket or mounts. The other one mounts, and does no more than that
+ * either. A filter stands for a thread; both have the same memory, so that it is a second line and
+ * not a wall between them.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel/confine.h"
+#include "kernel/kabi.h"
+#include "kernel/post.h"
+
+#if defined(__x86_64__)
+#define NATIVE AUDIT_ARCH_X86_64
+#else
+#define NATIVE AUDIT_ARCH_AARCH64
+#endif
+
+/* Neither thread ever calls these. */
+static const int useless[] = {
+#ifdef SYS_fork
+    SYS_fork,
+    SYS_vfork,
+    SYS_creat,
+    SYS_unlink,
+    SYS_rmdir,
+    SYS_rename,
+    SYS_mkdir,
+    SYS_mknod,
+    SYS_link,
+    SYS_symlink,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+#endif
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_socket,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_mkdirat,
+    SYS_mknodat,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_truncate,
+    SYS_ftruncate,
+    SYS_fallocate,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_setns,
+    SYS_fsopen,
+    SYS_fsmount,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_io_uring_setup,
+    SYS_userfaultfd,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_delete_module,
+    SYS_kexec_load,
+    SYS_reboot,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_open_by_handle_at,
+    SYS_memfd_create,
+    SYS_kill,
+    SYS_personality,
+    SYS_sethostname,
+};
+
+/* Nor does the serving one these. */
+static const int for_mounting[] = {
+    SYS_open_tree, SYS_move_mount, SYS_fspick,  SYS_fsconfig,      SYS_clone,
+    SYS_clone3,    SYS_openat2,    SYS_unshare, SYS_inotify_init1, SYS_inotify_add_watch,
+};
+
+enum {
+    USELESS = sizeof(useless) / sizeof(useless[0]),
+    FOR_MOUNTING = sizeof(for_mounting) / sizeof(for_mounting[0]),
+    FILTER = 2 * (USELESS + FOR_MOUNTING) + 16,
+};
+
+static size_t refuse(struct sock_filter *f, size_t n, const int *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+        f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    }
+    return n;
+}
+
+static int install(bool serving)
+{
+    struct sock_filter f[FILTER] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    };
+    size_t n = refuse(f, 4, useless, USELESS);
+    if (serving)
+        n = refuse(f, n, for_mounting, FOR_MOUNTING);
+    /* files are opened to be read; the low half of an argument comes first on both architectures */
+    const struct sock_filter opens[] = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, KABI_OPEN_WRITES, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
+        f[n++] = opens[i];
+    struct sock_fprog program = {(unsigned short)n, f};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+}
+
+#define BIT(cap) (UINT64_C(1) << (cap))
+
+int post_confine(const struct post *p, bool serving)
+{
+    /* as root the server reads with the rights of whoever asks, root's own among them */
+    static const uint64_t reads = BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH);
+    static const uint64_t becomes =
+        BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE);
+    bool root = p->plan->host.root;
+    uint64_t keep = serving ? (root ? reads | becomes | BIT(CAP_SYS_ADMIN) : 0)
+                            : (root ? reads : 0) | BIT(CAP_SYS_ADMIN);
+    int err = capabilities_drop(keep, false);
+    return err < 0 ? err : install(serving);
+}
