@@ -100,11 +100,10 @@ struct telling {
 static void on_denial(void *arg, const struct gate_denial *d)
 {
     struct telling *t = arg;
-    char what[PEER_MAX + 400];
-    int n = d->port ? snprintf(what, sizeof(what), "%s:%u", d->host->name, d->port)
-                    : snprintf(what, sizeof(what), "%s", d->host->name);
-    if (d->why && n > 0 && (size_t)n < sizeof(what))
-        n += snprintf(what + n, sizeof(what) - (size_t)n, " (%s)", d->why);
+    char name[PEER_TEXT], what[PEER_TEXT + 400];
+    if (d->port)
+        peer_text(d->host, d->port, name);
+    snprintf(what, sizeof(what), d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
     pid_t pid = t->s->ground ? process_of(t->s->ground->init, d) : 0;

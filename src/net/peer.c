@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 bool addr_is_v4(const uint8_t addr[16])
@@ -23,6 +24,13 @@ void peer_from_address(const uint8_t addr[16], struct peer *out)
     else
         inet_ntop(AF_INET6, addr, out->name, sizeof(out->name));
     out->len = (uint32_t)strlen(out->name);
+}
+
+size_t peer_text(const struct peer *p, uint16_t port, char out[PEER_TEXT])
+{
+    bool brackets = p->address && !addr_is_v4(p->addr);
+    int n = snprintf(out, PEER_TEXT, brackets ? "[%s]:%u" : "%s:%u", p->name, port);
+    return n > 0 && n < PEER_TEXT ? (size_t)n : 0;
 }
 
 bool peer_equal(const struct peer *a, const struct peer *b)

@@ -32,6 +32,9 @@ bool peer_parse(const char *s, size_t n, struct peer *out);
 bool peer_parse_authority(const char *s, size_t n, uint16_t fallback, struct peer *out,
                           uint16_t *port);
 void peer_from_address(const uint8_t addr[16], struct peer *out);
+/* "host:port", with brackets where a colon would mislead; its length. */
+enum { PEER_TEXT = PEER_MAX + 10 };
+size_t peer_text(const struct peer *p, uint16_t port, char out[PEER_TEXT]);
 bool peer_equal(const struct peer *a, const struct peer *b);
 
 bool addr_is_v4(const uint8_t addr[16]);

@@ -41,7 +41,7 @@ static void answer_socks(struct conn *c, enum socks_code code)
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why)
 {
-    char text[PEER_MAX + 256], fields[256];
+    char text[PEER_TEXT + 256], name[PEER_TEXT], fields[256];
     const struct graph_rule_info *rule = v && v->rule < graph_rule_count(c->gate->rules.graph)
                                              ? graph_rule_at(c->gate->rules.graph, v->rule)
                                              : NULL;
@@ -53,10 +53,14 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
         conn_reset(c);
         return;
     }
-    snprintf(text, sizeof(text), "buckle: %s:%u is denied%s%s\n", host->name, port,
+    peer_text(host, port, name);
+    snprintf(text, sizeof(text), "buckle: %s is denied%s%s\n", name,
              why ? ": " : " by the sandbox's policy", why ? why : "");
-    snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound%s\r\n",
-             rule ? "; rule" : "");
+    if (rule && rule->origin.file)
+        snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n",
+                 rule->origin.file, rule->origin.line);
+    else
+        snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound\r\n");
     answer_http(c, 403, "Forbidden", fields, text);
 }
 
@@ -76,7 +80,7 @@ static enum socks_code socks_code_of(int err)
 
 void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16])
 {
-    char text[PEER_MAX + 256], place[128];
+    char text[PEER_TEXT + 256], name[PEER_TEXT], place[128];
     if (why) {
         struct peer where;
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
@@ -94,8 +98,8 @@ void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[1
     } else if (c->socks) {
         answer_socks(c, socks_code_of(err));
     } else if (c->proxied) {
-        snprintf(text, sizeof(text), "buckle: cannot connect to %s:%u: %s\n", c->host.name, c->port,
-                 strerror(err));
+        peer_text(&c->host, c->port, name);
+        snprintf(text, sizeof(text), "buckle: cannot connect to %s: %s\n", name, strerror(err));
         answer_http(c, err == ETIMEDOUT ? 504 : 502, "Bad Gateway", "", text);
     } else {
         conn_reset(c);

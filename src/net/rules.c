@@ -3,26 +3,15 @@
 
 #include "net/rules.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/net.h"
 
-/* "host:port" with brackets where a colon would mislead. */
-enum { AUTHORITY_BYTES = PEER_MAX + 10 };
-
-static size_t authority(const struct peer *h, uint16_t port, char out[AUTHORITY_BYTES])
-{
-    bool brackets = h->address && !addr_is_v4(h->addr);
-    int n = snprintf(out, AUTHORITY_BYTES, brackets ? "[%s]:%u" : "%s:%u", h->name, port);
-    return n > 0 && n < AUTHORITY_BYTES ? (size_t)n : 0;
-}
-
 static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t proto,
-                                 char text[AUTHORITY_BYTES])
+                                 char text[PEER_TEXT])
 {
     struct graph_fact f = {.filter = FILTER_REMOTE, .str = text};
-    f.len = (uint32_t)authority(h, port, text);
+    f.len = (uint32_t)peer_text(h, port, text);
     f.net.proto = proto;
     f.net.host = NET_HOST_ANY;
     f.net.port_lo = f.net.port_hi = port;
@@ -89,7 +78,7 @@ void rules_free(struct net_rules *r)
 struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto)
 {
-    char text[AUTHORITY_BYTES];
+    char text[PEER_TEXT];
     struct graph_fact f = fact_of(host, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
     return graph_eval(r->graph, r->cache, &q);
@@ -128,7 +117,7 @@ static void on_step(void *arg, uint32_t node, bool matched)
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port)
 {
     struct peer h;
-    char text[AUTHORITY_BYTES];
+    char text[PEER_TEXT];
     struct naming n = {r->graph, false};
     peer_from_address(addr, &h);
     struct graph_fact f = fact_of(&h, port, NET_TCP, text);

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The network filtered by name: real clients, with the proxy variables and without them, against
+servers in a small internet (tests/internet.py). Prints TAP.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import internet
+import tap
+from drive import FOLDER
+from internet import OTHER4, SERVER4, SERVER6
+from world import Done, World, people
+
+PROFILE = """(version 1)
+(import "default.sb")
+(allow network-outbound
+    (domain "allowed.test") (domain "*.allowed.test")
+    (domain "four.test") (domain "six.test") (domain "broken.test:80") (domain "half.test")
+    (domain "rebind.test") (domain "meta.test") (domain "link.test") (domain "own.test")
+    (domain "mapped.test")
+    (remote ip "{server}:8080"))
+"""
+
+# how a client is told to keep away from proxies
+WAYS = {"proxy": "", "direct": "unset $(env | grep -i proxy | cut -d= -f1);"}
+
+
+class Net:
+    def __init__(self):
+        self.net = internet.Internet(FOLDER)
+        names = ["allowed.test", "www.allowed.test", "four.test", "six.test", "denied.test"]
+        self.ca, cert, key = self.net.certificates(*names)
+        self.site = os.path.join(FOLDER, "site")
+        os.mkdir(self.site)
+        with open(os.path.join(self.site, "hello"), "w", encoding="ascii") as f:
+            f.write("hello there\n")
+        with open(os.path.join(self.site, "large"), "wb") as f:
+            f.write(os.urandom(3 << 20))
+        self._nginx(cert, key)
+
+    def _nginx(self, cert, key):
+        conf = os.path.join(FOLDER, "nginx.conf")
+        listens = "".join(
+            f"    listen {a}:80; listen {a}:443 ssl http2; listen {a}:8080;\n"
+            for a in (SERVER4, OTHER4, f"[{SERVER6}]", f"[{internet.OTHER6}]"))
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(f"""daemon off; pid {FOLDER}/nginx.pid; error_log {FOLDER}/nginx.log;
+worker_processes 1; events {{ worker_connections 4096; }}
+http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_temp_path {FOLDER};
+ fastcgi_temp_path {FOLDER}; uwsgi_temp_path {FOLDER}; scgi_temp_path {FOLDER}; client_max_body_size 0;
+ server {{
+{listens}    ssl_certificate {cert}; ssl_certificate_key {key}; root {self.site};
+    location /where {{ return 200 "$host $server_addr $server_port $scheme\\n"; }}
+    location /post {{ client_max_body_size 0; if ($request_method = POST) {{ return 200 "posted\\n"; }} }}
+ }} }}
+""")
+        os.chmod(self.site, 0o755)
+        self.net.start(["nginx", "-c", conf, "-e", f"{FOLDER}/nginx.log"])
+        if not self.net.wait_for(SERVER4, 443):
+            raise RuntimeError("nginx does not start")
+
+    def boxed(self, who, script, options=(), way="direct", timeout=40, profile=PROFILE):
+        """A shell script in a sandbox on the machine at home."""
+        world = World(who)
+        policy = world.profile(profile.replace("{server}", SERVER4))
+        argv = [who.buckle(), "run", "--profile", policy, *options, "--", "sh", "-c",
+                WAYS[way] + script]
+        argv = self.net.argv_in(self.net.home, argv, who.uid)
+        done = Runner(who).run(["env", f"CA={self.ca}", *argv], world.inside, timeout=timeout)
+        return done
+
+
+class Runner:
+    """Runs as root, since entering a namespace takes it; argv itself becomes somebody else."""
+
+    def __init__(self, who):
+        self.who = who
+
+    def run(self, argv, cwd, timeout):
+        # nsenter starts where it is told; the sandbox wants the work folder
+        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={cwd}") for a in argv]
+        child = subprocess.Popen(argv, cwd=cwd, env=self.who.env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            out, err = child.communicate(timeout=timeout)
+            status = child.returncode
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+            status = None
+        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+# ---- clients ----
+
+CURL = "curl -fsS -m 20 --cacert $CA "  # -f: what is refused fails
+
+# name: (what has to be installed, script for URL and host; must print "hello there")
+CLIENTS = {
+    "curl": ("curl", CURL + "http://{host}/hello"),
+    "curl, TLS and HTTP/2": ("curl", CURL + "--http2 https://{host}/hello"),
+    "curl, HTTP/1.1 and TLS": ("curl", CURL + "--http1.1 https://{host}/hello"),
+    "curl, another port": ("curl", CURL + "http://{host}:8080/hello"),
+    "wget": ("wget", "wget -q -t 1 -T 20 --ca-certificate=$CA -O - https://{host}/hello"),
+    "python": ("python3", "SSL_CERT_FILE=$CA python3 -c 'import urllib.request as u; "
+               "print(u.urlopen(\"https://{host}/hello\").read().decode(), end=\"\")'"),
+    "node": ("node", "NODE_EXTRA_CA_CERTS=$CA node -e 'fetch(\"https://{host}/hello\")"
+             ".then(r => r.text()).then(t => process.stdout.write(t))"
+             ".catch(e => {{ console.error(e.cause || e); process.exit(1) }})'"),
+}
+
+
+def test_clients(net, who):
+    for name, (program, script) in CLIENTS.items():
+        if not shutil.which(program):
+            tap.skip(f"{program} is not installed")
+            continue
+        for way in WAYS:
+            done = net.boxed(who, script.format(host="allowed.test"), way=way)
+            tap.ok(done.status == 0 and done.out == "hello there\n" and "denied" not in done.err,
+                   f"{who.name}: {name} ({way}): an allowed host", done)
+            done = net.boxed(who, script.format(host="denied.test"), way=way)
+            tap.ok(done.status != 0 and "hello" not in done.out and "denied.test" in done.err and
+                   "buckle:" in done.err, f"{who.name}: {name} ({way}): a denied host, and told", done)
+
+
+def test_families(net, who):
+    for host in ("four.test", "six.test", "www.allowed.test"):
+        for way in WAYS:
+            done = net.boxed(who, CURL + f"https://{host}/hello", way=way)
+            tap.ok(done.out == "hello there\n", f"{who.name}: {host} ({way})", done)
+    done = net.boxed(who, CURL + "http://broken.test/hello")
+    tap.ok(done.out == "hello there\n", f"{who.name}: the second address when the first is silent",
+           done)
+
+
+def test_addresses(net, who):
+    for way in WAYS:
+        done = net.boxed(who, CURL + f"http://{SERVER4}:8080/hello", way=way)
+        tap.ok(done.out == "hello there\n", f"{who.name}: an address that a rule names ({way})", done)
+        done = net.boxed(who, CURL + f"http://{SERVER4}/hello", way=way)
+        tap.ok(done.status != 0 and f"{SERVER4}:80" in done.err,
+               f"{who.name}: the same on another port ({way})", done)
+        done = net.boxed(who, CURL + f"http://[{SERVER6}]/hello", way=way)
+        tap.ok(done.status != 0 and SERVER6 in done.err,
+               f"{who.name}: an address without a rule ({way})", done)
+
+
+def test_special(net, who):
+    """Allowed names that lead where no name should."""
+    for name in ("rebind.test", "meta.test", "link.test", "own.test", "mapped.test"):
+        for way in WAYS:
+            done = net.boxed(who, CURL + f"http://{name}/hello", way=way)
+            tap.ok(done.status != 0, f"{who.name}: {name} ({way})", done)
+            tap.ok(name in done.err and "denied" in done.err, f"{who.name}: {name} ({way}) is told",
+                   done)
+    done = net.boxed(who, CURL + "http://half.test/hello")
+    tap.ok(done.out == "hello there\n", f"{who.name}: of two addresses the harmless one", done)
+
+
+def test_large(net, who):
+    for way in WAYS:
+        done = net.boxed(who, CURL + "-o got https://allowed.test/large && "
+                         f"cmp got {net.site}/large && echo same", way=way)
+        tap.ok(done.out == "same\n", f"{who.name}: three megabytes ({way})", done)
+        done = net.boxed(who, f"head -c 5000000 /dev/zero > big; {CURL} --data-binary @big "
+                         "http://allowed.test/post", way=way)
+        tap.ok(done.out == "posted\n", f"{who.name}: five megabytes upwards ({way})", done)
+
+
+def test_own_servers(net, who):
+    script = ("python3 -m http.server 8000 --bind 0.0.0.0 >/dev/null 2>&1 & sleep 1; echo mine > f; "
+              "curl -sS --noproxy '*' http://127.0.0.1:8000/f; curl -sS --noproxy '*' http://localhost:8000/f")
+    done = net.boxed(who, script)
+    tap.ok(done.out == "mine\nmine\n", f"{who.name}: the command's own servers", done)
+
+
+# ---- attacks ----
+
+
+def test_fronting(net, who):
+    done = net.boxed(who, CURL + "-H 'Host: denied.test' http://allowed.test/where")
+    tap.ok("denied.test" not in done.out and "the request names denied.test" in done.err,
+           f"{who.name}: another Host is refused and told", done)
+    done = net.boxed(who, CURL + f"-k --connect-to denied.test:443:allowed.test:443 "
+                     "https://denied.test/where")
+    tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
+           f"{who.name}: another name in the TLS hello is refused and told", done)
+    done = net.boxed(who, CURL + "-k -x http://allowed.test:3128 http://x.test/; "
+                     "curl -sS -m 5 -k --proxytunnel -x $HTTPS_PROXY --connect-to "
+                     "denied.test:443:allowed.test:443 https://denied.test/where", way="proxy")
+    tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
+           f"{who.name}: the same through CONNECT", done)
+    second = ("printf 'GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n"
+              "GET /where HTTP/1.1\\r\\nHost: denied.test\\r\\n\\r\\n' | "
+              "timeout 5 bash -c 'exec 3<>/dev/tcp/allowed.test/80; cat >&3; cat <&3'")
+    done = net.boxed(who, second)
+    tap.ok("allowed.test" in done.out and "denied.test " not in done.out
+           and "the request names denied.test" in done.err,
+           f"{who.name}: another Host in a second request is refused and told", done)
+
+
+SMUGGLED = {
+    "CL.TE": "POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nContent-Length: 6\\r\\n"
+             "Transfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\nG",
+    "TE.CL": "POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: chunked\\r\\n"
+             "Content-Length: 4\\r\\n\\r\\n5c\\r\\n",
+    "obs-fold": "GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\nX: a\\r\\n b\\r\\n\\r\\n",
+    "bare LF": "GET /where HTTP/1.1\\nHost: allowed.test\\n\\n",
+    "h2 prior knowledge": "PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n",
+    "two hosts": "GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\nHost: denied.test\\r\\n\\r\\n",
+}
+
+
+def test_smuggling(net, who):
+    for name, text in SMUGGLED.items():
+        script = (f"printf '{text}' | timeout 5 bash -c "
+                  "'exec 3<>/dev/tcp/allowed.test/80; cat >&3; cat <&3'")
+        done = net.boxed(who, script)
+        tap.ok("HTTP/1.1 200" not in done.out and "allowed.test:80 (" in done.err,
+               f"{who.name}: {name} is refused and told", done)
+
+
+LOOPBACK = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1",
+            "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "localhost"]
+
+
+def test_connect_to_loopback(net, who):
+    spelled = "".join(f"curl -sS -m 5 -o /dev/null -w '%{{http_connect}} ' -x $HTTPS_PROXY -p "
+                      f"http://{host}:22/ 2>/dev/null; " for host in LOOPBACK)
+    script = "no_proxy= NO_PROXY= ; export no_proxy NO_PROXY; " + spelled
+    done = net.boxed(who, script, way="proxy")
+    tap.ok(done.out.split() and set(done.out.split()) <= {"403", "400", "000"} and "403" in done.out,
+           f"{who.name}: CONNECT to loopback spelled {len(LOOPBACK)} ways", done)
+
+
+def test_names(net, who):
+    before = len(net.net.asked)
+    done = net.boxed(who, "for i in 1 2 3; do getent hosts secret-$i.denied.test; done; "
+                     "getent hosts allowed.test >/dev/null && echo found")
+    asked = [n for n in net.net.asked[before:] if "secret" in n]
+    tap.ok(done.out == "found\n" and not asked and "secret-1.denied.test" in done.err,
+           f"{who.name}: nothing can be told to the world in labels", asked, done)
+
+
+def test_other_roads(net, who):
+    script = """python3 - <<'E'
+import socket
+def tried(name, make):
+    try:
+        make(); print(name, "ok")
+    except OSError as e:
+        print(name, "refused")
+tried("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))
+tried("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)
+    s.connect(("203.0.113.10", 443)); s.send(b"x"); s.recv(1)
+tried("udp", udp)
+def icmp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(3)
+    s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\0", ("203.0.113.10", 0)); s.recv(10)
+tried("icmp", icmp)
+E"""
+    done = net.boxed(who, script)
+    tap.ok("ok" not in done.out and done.out.count("refused") == 4,
+           f"{who.name}: no other road leads out", done)
+
+
+def test_many(net, who):
+    """Half-open connections and slow heads do not keep others waiting."""
+    script = """python3 - <<'E'
+import resource, socket, urllib.request
+resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000)) if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 4000 else None
+held = []
+for i in range(1500):
+    s = socket.socket(); s.setblocking(False)
+    try: s.connect(("127.0.0.1", 3128))
+    except BlockingIOError: pass
+    held.append(s)
+for s in held[:500]:
+    try: s.send(b"GET http://allowed.test/ HTTP/1.1\\r\\nX: ")
+    except OSError: pass
+print(urllib.request.urlopen("http://allowed.test/hello").read().decode(), end="")
+E"""
+    done = net.boxed(who, script, timeout=60)
+    tap.ok(done.out == "hello there\n", f"{who.name}: 1,500 half-open connections", done)
+
+
+TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers,
+         test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
+         test_many]
+
+
+def main():
+    why = internet.missing()
+    if not why and not shutil.which("nginx"):
+        why = "nginx is not installed"
+    if why:
+        tap.skip(why)
+        return tap.done()
+    chosen = sys.argv[1:]
+    everybody = people()
+    net = Net()
+    for who in everybody:
+        for test in TESTS:
+            if not chosen or test.__name__ in chosen:
+                test(net, who)
+    return tap.done()
+
+
+sys.exit(main())

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small internet for the end-to-end tests: two network namespaces joined by a cable.
+
+In `world` live servers with public addresses and a name server; `home` is the machine that Buckle
+runs on, with one address, a default route and that name server in its /etc/resolv.conf. (On loopback
+nothing could be tested: the gate refuses names that lead there.) Needs root.
+"""
+
+import atexit
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+HOME4, ROUTER4 = "192.0.2.2", "192.0.2.1"
+HOME6, ROUTER6 = "2001:db8::2", "2001:db8::1"
+SERVER4, SERVER6 = "203.0.113.10", "2001:db8:1::10"
+OTHER4, OTHER6 = "203.0.113.20", "2001:db8:1::20"
+NAMESERVER = "203.0.113.53"
+
+# name: addresses. What begins with a star holds for everything below.
+NAMES = {
+    "allowed.test": [SERVER4, SERVER6],
+    "*.allowed.test": [SERVER4, SERVER6],
+    "four.test": [SERVER4],
+    "six.test": [SERVER6],
+    "denied.test": [OTHER4, OTHER6],
+    "broken.test": ["203.0.113.99", SERVER4],  # nobody answers at the first
+    "rebind.test": ["127.0.0.1", "::1"],
+    "meta.test": ["169.254.169.254"],
+    "link.test": ["fe80::1"],
+    "own.test": [HOME4, HOME6],
+    "half.test": ["127.0.0.1", SERVER4],
+    "mapped.test": ["::ffff:127.0.0.1"],
+}
+
+
+def missing():
+    """Why there can be none here, or None."""
+    if os.geteuid() != 0:
+        return "needs root to make networks"
+    for program in ("ip", "nsenter", "unshare", "openssl"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None
+
+
+def _run(*argv, **how):
+    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+
+class Internet:
+    def __init__(self, folder):
+        self.folder = folder
+        self.started = []
+        self.world = self._namespace()
+        self.home = self._namespace()
+        atexit.register(self.end)
+        self._join()
+        self._resolver()
+        self.asked = []  # names that reached the name server
+        self._name_server()
+
+    # ---- namespaces ----
+
+    def _namespace(self):
+        holder = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", "echo; exec sleep 3600"],
+                                  stdout=subprocess.PIPE)
+        holder.stdout.readline()
+        self.started.append(holder)
+        return holder.pid
+
+    def argv_in(self, where, argv, uid=None):
+        """What runs something there, as somebody."""
+        words = ["nsenter", "--target", str(where), "--net", "--mount", f"--wd={os.getcwd()}"]
+        if uid:
+            words += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        return [*words, "--", *argv] if not uid else [*words, *argv]
+
+    def _ip(self, where, *words):
+        _run("nsenter", "--target", str(where), "--net", "ip", *words)
+
+    def _join(self):
+        _run("nsenter", "--target", str(self.world), "--net", "ip", "link", "add", "cable", "type", "veth",
+             "peer", "name", "cable", "netns", str(self.home))
+        for where in (self.world, self.home):
+            self._ip(where, "link", "set", "lo", "up")
+        for where, addresses in ((self.world, (ROUTER4 + "/24", ROUTER6 + "/64")),
+                                 (self.home, (HOME4 + "/24", HOME6 + "/64"))):
+            for address in addresses:
+                self._ip(where, "address", "add", address, "dev", "cable",
+                         *(["nodad"] if ":" in address else []))
+            self._ip(where, "link", "set", "cable", "up")
+        for address in (SERVER4, OTHER4, NAMESERVER):
+            self._ip(self.world, "address", "add", address + "/32", "dev", "lo")
+        for address in (SERVER6, OTHER6):
+            self._ip(self.world, "address", "add", address + "/128", "dev", "lo", "nodad")
+        self._ip(self.home, "route", "add", "default", "via", ROUTER4)
+        self._ip(self.home, "-6", "route", "add", "default", "via", ROUTER6)
+
+    def _resolver(self):
+        path = os.path.join(self.folder, "resolv.conf")
+        with open(path, "w", encoding="ascii") as f:
+            f.write(f"nameserver {NAMESERVER}\noptions timeout:1 attempts:2\n")
+        real = os.path.realpath("/etc/resolv.conf")
+        _run("nsenter", "--target", str(self.home), "--mount", "mount", "--bind", path, real)
+
+    # ---- sockets of our own, over there ----
+
+    def socket_in(self, where, family, kind):
+        """A socket that belongs to that network, in this process."""
+        result = []
+
+        def make():
+            import ctypes
+            libc = ctypes.CDLL(None, use_errno=True)
+            fd = os.open(f"/proc/{where}/ns/net", os.O_RDONLY)
+            if libc.setns(fd, 0x40000000) == 0:
+                result.append(socket.socket(family, kind))
+            os.close(fd)
+
+        thread = threading.Thread(target=make)  # only this thread is there
+        thread.start()
+        thread.join()
+        return result[0]
+
+    def listen(self, address, port, kind=socket.SOCK_STREAM):
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        s = self.socket_in(self.world, family, kind)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((address, port))
+        if kind == socket.SOCK_STREAM:
+            s.listen(4096)
+        return s
+
+    # ---- names ----
+
+    def _name_server(self):
+        s = self.listen(NAMESERVER, 53, socket.SOCK_DGRAM)
+
+        def serve():
+            while True:
+                try:
+                    data, who = s.recvfrom(2048)
+                except OSError:
+                    return
+                reply = self._answer(data)
+                if reply:
+                    s.sendto(reply, who)
+
+        threading.Thread(target=serve, daemon=True).start()
+
+    def _answer(self, data):
+        labels, at = [], 12
+        while data[at]:
+            labels.append(data[at + 1:at + 1 + data[at]].decode("latin-1").lower())
+            at += 1 + data[at]
+        kind = struct.unpack(">H", data[at + 1:at + 3])[0]
+        question = data[12:at + 5]
+        name = ".".join(labels)
+        self.asked.append(name)
+        found = NAMES.get(name)
+        for i in range(1, len(labels)):
+            found = found or NAMES.get("*." + ".".join(labels[i:]))
+        records = b""
+        count = 0
+        for address in found or []:
+            six = ":" in address
+            if kind == (28 if six else 1):
+                packed = socket.inet_pton(socket.AF_INET6 if six else socket.AF_INET, address)
+                records += b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 1, len(packed)) + packed
+                count += 1
+        code = 0 if found else 3
+        return data[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, count, 0, 0) + question + records
+
+    # ---- servers ----
+
+    def start(self, argv, **how):
+        """A program in the world, ended with it."""
+        child = subprocess.Popen(self.argv_in(self.world, argv), **how)
+        self.started.append(child)
+        return child
+
+    def wait_for(self, address, port, seconds=10):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            s = self.socket_in(self.world, socket.AF_INET6 if ":" in address else socket.AF_INET,
+                               socket.SOCK_STREAM)
+            s.settimeout(1)
+            try:
+                s.connect((address, port))
+                return True
+            except OSError:
+                time.sleep(0.05)
+            finally:
+                s.close()
+        return False
+
+    def certificates(self, *names):
+        """An authority and a certificate for these names; (authority, certificate, key)."""
+        d = os.path.join(self.folder, "certificates")
+        os.makedirs(d, exist_ok=True)
+        ca, key, cert = (os.path.join(d, n) for n in ("ca.pem", "key.pem", "cert.pem"))
+        alt = ",".join("DNS:" + n for n in names)
+        _run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", d + "/ca.key", "-out",
+             ca, "-days", "2", "-subj", "/CN=test authority")
+        _run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", d + "/req",
+             "-subj", "/CN=" + names[0])
+        with open(d + "/ext", "w", encoding="ascii") as f:
+            f.write(f"subjectAltName={alt}\n")
+        _run("openssl", "x509", "-req", "-in", d + "/req", "-CA", ca, "-CAkey", d + "/ca.key",
+             "-CAcreateserial", "-days", "2", "-extfile", d + "/ext", "-out", cert)
+        os.chmod(d, 0o755)
+        os.chmod(ca, 0o644)
+        return ca, cert, key
+
+    def end(self):
+        for child in reversed(self.started):
+            child.kill()
+            child.wait()
+        self.started = []
