@@ -275,7 +275,8 @@ def long_suites():
 
 
 def bench_suites():
-    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-launch.py")]],
+    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-launch.py")],
+                            [tests("bench", "run-reads.py")]],
                   timeout=900)]
 
 

@@ -42,6 +42,7 @@ struct node {
     uint64_t parent;  /* number of the folder that it was found in */
     uint64_t lookups; /* how often the kernel was told */
     uint32_t opens;   /* handles that are about it */
+    bool answered;    /* a look-up told its attributes, for a moment */
     dev_t dev;
     ino_t ino;
     uint8_t len;
@@ -107,6 +108,7 @@ struct sentry {
     struct sentry_options opt;
     struct graph_cache *cache;
     int fds;                   /* /proc/self/fd */
+    int dev;                   /* /dev/fuse, while serving; else -1 */
     pthread_mutex_t lock;      /* of the points */
     int points[SENTRY_POINTS]; /* -1: none */
     struct node_table nodes;
@@ -137,6 +139,8 @@ int sentry_locate_in(struct sentry *s, const char *name, size_t len);
 
 /* Whether what lies at s->path may be …: nothing is told. */
 bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st);
+/* and even then nothing would be: no rule wants it told. */
+bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st);
 /* The same about the object of a descriptor, on behalf of the sender: 0, or the negated errno to be
  * answered, and whatever is to be told has been. attribute: of FILTER_XATTR, or NULL. */
 int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op, int fd,
@@ -159,6 +163,9 @@ sentry_op sentry_lookup, sentry_getattr, sentry_statx, sentry_readlink, sentry_a
     sentry_statfs, sentry_getxattr, sentry_listxattr;
 /* sentry-open.c: what they contain */
 sentry_op sentry_open, sentry_read, sentry_seek, sentry_opendir, sentry_readdir, sentry_release;
+
+/* What a look-up told of it does not count any more. */
+void sentry_expire(struct sentry *s, struct node *n);
 
 /* Answers n bytes of a request, which lie in memory aligned for a uint64_t. Bytes of the answer in
  * s->answer; 0: none is expected. */

@@ -74,6 +74,12 @@ bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st)
     return judge(s, op, s->path_len, st, NULL).allow;
 }
 
+bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st)
+{
+    struct graph_verdict v = judge(s, op, s->path_len, st, NULL);
+    return v.allow && v.flags == 0;
+}
+
 static size_t length_without_mark(const struct sentry *s)
 {
     static const char mark[] = " (deleted)";

@@ -7,8 +7,11 @@
  * is there and of which kind; everything else it carries is kept back (blank attributes) when
  * neither metadata nor contents may be read, since statx() can be told to be content with that.
  *
- * Nothing may be cached (all times are 0): the worker changes the same files behind the kernel's
- * back, and each question is to be judged.
+ * Nothing may be cached, since the worker changes the same files behind the kernel's back, and each
+ * question is to be judged: all times are 0. But stat() is a look-up and a question, and the
+ * look-up has just answered it: what it tells about a file that may be looked at, and that nobody
+ * holds open, counts for the shortest time there is (a tick or two). Any path that is walked later
+ * is looked up again, and opening ends it.
  */
 
 #include <errno.h>
@@ -61,11 +64,18 @@ static const struct stat root_stat = {
 
 /* ---- looking up ---- */
 
-static int put_entry(struct sentry *s, struct node *n, const struct stat *st, bool blank)
+/* How much of what is known a look-up carries. */
+enum lookup { BLANK, KNOWN, ANSWERED };
+
+static int put_entry(struct sentry *s, struct node *n, const struct stat *st, enum lookup what)
 {
     struct fuse_entry_out *out = sentry_out(s);
     *out = (struct fuse_entry_out){.nodeid = node_id(&s->nodes, n), .generation = 1};
-    if (blank)
+    if (what == ANSWERED && n->opens == 0 && !S_ISDIR(st->st_mode)) {
+        out->attr_valid_nsec = 1;
+        n->answered = true;
+    }
+    if (what == BLANK)
         fill_blank(st, &out->attr);
     else
         fill_attr(st, &out->attr);
@@ -93,7 +103,7 @@ static int lookup_point(struct sentry *s, const char *name, size_t len)
         return -ENFILE;
     if (n->fd == fd)
         steal_fd(&fd);
-    return put_entry(s, n, &st, true); /* the mounter wants a place, and nothing else */
+    return put_entry(s, n, &st, BLANK); /* the mounter wants a place, and nothing else */
 }
 
 /* There "self" would be us: the deputy must not go there for anybody. */
@@ -163,10 +173,13 @@ int sentry_lookup(struct sentry *s, const struct fuse_in_header *h, const void *
         err = find(s, h->nodeid, arg, (size_t)len, &st, &found);
     if (err < 0)
         return err;
-    bool known = sentry_locate(s, folder->fd) == 0 && sentry_locate_in(s, arg, (size_t)len) == 0;
-    bool blank = !known || (!sentry_would(s, OP_FILE_READ_METADATA, &st) &&
-                            !sentry_would(s, OP_FILE_READ_DATA, &st));
-    return put_entry(s, found, &st, blank);
+    enum lookup what = BLANK;
+    if (sentry_locate(s, folder->fd) == 0 && sentry_locate_in(s, arg, (size_t)len) == 0)
+        what = sentry_is_free(s, OP_FILE_READ_METADATA, &st) ? ANSWERED
+               : sentry_would(s, OP_FILE_READ_METADATA, &st) ? KNOWN
+               : sentry_would(s, OP_FILE_READ_DATA, &st)     ? KNOWN
+                                                             : BLANK;
+    return put_entry(s, found, &st, what);
 }
 
 /* ---- what is known of it ---- */

@@ -104,6 +104,7 @@ struct node *node_add(struct node_table *t, uint64_t parent, const char *name, s
     n->parent = parent;
     n->lookups = 0;
     n->opens = 0;
+    n->answered = false;
     n->dev = st->st_dev;
     n->ino = st->st_ino;
     n->len = (uint8_t)len;

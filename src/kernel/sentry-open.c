@@ -37,6 +37,7 @@ static int put_open(struct sentry *s, struct node *n, int *fd, bool folder)
         return -ENFILE;
     steal_fd(fd);
     n->opens++;
+    sentry_expire(s, n);
     *out = (struct fuse_open_out){.fh = handle, .open_flags = folder ? 0 : FOPEN_NOFLUSH};
     return sizeof(*out);
 }

@@ -99,6 +99,22 @@ static int read_only(struct sentry *s, const struct fuse_in_header *h, const voi
     return -EROFS;
 }
 
+/* Waits for nothing that we would have to do ourselves: the kernel only marks the inode. */
+void sentry_expire(struct sentry *s, struct node *n)
+{
+    struct {
+        struct fuse_out_header head;
+        struct fuse_notify_inval_inode_out body;
+    } note = {{.len = sizeof(note), .error = FUSE_NOTIFY_INVAL_INODE}, {.off = -1}};
+    if (!n->answered || s->dev < 0)
+        return;
+    n->answered = false;
+    note.body.ino = node_id(&s->nodes, n);
+    /* ENOENT: it has been forgotten, and with it what was told */
+    while (write(s->dev, &note, sizeof(note)) < 0 && errno == EINTR)
+        ;
+}
+
 /* ---- all of them ---- */
 
 static const struct {
@@ -192,6 +208,7 @@ static void call_when_crowded(struct sentry *s)
 
 int sentry_serve(struct sentry *s, int dev)
 {
+    s->dev = dev;
     for (;;) {
         ssize_t n = read(dev, s->request, sizeof(s->request));
         if (n < 0 && (errno == ENODEV || errno == ECONNABORTED))
@@ -278,7 +295,7 @@ struct sentry *sentry_new(const struct sentry_options *opt)
     if (!s)
         return NULL;
     s->opt = *opt;
-    s->fds = -1;
+    s->fds = s->dev = -1;
     memset(s->points, 0xff, sizeof(s->points)); /* -1 */
     pthread_mutex_init(&s->lock, NULL);
     int err = prepare(s);

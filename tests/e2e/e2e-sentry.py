@@ -486,13 +486,61 @@ def test_changes(person, check):
     person.sh(f"rm -r {w.path('free')}; mv {w.path('secret')} {w.path('public')}")
     check.equal(t.say("cat public/key"), "secret", "a folder that lost its denied name")
     t.close()
-    w.person.sh(f"mv {w.path('public')} {w.path('secret')}")
-    script = f"""
+
+def test_at_once(person, check):
+    """However little time passes: what was looked at is not what is answered the next time."""
+    w = Watched(person, "once")
+    w.write("grown", "")
+    w.write("old", "")
+    script = """
+import os, sys
+def outside(what):
+    print(what, flush=True)
+    sys.stdin.readline()
+bad = []
+for i in range(150):
+    if os.stat("grown").st_size != i: bad.append(f"stat {i}")
+    fd = os.open("grown", os.O_RDONLY)
+    outside("grow")
+    if os.fstat(fd).st_size != i + 1: bad.append(f"fstat {i}")
+    if len(os.pread(fd, 1000, 0)) != i + 1: bad.append(f"read {i}")
+    if os.stat("grown").st_size != i + 1: bad.append(f"stat again {i}")
+    os.close(fd)
+    os.stat("old")
+    outside("move")
+    if os.path.exists("old") or not os.path.exists("new"): bad.append(f"move {i}")
+    outside("back")
+print("done", bad, flush=True)
+"""
+    child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=person.env,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **person.as_them())
+    for line in child.stdout:
+        if line == "grow\n":
+            with open(w.path("grown"), "a", encoding="utf-8") as f:
+                f.write("x")
+        elif line in ("move\n", "back\n"):
+            names = (w.path("old"), w.path("new"))
+            os.rename(*(names if line == "move\n" else reversed(names)))
+        else:
+            break
+        child.stdin.write("\n")
+        child.stdin.flush()
+    child.stdin.close()
+    child.stdout.close()
+    child.wait(timeout=20)
+    check.equal(line, "done []\n", "changes are seen at once")
+
+
+def test_gone(person, check):
+    """A denied file whose name was removed while somebody held it."""
+    w = Watched(person, "gone", '(deny file-read-data (subpath "TOP/secret"))')
+    w.write("secret/key", "secret")
+    script = """
 import os, sys
 fd = os.open("secret/key", os.O_PATH)
 print("held", flush=True)
 sys.stdin.readline()
-try: print(open(f"/proc/self/fd/{{fd}}").read())
+try: print(open(f"/proc/self/fd/{fd}").read())
 except OSError as e: print(e.errno)
 """
     child = subprocess.Popen(w.command(PYTHON, "-c", script), cwd=w.top, env=person.env,
@@ -677,7 +725,8 @@ def test_killed(person, check):
         t.close()
 
 
-TESTS = [test_same, test_data, test_all, test_writes, test_points, test_changes, test_rights,
+TESTS = [test_same, test_data, test_all, test_writes, test_points, test_changes, test_at_once, test_gone,
+         test_rights,
          test_rights_mixed, test_load, test_many, test_limits, test_killed]
 
 
