@@ -35,11 +35,14 @@ struct question {
     struct arena *arena;
 };
 
+/* Most paths share a long beginning and end elsewhere: where the folder ends tells most of them
+ * apart. */
 static bool is_beneath(const char *path, uint32_t n, const char *folder, uint32_t m)
 {
     if (m == 1)
         return n > 0; /* everything lies beneath "/" */
-    return n >= m && memcmp(path, folder, m) == 0 && (n == m || path[m] == '/');
+    return n >= m && (n == m || path[m] == '/') && path[m - 1] == folder[m - 1] &&
+           memcmp(path, folder, m) == 0;
 }
 
 bool bound_covers(const struct bound_path *a, const struct bound_path *b)
@@ -82,18 +85,22 @@ static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *a
     return out->len > 1 || exact;
 }
 
-/* Adds one region, dropping what it covers. */
+/* Adds one region, dropping what it covers. Entries do not cover each other: when one covers the
+ * new region, nothing has been dropped for it. */
 static void add(struct region_set *s, const struct bound_path *p)
 {
     uint32_t kept = 0;
     if (s->everywhere)
         return;
-    for (uint32_t i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++) {
         if (bound_covers(&s->list[i], p))
             return;
-    for (uint32_t i = 0; i < s->n; i++)
-        if (!bound_covers(p, &s->list[i]))
-            s->list[kept++] = s->list[i];
+        if (bound_covers(p, &s->list[i]))
+            continue;
+        if (kept < i)
+            s->list[kept] = s->list[i];
+        kept++;
+    }
     s->n = kept;
     if (s->n == BOUND_MAX)
         s->everywhere = true;
@@ -169,6 +176,7 @@ static enum outcome outcome_within(const struct graph_test *t, const struct boun
     return t->how == GRAPH_PREFIX && begins ? ALWAYS : EITHER;
 }
 
+/* The result may lie in scratch. */
 static struct region_set bound_node(const struct question *q, const struct graph_node *node,
                                     const struct region_set *sets, struct bound_path *scratch)
 {
@@ -189,7 +197,54 @@ static struct region_set bound_node(const struct question *q, const struct graph
     else
         unite(&s, match);
     unite(&s, unmatch);
-    return settle(&s, q->arena);
+    return s;
+}
+
+static void reverse(struct region_set *s)
+{
+    for (uint32_t i = 0; i < s->n / 2; i++) {
+        struct bound_path one = s->list[i];
+        s->list[i] = s->list[s->n - 1 - i];
+        s->list[s->n - 1 - i] = one;
+    }
+}
+
+/* The set of the node that was looked at last, while only the next one wants it: a list of names is
+ * a long chain of nodes, each with one entry more, and need not be copied for each of them. The
+ * newest entry comes last. */
+struct running {
+    bool is;
+    uint32_t node;
+    struct region_set set;
+};
+
+/* Takes a node into the chain, when it only adds its region to the one before. */
+static bool run_on(struct running *run, const struct question *q, uint32_t i,
+                   const struct region_set *sets, const uint8_t *wanted)
+{
+    const struct graph_node *node = graph_node_at(q->g, i);
+    struct bound_path p;
+    if (!run->is || q->within || node->kind != GRAPH_NODE_FILTER || node->unmatch != run->node ||
+        node->match == run->node || wanted[run->node] != 1)
+        return false;
+    const struct region_set *match = &sets[node->match];
+    bool nothing = !match->everywhere && match->n == 0;
+    if (!nothing && (!match->everywhere ||
+                     !region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p)))
+        return false;
+    if (!nothing)
+        add(&run->set, &p);
+    run->node = i;
+    return true;
+}
+
+static void run_out(struct running *run, struct region_set *sets, struct arena *arena)
+{
+    if (!run->is)
+        return;
+    reverse(&run->set);
+    sets[run->node] = settle(&run->set, arena);
+    run->is = false;
 }
 
 /* The sets of all nodes that op can reach; NULL when nothing can be said. */
@@ -198,19 +253,30 @@ static struct region_set *bound_all(const struct question *q, enum vocab_op op)
     uint32_t entry = graph_entry(q->g, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set *sets = arena_array(q->arena, (size_t)entry + 1, sizeof(*sets));
-    uint8_t *reached = arena_alloc(q->arena, (size_t)entry + 1);
+    uint8_t *wanted = arena_alloc(q->arena, (size_t)entry + 1); /* by how many: 2 is many */
+    struct running run = {.is = false};
     /* without regard to case the policy's paths are not the ones on disk */
-    if (!sets || !reached || graph_options_of(q->g)->fold_case)
+    if (!sets || !wanted || graph_options_of(q->g)->fold_case)
         return NULL;
-    reached[entry] = 1;
+    wanted[entry] = 1;
     for (uint32_t i = entry + 1; i-- > 0;) {
         const struct graph_node *node = graph_node_at(q->g, i);
-        if (reached[i] && node->kind == GRAPH_NODE_FILTER)
-            reached[node->match] = reached[node->unmatch] = 1;
+        if (!wanted[i] || node->kind != GRAPH_NODE_FILTER)
+            continue;
+        wanted[node->match] += wanted[node->match] < 2;
+        wanted[node->unmatch] += wanted[node->unmatch] < 2;
     }
-    for (uint32_t i = 0; i <= entry; i++)
-        if (reached[i])
-            sets[i] = bound_node(q, graph_node_at(q->g, i), sets, scratch);
+    for (uint32_t i = 0; i <= entry; i++) {
+        if (!wanted[i] || run_on(&run, q, i, sets, wanted))
+            continue;
+        run_out(&run, sets, q->arena);
+        sets[i] = bound_node(q, graph_node_at(q->g, i), sets, scratch);
+        if (sets[i].list != scratch)
+            continue; /* another node's */
+        run = (struct running){true, i, sets[i]};
+        reverse(&run.set);
+    }
+    run_out(&run, sets, q->arena);
     return sets;
 }
 

@@ -84,8 +84,10 @@ static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
 
 static bool lies_in(const char *path, size_t n, const struct plan_guard *guard)
 {
-    size_t m = strlen(guard->path);
-    return n >= m && memcmp(path, guard->path, m) == 0 && (n == m || path[m] == '/');
+    size_t m = guard->len;
+    /* paths that are told apart by their ends share a long beginning */
+    return n >= m && (n == m || path[m] == '/') && path[m - 1] == guard->path[m - 1] &&
+           memcmp(path, guard->path, m) == 0;
 }
 
 /* The innermost guard that a path lies in. A file's guard counts as a folder's: it may be one. */
@@ -93,8 +95,7 @@ static const struct plan_guard *innermost(const struct reads *r, const char *pat
 {
     const struct plan_guard *found = NULL;
     for (size_t i = 0; i < r->nguards; i++)
-        if (lies_in(path, n, &r->guards[i]) &&
-            (!found || strlen(r->guards[i].path) > strlen(found->path)))
+        if (lies_in(path, n, &r->guards[i]) && (!found || r->guards[i].len > found->len))
             found = &r->guards[i];
     return found;
 }
@@ -104,15 +105,14 @@ static bool add_guard(struct reads *r, const struct bound_path *b, bool open)
     char *path = arena_strndup(&r->p->arena, b->path, b->len);
     if (!path || r->nguards == PLAN_GUARDS)
         return false;
-    r->guards[r->nguards++] = (struct plan_guard){path, b->rule, b->exact, open};
+    r->guards[r->nguards++] = (struct plan_guard){path, b->len, b->rule, b->exact, open};
     return true;
 }
 
 static int by_length(const void *a, const void *b)
 {
     const struct plan_guard *x = a, *y = b;
-    size_t n = strlen(x->path), m = strlen(y->path);
-    return n != m ? (n > m) - (n < m) : strcmp(x->path, y->path);
+    return x->len != y->len ? (x->len > y->len) - (x->len < y->len) : strcmp(x->path, y->path);
 }
 
 /* Shorter ones first; what an outer one guards already needs no guard of its own. */
@@ -127,7 +127,7 @@ static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
     for (size_t i = from; i < end; i++) {
         struct plan_guard one = r->guards[i];
         r->nguards = kept;
-        const struct plan_guard *outer = innermost(r, one.path, strlen(one.path));
+        const struct plan_guard *outer = innermost(r, one.path, one.len);
         if (!outer || outer->open)
             r->guards[kept++] = one;
     }
@@ -171,7 +171,7 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
         bool named = t->filter == FILTER_PATH && t->how == GRAPH_SUBPATH && t->len > 1 &&
                      t->str[0] == '/' && t->len < PLAN_GUARD_PATH;
         const struct plan_guard *in = named ? innermost(r, t->str, t->len) : NULL;
-        if (in && strlen(in->path) < t->len)
+        if (in && in->len < t->len)
             list[(*n)++] = t;
     }
     if (list && *n)
@@ -189,7 +189,7 @@ static bool open_inner_folders(struct reads *r)
     for (size_t i = 0; i < n; i++) {
         struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE};
         const struct plan_guard *in = innermost(r, f.path, f.len);
-        if (!in || in->open || strlen(in->path) == f.len || !denied_within(r, &f, denied, &inside))
+        if (!in || in->open || in->len == f.len || !denied_within(r, &f, denied, &inside))
             continue;
         if (!add_guard(r, &f, true) || !add_points(r, denied, inside))
             return false;
@@ -206,10 +206,10 @@ static bool build(struct reads *r)
     for (size_t i = 0; i < READING; i++) {
         if (!r->ops[i].guarded)
             continue;
-        /* most operations are denied where others are */
-        for (size_t k = 0; k < r->ops[i].n; k++) {
+        /* most operations are denied where others are; the places of one do not cover each other */
+        for (size_t k = 0, others = n; k < r->ops[i].n; k++) {
             bool known = false;
-            for (size_t m = 0; m < n && !known; m++)
+            for (size_t m = 0; m < others && !known; m++)
                 known = bound_covers(&all[m], &r->ops[i].list[k]);
             if (!known)
                 all[n++] = r->ops[i].list[k];

@@ -97,6 +97,7 @@ enum { PLAN_GUARDS = 256, PLAN_GUARD_PATH = 4000 };
  * first. Whether they exist is for the launch to find out. */
 struct plan_guard {
     const char *path;
+    uint32_t len;
     uint32_t rule; /* the one that denies; GRAPH_NO_RULE with `open` */
     bool exact;    /* a rule names the path itself rather than what lies beneath */
     bool open;
