@@ -57,8 +57,9 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
     snprintf(text, sizeof(text), "buckle: %s is denied%s%s\n", name,
              why ? ": " : " by the sandbox's policy", why ? why : "");
     if (rule && rule->origin.file)
-        snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n",
-                 rule->origin.file, rule->origin.line);
+        snprintf(fields, sizeof(fields),
+                 "X-Buckle-Denied: network-outbound; rule=\"%.100s:%u\"\r\n", rule->origin.file,
+                 rule->origin.line);
     else
         snprintf(fields, sizeof(fields), "X-Buckle-Denied: network-outbound\r\n");
     answer_http(c, 403, "Forbidden", fields, text);
