@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What flags say about writing goes to the end of the profile. Shipped profiles come with
+ * What flags say goes to the end of the profile. Shipped profiles come with
  * procedures for it (protected.sb), which keep protected names closed inside a folder that is
  * opened. A profile of the person's own gets plain rules; because an operation's own rules come
  * before its parent's, those name all writing operations.
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "graph/net.h"
 #include "load.h"
 
 static const char read_operations[] =
@@ -117,6 +118,44 @@ static void flag_rule(const struct flag *f, const char *given, const char *cwd, 
         plain_rule(out, action, operations, form, &path);
 }
 
+/* ---- the network ---- */
+
+/* A host by name is a domain; an address, a range of them, every host or this one is told by
+ * (remote …), which knows those. */
+static bool is_domain(const char *s)
+{
+    struct net_endpoint end;
+    return net_endpoint_parse(s, strlen(s), &end, NULL, NULL) < 0 &&
+           net_domain_check(s, strlen(s), NULL) == 0;
+}
+
+static int net_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    struct net_endpoint end;
+    bool domain = is_domain(given);
+    if (!domain && net_endpoint_parse(given, strlen(given), &end, NULL, err) < 0) {
+        err_set(err, BK_E_INPUT, "--%s %.80s names no host", option, given);
+        err_hint(err,
+                 "write a name, *.name, an address or a range, with :port if only that is meant");
+        return -1;
+    }
+    buf_fmt(out, "(%.*s network-outbound (%s ", (int)strcspn(option, "-"), option,
+            domain ? "domain" : "remote ip");
+    buf_sbpl(out, given, strlen(given));
+    buf_str(out, "))\n");
+    return 0;
+}
+
+static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err *err)
+{
+    static const char *const options[] = {"allow-net", "deny-net"};
+    for (size_t o = 0; o < 2; o++)
+        for (size_t i = 0; i < args_count(args, options[o]); i++)
+            if (net_rule(options[o], args_nth(args, options[o], i), out, err) < 0)
+                return -1;
+    return 0;
+}
+
 static void flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out)
 {
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
@@ -192,6 +231,8 @@ int run_profile_gather(struct run_profile *p, const struct cli_args *args, const
     if (add_profile(p, name ? name : "default", err) < 0)
         return -1;
     flag_rules(args, cwd, p->shipped, &p->rules);
+    if (net_rules(args, &p->rules, err) < 0)
+        return -1;
     if (!buf_ok(&p->rules))
         return err_nomem(err);
     return p->rules.n ? sbpl_add_text(&p->unit, "<flags>", p->rules.s, p->rules.n, err) : 0;

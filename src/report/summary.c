@@ -73,11 +73,21 @@ static const char *verb_text(const struct group *g)
     return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
 }
 
-static const char allow_userns[] = "--allow-userns";
+static const char allow_userns[] = "--allow-userns", allow_net[] = "--allow-net";
+
+/* A host, with a port or without: neither a socket's path, nor a host with a reason behind it,
+ * which no flag overcomes. */
+static bool is_host(const struct group *g)
+{
+    return g->op == OP_NETWORK_OUTBOUND && g->path[0] != '/' && g->path[0] != '@' &&
+           !strchr(g->path, ' ');
+}
 
 static const char *flag_text(const struct group *g)
 {
     size_t v = verb_of(g->op);
+    if (is_host(g))
+        return allow_net;
     if (g->op == OP_SYSTEM_PRIVILEGE && strcmp(g->path, EVENT_USER_NAMESPACE) == 0)
         return allow_userns;
     return g->failure || v == NO_VERB ? NULL : verbs[v].flag;
@@ -369,7 +379,10 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         if (flag_text(row->group) == allow_userns)
             continue;
         buf_chr(out, ' ');
-        add_quoted(out, row->group->path, row->path_len);
+        if (flag_text(row->group) == allow_net) /* where brackets belong to the address */
+            buf_fmt(out, row->group->path[0] == '[' ? "'%s'" : "%s", row->group->path);
+        else
+            add_quoted(out, row->group->path, row->path_len);
     }
     if (s->guarded)
         print_stores(s, r, &shown, out);

@@ -123,8 +123,8 @@ static void without_flags(void)
                "  file-write-data  memory cannot be read\n"
                "  sysctl-write     kern.x                 t.sb:12\n"
                "  chmod            /a                     no rule allows it\n"
-               "allow with: --allow-write /a\n",
-               "what no flag allows, what no rule denied, what went wrong");
+               "allow with: --allow-net 1.2.3.4:80 --allow-write /a\n",
+               "a host, what no flag allows, what no rule denied, what went wrong");
 }
 
 static void folders(void)
