@@ -64,7 +64,11 @@ static struct answer done(int result)
 static int pin_new(struct worker *w, const struct request *r, const struct at_args *a, mode_t type,
                    int slot, struct pinned *p)
 {
-    int err = pin_parent(w, r, a->dirfd, a->path, slot, p);
+    struct stat st = {.st_mode = type};
+    int err = pin_folder(w, r, a->dirfd, a->path, slot, p);
+    /* what is there already is told, rather than denied; where it is allowed the kernel tells */
+    if (err == 0 && !would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st))
+        err = pin_look(w, p);
     if (err == 0 && p->found)
         err = -EEXIST;
     if (err == 0)
@@ -265,6 +269,11 @@ struct answer act_link(struct worker *w, const struct request *r)
         err = ask_not_freed(w, r, old.path, old.path_len, new.path, new.path_len, &old.st);
     if (err < 0)
         return answer_value(err);
+    /* straight from the pin where the kernel lets us (6.10) */
+    if (linkat(old.fd, "", new.parent, new.name, AT_EMPTY_PATH) == 0)
+        return answer_value(0);
+    if (errno != ENOENT)
+        return answer_errno(errno);
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", old.fd);
     return done(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));

@@ -450,8 +450,7 @@ static int look_behind(const struct worker *w, struct pinned *out)
     return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 }
 
-/* Looks at the name in the pinned folder. */
-static int look(const struct worker *w, struct pinned *out)
+int pin_look(const struct worker *w, struct pinned *out)
 {
     char name[256 + 1];
     if (behind_covers(w->behind, out->path, out->path_len))
@@ -467,8 +466,8 @@ static int look(const struct worker *w, struct pinned *out)
     return out->found || errno == ENOENT ? 0 : -errno;
 }
 
-int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
-                  struct pinned *out)
+static int pin_folder_at(struct worker *w, const struct request *r, int *base, int slot,
+                         struct pinned *out)
 {
     const char *folder;
     *out = (struct pinned){.fd = -1, .parent = -1};
@@ -484,8 +483,17 @@ int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot
     int err = go_behind(w, &out->parent);
     if (err == 0)
         err = describe_name(w, r, slot, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
+                  struct pinned *out)
+{
+    int err = pin_folder_at(w, r, base, slot, out);
     if (err == 0)
-        err = look(w, out);
+        err = pin_look(w, out);
     if (err < 0)
         pinned_close(out);
     return err;
@@ -498,6 +506,15 @@ int pin_found(struct worker *w, const struct request *r, int slot, struct pinned
         return fd;
     p->fd = fd;
     return pin_describe(w, r, slot, p);
+}
+
+int pin_folder(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_folder_at(w, r, &s.base, slot, out);
 }
 
 int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,

@@ -213,6 +213,10 @@ int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t pa
                int slot, struct pinned *out);
 int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out);
+/* As pin_parent, but the object is not looked at: pin_look() does that. */
+int pin_folder(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out);
+int pin_look(const struct worker *w, struct pinned *out);
 /* The same for a path that was copied from the target as part of something else. */
 int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out);
