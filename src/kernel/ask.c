@@ -7,6 +7,7 @@
  * denial becomes an event before the call is answered.
  */
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -61,6 +62,32 @@ static int settle(struct worker *w, const struct request *r, enum vocab_op op,
     if (v->flags & VOCAB_FLAG_REPORT)
         tell_event(&t, &what);
     return -what.err;
+}
+
+/* What the call would have asked: the first of its set, and for an open what its flags want. */
+static enum vocab_op op_of_call(const struct request *r)
+{
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[PLAN_NATIVE] == r->nr)
+            return judged_calls[i].handler == HANDLE_OPEN ? OP_FILE_WRITE_DATA
+                                                          : judged_sets[judged_calls[i].set][0];
+    return OP_DEFAULT;
+}
+
+int ask_in_vain(struct worker *w, const struct request *r)
+{
+    static const char why[] = "the program's memory cannot be read, so nothing it does is allowed";
+    struct graph_verdict v = {.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
+    struct teller t = {w->proc, w->events, &w->event};
+    struct told what = {.tid = r->tid, .nr = r->nr, .op = op_of_call(r), .verdict = &v};
+    what.pid = target_process(w, r);
+    what.err = EPERM;
+    what.path = why;
+    what.len = sizeof(why) - 1;
+    /* one that has just died cannot be read either, and nobody need be told */
+    if (request_is_valid(w, r))
+        tell_event(&t, &what);
+    return -EPERM;
 }
 
 /* ---- questions ---- */

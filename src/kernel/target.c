@@ -33,7 +33,7 @@ static int read_as_file(const struct request *r, uint64_t addr, void *to, size_t
     snprintf(name, sizeof(name), "%d/mem", r->tid);
     OWN(fd) int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return -EPERM;
+        return -UNREADABLE;
     return pread(fd, to, n, (off_t)addr) == (ssize_t)n ? 0 : -EFAULT;
 }
 

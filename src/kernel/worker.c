@@ -177,6 +177,8 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     if (w->exec_judged && !exec_caller_is_known(w, &r))
         h = HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
+    if (!a.sent && a.value == -UNREADABLE)
+        a.value = ask_in_vain(w, &r);
     if (a.go_on)
         send_go_on(w->listener, r.id);
     else if (!a.sent)

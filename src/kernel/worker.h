@@ -154,6 +154,8 @@ static inline struct answer answer_verdict(int err)
 
 /* Whether the call still waits for us: everything read before a true answer came from its maker. */
 bool request_is_valid(const struct worker *w, const struct request *r);
+/* In place of an errno: the target's memory may not be read. Answered with EPERM, and told. */
+enum { UNREADABLE = 4000 };
 /* Copies n bytes; 0 or a negated errno. */
 int target_read(const struct request *r, uint64_t addr, void *to, size_t n);
 /* Copies n bytes into the target; 0 or a negated errno. Checks by itself that the request is valid.
@@ -288,6 +290,9 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
 enum { ASK_MORE = 12 };
 int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown);
+
+/* Tells that a call was refused because its arguments could not be read; -EPERM. */
+int ask_in_vain(struct worker *w, const struct request *r);
 
 /* ---- relation.c: what another process is to the caller ---- */
 
