@@ -248,6 +248,21 @@ static int ask_beneath(struct worker *w, const struct request *r, const struct p
 
 /* ---- linking ---- */
 
+/* Whether the second name grants nothing. A file that lies where nothing may be written, but may be
+ * read, is on another device as far as links go: programs that link to save space or time (git, cp,
+ * package managers) copy then, and nobody need be told. */
+static int ask_link(struct worker *w, const struct request *r, const struct pinned *old,
+                    const struct pinned *new)
+{
+    bool free = old->path[0] != '/' || old->st.st_nlink == 0;
+    if (!free && is_out_of_bounds(w, OP_FILE_WRITE_DATA, old->path, old->path_len, &old->st) &&
+        would_allow(w, OP_FILE_WRITE_DATA, new->path, new->path_len, &old->st) &&
+        would_allow(w, OP_FILE_READ_DATA, old->path, old->path_len, &old->st))
+        return -EXDEV;
+    return free ? 0
+                : ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
+}
+
 struct answer act_link(struct worker *w, const struct request *r)
 {
     bool at = !is_nr(r, SYS_link);
@@ -265,8 +280,8 @@ struct answer act_link(struct worker *w, const struct request *r)
         err = pin_new(w, r, &to, old.st.st_mode & S_IFMT, 1, &new);
     if (err == 0)
         err = ask_path(w, r, OP_FILE_LINK, &old);
-    if (err == 0 && old.path[0] == '/' && old.st.st_nlink > 0)
-        err = ask_not_freed(w, r, old.path, old.path_len, new.path, new.path_len, &old.st);
+    if (err == 0)
+        err = ask_link(w, r, &old, &new);
     if (err < 0)
         return answer_value(err);
     /* straight from the pin where the kernel lets us (6.10) */

@@ -307,6 +307,8 @@ static bool open_by_name(struct worker *w, const struct request *r, const struct
         return false;
     if (pin_parent(w, r, o->dirfd, o->path, 0, &p) < 0 || p.procfs || !is_plain(p.name))
         return false;
+    if (p.found && behind_covers(w->behind, p.path, p.path_len))
+        return false;
     if (!p.found && (o->flags & O_CREAT))
         *a = create(w, r, o, &p);
     else if (p.found && S_ISREG(p.st.st_mode) && writes)

@@ -137,6 +137,19 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
     return graph_eval(w->graph, w->cache, &q).allow;
 }
 
+bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size_t len,
+                      const struct stat *st)
+{
+    static const char nowhere[] = "/\1"; /* a name that no rule has in mind */
+    struct graph_fact facts[ASK_FACTS];
+    struct graph_query q = {
+        .op = op, .facts = facts, .nfacts = path_facts(w, path, len, st, facts)};
+    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    q.nfacts = path_facts(w, nowhere, sizeof(nowhere) - 1, st, facts);
+    struct graph_verdict ground = graph_eval(w->graph, w->cache, &q);
+    return !v.allow && !ground.allow && v.rule == ground.rule;
+}
+
 int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
               const char *name)
 {

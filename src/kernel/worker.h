@@ -279,6 +279,9 @@ int ask_create(struct worker *w, const struct request *r, const struct pinned *p
 /* Only the verdict: nothing is reported. */
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st);
+/* Whether it is denied only because nothing allows it there, and not by a rule about such names. */
+bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size_t len,
+                      const struct stat *st);
 /* name: of the attribute; NULL when all are listed. */
 int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
               const char *name);

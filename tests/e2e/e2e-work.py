@@ -108,6 +108,7 @@ def test_git_making_repositories(person, t):
     r = person.run("git", "clone", "-q", source, "linked", cwd=folder)
     t.ok(r.status == 0 and os.path.exists(folder + "/linked/.git/HEAD"),
          "cloning from outside works although files there cannot be linked to", r)
+    t.ok("denied" not in r.err, "and nobody is told of links that were tried", r)
 
 
 def test_submodules(person, t):
