@@ -293,7 +293,8 @@ int sentry_readlink(struct sentry *s, const struct fuse_in_header *h, const void
     return len < 0 ? -errno : (int)len;
 }
 
-/* chdir() asks like this as well. */
+/* chdir() asks for the right to walk through a folder, and so do programs; that much walking shows.
+ */
 int sentry_access(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     const struct fuse_access_in *in = arg;
@@ -303,7 +304,8 @@ int sentry_access(struct sentry *s, const struct fuse_in_header *h, const void *
     (void)n;
     if (err < 0 || fd < 0)
         return err;
-    err = sentry_ask(s, h, op, fd, &st, NULL);
+    if (in->mask != X_OK || !S_ISDIR(st.st_mode))
+        err = sentry_ask(s, h, op, fd, &st, NULL);
     if (err == 0)
         err = sentry_become(s, h);
     if (err == 0 && faccessat(fd, "", (int)in->mask & 7, AT_EACCESS | AT_EMPTY_PATH) < 0)

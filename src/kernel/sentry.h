@@ -26,7 +26,7 @@
  *  - it only reads. Whatever writes beneath a point has to be judged and performed by the worker on
  *    the real folder, also where the policy allows all writing.
  *
- * What is asked: file-read-metadata for stat, readlink, statfs, access and chdir
+ * What is asked: file-read-metadata for stat, readlink, statfs and access
  * (file-test-existence when access asks for nothing else), file-read-data for opening files and
  * folders, file-read-xattr for attributes, process-exec for executing. Walking through a folder,
  * and following a symbolic link whose metadata is allowed, is no question; a name that is not there
