@@ -36,12 +36,19 @@ NINJA = ninja -C build --quiet | { grep -v '^ninja: \(no work\|Entering\)' || tr
 RUNNER = python3 tests/run.py
 
 .DEFAULT_GOAL = build
-.PHONY: build run check check-all bench fuzz accept format install clean help
+.PHONY: build static run check check-all bench fuzz accept format install clean help
 
 build: ## compile to build/ (the program is build/buckle)
 	$(call need,$(PKG_BUILD))
 	@$(SETUP)
 	@$(NINJA)
+
+static: ## one file that needs nothing around it: build/static/buckle
+	$(call need,$(PKG_BUILD))
+	@$(SETUP)
+	@ninja -C build --quiet buckle-static
+	@mkdir -p build/static && cp build/buckle-static build/static/buckle
+	@ls -l build/static/buckle
 
 run: build ## show what Buckle does: a build that tries more than it should
 	$(call need,$(PKG_RUN))

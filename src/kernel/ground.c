@@ -20,10 +20,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -287,6 +289,20 @@ int ground_take_network(const struct ground *g, enum launch_stage *stage)
 int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
 {
     return hear(g->ready, stage);
+}
+
+int ground_enter(int pidfd, pid_t init, int proc, int flags)
+{
+    struct stat was, is;
+    char name[32];
+    if (stat("/", &was) < 0 || setns(pidfd, flags) < 0 || stat("/", &is) < 0)
+        return -errno;
+    if (was.st_dev == is.st_dev && was.st_ino == is.st_ino)
+        return 0;
+    /* We were in a chroot, which entering mounts leads out of; the first process still is. */
+    snprintf(name, sizeof(name), "%d/root", init);
+    OWN(fd) int root = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
 void ground_end(struct ground *g)

@@ -34,6 +34,10 @@ int ground_wait_mounts(const struct ground *g, enum launch_stage *stage);  /* us
 int ground_take_network(const struct ground *g, enum launch_stage *stage); /* its descriptor */
 int ground_wait_loopback(const struct ground *g, enum launch_stage *stage);
 
+/* Enters these namespaces of its first process, the mounts among them. proc: where that has the
+ * number init. */
+int ground_enter(int pidfd, pid_t init, int proc, int flags);
+
 /* Ends it and every process on it, and waits until they are gone. */
 void ground_end(struct ground *g);
 

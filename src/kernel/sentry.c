@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/ground.h"
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
 #include "kernel/post.h"
@@ -354,7 +355,7 @@ static void enter(const struct post *p)
         _exit(1); /* the worker has told why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
-        check(p, STAGE_NAMESPACES, setns(t->namespaces, flags) < 0 ? -errno : 0);
+        check(p, STAGE_NAMESPACES, ground_enter(t->namespaces, t->inside, p->proc, flags));
     /* entering moved us away from where the server is to work */
     check(p, STAGE_OPEN_PROC, fchdir(fds) < 0 ? -errno : 0);
 }

@@ -81,7 +81,7 @@ static void enter_ground(const struct inside *in)
     const struct plan *p = s->plan;
     int flags = CLONE_NEWNS | (p->user_ns ? CLONE_NEWUSER : 0) | (p->ipc_ns ? CLONE_NEWIPC : 0) |
                 (p->uts_ns ? CLONE_NEWUTS : 0);
-    check(s, STAGE_NAMESPACES, setns(s->ground->pidfd, flags) < 0 ? -errno : 0);
+    check(s, STAGE_NAMESPACES, ground_enter(s->ground->pidfd, s->ground->init, in->proc, flags));
 }
 
 /* Opened while we still may look into the first process, which lies outside our walls. */

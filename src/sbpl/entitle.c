@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <plist/plist.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "sbpl/prim.h"
 
@@ -201,6 +202,12 @@ static struct val *from_plist(struct machine *m, struct plist_lib *lib, plist_t 
 static struct val *load_plist(struct machine *m, const struct source *src, src_pos pos)
 {
     struct plist_lib lib = {0};
+    if (getauxval(AT_BASE) == 0) { /* nobody has loaded us, so nobody can load anything */
+        machine_error(m, src->base, "entitlements",
+                      "this buckle is linked statically and cannot load libplist");
+        machine_hint(m, "give the entitlements as JSON");
+        return NULL;
+    }
     if (!plist_open(&lib)) {
         machine_error(m, src->base, "entitlements", "reading a property list needs libplist");
         machine_hint(m, "install libplist3 (Debian's name), or give the entitlements as JSON");

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`make static`: one file that needs nothing around it. Tried in root directories that hold nothing
+else, which is also where a sandbox must not lead out of."""
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from drive import FOLDER
+from tap import done, equal, ok, skip
+
+STATIC = os.path.join(os.environ.get("TOOLS", "build/gcc/tests"), "..", "buckle-static")
+PT_INTERP, ET_DYN = 3, 3
+
+# What a command inside needs of the host; everything ends with the process.
+PLACE = """set -e
+mount --bind "$1" "$1"
+cd "$1"
+mkdir -p proc dev tmp work
+mount -t proc proc proc
+mount -t tmpfs dev dev
+mknod -m 666 dev/null c 1 3
+mount -t tmpfs tmp tmp
+shift
+exec chroot . /buckle "$@"
+"""
+
+
+def test_file():
+    with open(STATIC, "rb") as f:
+        head = f.read(4096)
+    kind, = struct.unpack_from("<H", head, 16)
+    offset, = struct.unpack_from("<Q", head, 32)
+    size, count = struct.unpack_from("<HH", head, 54)
+    types = [struct.unpack_from("<I", head, offset + i * size)[0] for i in range(count)]
+    ok(PT_INTERP not in types, "nothing has to load it", types)
+    equal(kind, ET_DYN, "and it can lie anywhere in memory")
+
+
+def new_root(name):
+    root = os.path.join(FOLDER, name)
+    os.mkdir(root)
+    shutil.copy(STATIC, root + "/buckle")
+    return root
+
+
+def run(argv, **how):
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60,
+                          env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, **how)
+
+
+def test_empty_root():
+    root = new_root("empty")
+    version = run([STATIC, "--version"]).stdout
+
+    def inside(*argv):
+        return run(["chroot", root, "/buckle", *argv])
+
+    equal(inside("--version").stdout, version, "an empty root: it starts")
+    got = inside("eval", "default", "-D", "CWD=/work", "file-write-data", "/work/x")
+    equal((got.returncode, got.stdout.split()[:1]), (0, ["allow"]), "it answers questions")
+    ok("Landlock" in inside("doctor").stdout, "the doctor looks around")
+    got = inside("run", "--here", "/buckle", "--version")
+    ok(got.returncode == 125 and "/tmp" in got.stderr, "run says what it lacks", got)
+    with open(root + "/e.plist", "w", encoding="utf-8") as f:
+        f.write("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict/></plist>")
+    got = inside("check", "--entitlements", "/e.plist", "--text", "(version 1)(deny default)"
+                 "(if (entitlement \"x\") (allow default))")
+    ok(got.returncode != 0 and "linked statically" in got.stdout, "property lists need a library", got)
+
+
+def test_bare_root():
+    root = new_root("bare")
+    version = run([STATIC, "--version"]).stdout
+
+    def inside(*argv):
+        return run(["unshare", "-m", "sh", "-c", PLACE, "sh", root, *argv])
+
+    got = inside("run", "--here", "/buckle", "--version")
+    equal((got.returncode, got.stdout, got.stderr), (0, version, ""), "a root with /proc: it runs")
+    # outside the root there is a shell, inside there is none
+    got = inside("run", "--here", "/bin/sh", "-c", "echo out")
+    ok(got.returncode == 127 and "out" not in got.stdout, "what runs stays in that root", got)
+    got = inside("run", "--here", "--profile", "open", "/buckle", "check", "default")
+    ok(got.returncode == 0, "under another profile, too", got)
+    equal(os.listdir(root + "/tmp"), [], "nothing is left behind")
+
+
+def main():
+    if os.geteuid() != 0:
+        skip("a root directory of its own takes root")
+        return done()
+    test_file()
+    test_empty_root()
+    test_bare_root()
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
