@@ -404,7 +404,7 @@ struct entry {
  * /proc says (Linux 6.2), and false otherwise. */
 static bool try_descriptors(int *out, size_t *n)
 {
-    enum { USUAL = 128 };
+    enum { USUAL = 256 };
     struct pollfd fds[USUAL];
     struct stat st;
     for (int i = 0; i < USUAL; i++)
