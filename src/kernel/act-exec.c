@@ -122,11 +122,10 @@ static int exe_of(const struct worker *w, pid_t pid, int flags)
     return openat(w->proc, name, flags | O_CLOEXEC);
 }
 
-static bool same_program(const struct worker *w, const struct watched *x, int exe)
+static bool same_file(const struct watched *x, int exe)
 {
     struct stat st;
-    return fstat(exe, &st) == 0 && st.st_dev == x->dev && st.st_ino == x->ino &&
-           stack_of(w, x->pid) == x->stack;
+    return fstat(exe, &st) == 0 && st.st_dev == x->dev && st.st_ino == x->ino;
 }
 
 static bool is_alive(const struct watched *x)
@@ -141,7 +140,7 @@ static int watch(struct worker *w, const struct request *r, enum image image)
         exec_look(w, 0);
     if (w->nwatched == WATCHED)
         return -EAGAIN;
-    struct watched x = {.pid = target_process(w, r), .any = image != IMAGE_PLAIN};
+    struct watched x = {.pid = target_process(w, r), .tid = r->tid, .any = image != IMAGE_PLAIN};
     if (x.pid <= 0)
         return -EPERM;
     OWN(fd) int exe = exe_of(w, x.pid, O_PATH);
@@ -179,14 +178,16 @@ static bool is_known(struct worker *w, const struct watched *x, int exe)
 /* True when there is nothing left to watch. */
 static bool look_at(struct worker *w, const struct watched *x, bool acts, uint64_t now)
 {
+    /* in this order: whose stack has moved has its new program, too */
+    bool moved = stack_of(w, x->pid) != x->stack;
     OWN(fd) int exe = exe_of(w, x->pid, O_PATH);
-    bool changed = exe >= 0 && !same_program(w, x, exe);
+    bool changed = exe >= 0 && (moved || !same_file(x, exe));
     /* while the process is there its number means nobody else */
     if (!is_alive(x))
         return true;
-    if (!changed) /* who acts has come back from a failed attempt */
+    if (!changed) /* whoever calls again has come back from a failed attempt */
         return exe >= 0 && (acts || now - x->since > PATIENCE_MS);
-    if (!is_known(w, x, exe))
+    if (w->exec_judged && !is_known(w, x, exe))
         syscall(SYS_pidfd_send_signal, x->pidfd, SIGKILL, NULL, 0);
     return true;
 }
@@ -196,7 +197,8 @@ void exec_look(struct worker *w, pid_t tid)
     uint64_t now = w->nwatched ? now_ms() : 0;
     for (size_t i = 0; i < w->nwatched;) {
         struct watched *x = &w->watched[i];
-        if ((tid && x->pid != tid) || !look_at(w, x, tid != 0, now)) {
+        bool meant = !tid || x->pid == tid || x->tid == tid;
+        if (!meant || !look_at(w, x, x->tid == tid, now)) {
             i++;
             continue;
         }
@@ -383,6 +385,8 @@ static int ask_line(struct worker *w, const struct request *r, char *line)
         return 0;
     const char *path = at ? line + at : "";
     bool file = path[0] == '/';
+    if (file && strchr(path, '\\'))
+        return -EPERM; /* not as it is on disk */
     int err = !file || writes || perms[1] == 'w' ? ask_code(w, r) : 0;
     if (err < 0 || !file || perms[2] == 'x')
         return err;

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernel/worker.h"
 
@@ -31,12 +33,61 @@ static bool in_made_repository(const struct worker *w, const char *path, size_t 
                        len - to->path_len);
 }
 
-enum { ASK_FACTS = TELL_FACTS + 3 };
+/* ---- who asks ---- */
+
+bool asks_who(const struct graph *g)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        uint16_t filter = graph_test_at(g, i)->filter;
+        if (filter == FILTER_PROCESS_PATH || filter == FILTER_UID || filter == FILTER_GID)
+            return true;
+    }
+    return false;
+}
+
+/* Effective ids, as the sandbox knows them: the second of four. */
+static int read_id(const struct worker *w, const struct request *r, const char *key, unsigned *id)
+{
+    char text[64];
+    int err = tell_status_field(w->proc, r->tid, key, text, sizeof(text));
+    return err == 0 && sscanf(text, "%*u %u", id) == 1 ? 0 : -EPERM;
+}
+
+int ask_who(struct worker *w, const struct request *r)
+{
+    static const char mark[] = " (deleted)";
+    size_t m = sizeof(mark) - 1;
+    char name[32];
+    unsigned uid, gid;
+    snprintf(name, sizeof(name), "%d/exe", r->tid);
+    ssize_t n = readlinkat(w->proc, name, w->program, PATH_BYTES);
+    if (n <= 0 || n == PATH_BYTES || read_id(w, r, "\nUid:", &uid) < 0 ||
+        read_id(w, r, "\nGid:", &gid) < 0 || !request_is_valid(w, r))
+        return -EPERM;
+    w->program_len = (size_t)n;
+    if (w->program_len > m && memcmp(w->program + n - m, mark, m) == 0)
+        w->program_len -= m;
+    w->uid = uid;
+    w->gid = gid;
+    return 0;
+}
+
+static size_t program_fact(const struct worker *w, struct graph_fact *f)
+{
+    if (w->program_len == 0)
+        return 0;
+    *f = (struct graph_fact){
+        .filter = FILTER_PROCESS_PATH, .str = w->program, .len = (uint32_t)w->program_len};
+    return 1;
+}
+
+enum { ASK_FACTS = TELL_FACTS + 4 };
 
 static size_t path_facts(const struct worker *w, const char *path, size_t len,
                          const struct stat *st, struct graph_fact *f)
 {
     size_t n = tell_path_facts(path, len, w->uid, w->gid, st, f);
+    n += program_fact(w, f + n);
     if (w->repositories.n && in_made_repository(w, path, len))
         f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
                                      .str = repository_extension,
@@ -185,10 +236,11 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
 int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown)
 {
-    struct graph_fact facts[ASK_MORE + 2];
+    struct graph_fact facts[ASK_MORE + 3];
     size_t n = 0;
     facts[n++] = (struct graph_fact){.filter = FILTER_UID, .num = w->uid};
     facts[n++] = (struct graph_fact){.filter = FILTER_GID, .num = w->gid};
+    n += program_fact(w, facts + n);
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};

@@ -59,6 +59,9 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
 enum { PLAN_AMONG_US = 2 };
 extern const struct plan_known plan_among_us[PLAN_AMONG_US];
 
+/* Whether a test of this filter can be met. */
+bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
+                     enum vocab_filter filter);
 void plan_process_tiers(struct plan *p, const struct graph *g);
 /* Whether folders bound what can be executed: then Landlock withholds the rest. */
 bool plan_exec_wall(struct plan *p, const struct graph *g);

@@ -83,6 +83,26 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
     return seen;
 }
 
+bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
+                     enum vocab_filter filter)
+{
+    uint32_t entry = graph_entry(g, op);
+    uint8_t *reached = arena_alloc(&p->arena, (size_t)entry + 1);
+    if (!reached)
+        return true;
+    memset(reached, 0, (size_t)entry + 1);
+    reached[entry] = 1;
+    for (uint32_t i = entry + 1; i-- > 0;) {
+        const struct graph_node *node = graph_node_at(g, i);
+        if (!reached[i] || node->kind == GRAPH_NODE_DECISION)
+            continue;
+        if (graph_test_at(g, node->test)->filter == filter)
+            return true;
+        reached[node->match] = reached[node->unmatch] = 1;
+    }
+    return false;
+}
+
 /* ---- tiers ---- */
 
 static bool is_free(struct plan *p, const struct graph *g, enum vocab_op op)
@@ -159,7 +179,15 @@ static void tiers_of_ipc(struct plan *p, const struct graph *g)
         "posts and waits unseen");
     if (p->ops[OP_IPC_POSIX].tier == TIER_JUDGED) {
         p->ops[OP_IPC_POSIX].note = "message queues";
-        p->ops[OP_IPC_POSIX].wall = p->ipc_ns ? "ipc namespace" : NULL;
+        p->ops[OP_IPC_POSIX].wall = "ipc namespace";
+    }
+    /* a name in memory can change once it was judged, and would be one of the host's queues */
+    if (p->ops[OP_IPC_POSIX].tier == TIER_JUDGED && !p->ipc_ns) {
+        p->ops[OP_IPC_POSIX].tier = TIER_DENIED;
+        p->ops[OP_IPC_POSIX].wall = "filter";
+        if (!p->ops[OP_IPC_POSIX].refused)
+            p->ops[OP_IPC_POSIX].note =
+                "permits less: message queues, for want of an ipc namespace";
     }
 }
 
@@ -194,6 +222,18 @@ static void note_modifiers(struct plan *p, const struct graph *g, enum vocab_op 
     }
 }
 
+/* Who executed a program is forgotten once it runs. */
+static void note_callers(struct plan *p, const struct graph *g)
+{
+    static const uint16_t about[] = {FILTER_PROCESS_PATH, FILTER_UID, FILTER_GID};
+    for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
+        p->exec_by_caller |= plan_asks_about(p, g, OP_PROCESS_EXEC, about[i]) ||
+                             plan_asks_about(p, g, OP_PROCESS_EXEC_INTERPRETER, about[i]);
+    if (p->exec_by_caller)
+        plan_note(p, "permits more: rules about who executes a program hold as it is called; what "
+                     "starts by a race goes on");
+}
+
 void plan_process_tiers(struct plan *p, const struct graph *g)
 {
     static const char code_note[] =
@@ -207,6 +247,7 @@ void plan_process_tiers(struct plan *p, const struct graph *g)
     free_or_judged(p, g, OP_FILE_MAP_EXECUTABLE, code_note);
     free_or_judged(p, g, OP_DYNAMIC_CODE_GENERATION, NULL);
     note_modifiers(p, g, OP_PROCESS_EXEC);
+    note_callers(p, g);
     tiers_of_ipc(p, g);
     tier_of_sockets(p, g);
 }
@@ -244,6 +285,8 @@ bool plan_exec_wall(struct plan *p, const struct graph *g)
     }
     if (!fits) {
         p->nwalls = before;
+        p->ops[OP_PROCESS_EXEC].note =
+            "no folder bounds what may be executed: what starts by a race is killed once it runs";
         return false;
     }
     p->ops[OP_PROCESS_EXEC].wall = p->ops[OP_PROCESS_EXEC_INTERPRETER].wall = "Landlock";
@@ -275,6 +318,8 @@ static struct sys_action refuse(int err)
 struct sys_action plan_ask(const struct plan *p, unsigned set)
 {
     bool refused = set >= SET_SIGNAL;
+    if (set == SET_QUEUE && p->ops[OP_IPC_POSIX].tier == TIER_DENIED)
+        return refuse(EPERM);
     for (size_t i = 0; i < SET_OPS && judged_sets[set][i] != OP_NONE; i++)
         refused &= p->ops[judged_sets[set][i]].refused;
     return (struct sys_action){SYS_NOTIFY, refused ? EPERM : 0};

@@ -263,6 +263,8 @@ static int look_at(struct reads *r, size_t i, const char *against)
         plan_denied(r->g, reading[i], NULL, d->list, PLAN_GUARDS, &everywhere, &rule, &r->p->arena);
     if (everywhere)
         ask_instead(d, "no folder bounds what this rule denies", rule);
+    else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH))
+        ask_instead(d, "a sentry does not know which program reads", rule);
     for (size_t k = 0; k < d->n; k++)
         if (is_out_of_place(&d->list[k]))
             ask_instead(d, "a sentry would stand on system folders", d->list[k].rule);

@@ -132,11 +132,12 @@ struct plan {
     struct plan_op ops[OP_COUNT];
 
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
-    bool no_ip;       /* without a network namespace: IP sockets cannot even be made */
-    bool gate;        /* what the network leads to is asked about by name */
-    bool judge;       /* a listener is needed */
-    bool mask_sysctl; /* nothing is to be seen below /proc/sys */
-    uint64_t caps;    /* what the command and the judge keep; none can be gained */
+    bool no_ip;          /* without a network namespace: IP sockets cannot even be made */
+    bool gate;           /* what the network leads to is asked about by name */
+    bool judge;          /* a listener is needed */
+    bool exec_by_caller; /* what may be executed depends on who does it */
+    bool mask_sysctl;    /* nothing is to be seen below /proc/sys */
+    uint64_t caps;       /* what the command and the judge keep; none can be gained */
 
     struct sys_rule *calls; /* sorted by number */
     size_t ncalls;

@@ -308,7 +308,7 @@ static void start_worker(const struct inside *in)
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
     the_worker.behind = &behind;
-    the_worker.exec_judged = s->pass != 0;
+    the_worker.exec_judged = s->pass && !s->plan->exec_by_caller;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
 }

@@ -75,6 +75,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->pid_ns = pid_ns;
     w->uid = getuid();
     w->gid = getgid();
+    w->who_matters = asks_who(g);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->umask = umask(022);
     umask(w->umask);
@@ -174,7 +175,7 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     known_hear(w, &r);
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
-    if (w->exec_judged && !exec_caller_is_known(w, &r))
+    if ((w->who_matters && ask_who(w, &r) < 0) || (w->exec_judged && !exec_caller_is_known(w, &r)))
         h = HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
     if (!a.sent && a.value == -UNREADABLE)

@@ -43,7 +43,7 @@ struct program {
 
 /* A process that is about to execute something, and what it has been until then (act-exec.c). */
 struct watched {
-    pid_t pid;
+    pid_t pid, tid; /* the thread that executes; it becomes the process's first */
     int pidfd;
     bool any; /* a script, or unreadable: its interpreter will run */
     uint64_t since, stack;
@@ -82,6 +82,9 @@ struct worker {
     bool spaces;          /* the target may make user namespaces, and change its root in them */
     uid_t uid;
     gid_t gid;
+    bool who_matters;         /* the policy asks who calls */
+    char program[PATH_BYTES]; /* then: what the caller runs */
+    size_t program_len;
     const struct behind *behind; /* what lies behind the plan's guards */
     const struct graph *graph;
     struct graph_cache *cache;
@@ -288,6 +291,11 @@ int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const
 /* own: the command bound this socket itself. */
 int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len, bool own);
+
+/* Whether a policy has rules about who calls; and finding that out, for the questions that follow:
+ * 0 or a negated errno. */
+bool asks_who(const struct graph *g);
+int ask_who(struct worker *w, const struct request *r);
 
 /* Any other question: facts besides who asks; shown is what the event tells. */
 enum { ASK_MORE = 12 };

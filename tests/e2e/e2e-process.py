@@ -107,6 +107,12 @@ def test_race(who):
     begun, survived = counted()
     tap.ok(survived == 0, f"{who.name}: 10: what started by a race is killed ({begun} started)",
            f"{survived} survived", done)
+    done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))',
+               escape("exec-race-beside", *argv[2:]), "--report", "none", timeout=60)
+    check(who, done, {"started": "some", "refused": "some"}, "10: the race was run by a thread")
+    begun, survived = counted()
+    tap.ok(survived == 0, f"{who.name}: 10: also while others ask ({begun} started)",
+           f"{survived} survived", done)
     done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))', [*argv[:-1],
                "linger-fork"], "--report", "none", "--wait", timeout=60)
     check(who, done, {"started": "some", "refused": "some"}, "10: the race was run once more")
@@ -263,6 +269,34 @@ def go_program(who, world, policy, good, bad):
     done = run(who, world, policy, [world.path("spawn"), good, bad], "--report", "none", timeout=60)
     tap.ok(done.out.split() == ["true"] * 4,
            f"{who.name}: go starts and kills programs, and its own signals reach it", done)
+
+
+def test_who(who):
+    """Rules about the program that acts, and about whom it runs as."""
+    world = World(who)
+    secret, cat = world.out("victim"), os.path.realpath(shutil.which("cat"))
+    for what, policy in (
+            ("reading", OPEN + f'(deny file-read-data (require-all (subpath "{{outside}}") '
+             f'(process-path "{cat}")))'),
+            ("writing", OPEN + f'(deny file-write* (require-all (subpath "{{outside}}") '
+             '(process-path-regex #"/tee$")))')):
+        script = f"cat {secret}; head -c 100 {secret}; echo x | tee {secret} >/dev/null; " \
+            f"echo original | dd of={secret} bs=8 count=1 2>/dev/null; echo"
+        done = run(who, world, policy, ["sh", "-c", script], "--report", "none")
+        want = "original\n" if what == "reading" else "originaloriginal\n"
+        with open(secret) as f:
+            left = f.read()
+        tap.ok(done.out == want and left == "original" and "not permitted" in done.err,
+               f"{who.name}: {what} by one program only", done, left)
+    me = OPEN + f'(deny file-write* (require-all (subpath "{{outside}}") (uid {who.uid})))'
+    other = OPEN + f'(deny file-write* (require-all (subpath "{{outside}}") (uid {who.uid + 1})))'
+    tap.ok(run(who, world, me, ["touch", secret], "--report", "none").status == 1 and
+           run(who, world, other, ["touch", secret]).status == 0, f"{who.name}: by who it is")
+    if who.uid == 0:
+        done = run(who, world, OPEN + '(deny process-fork (uid 1000))',
+                   ["sh", "-c", "true; python3 -c 'import os; os.setuid(1000)\n"
+                    "try: os.fork(); print(1)\nexcept PermissionError: print(2)'"], "--report", "none")
+        tap.equal(done.out, "2\n", "root: by whom it became")
 
 
 def test_fork(who):
@@ -653,7 +687,7 @@ def test_postgres(who):
            open(log).read()[-2000:] if os.path.exists(log) else "no log")
 
 
-TESTS = [test_forms, test_race, test_scripts, test_first, test_languages, test_fork, test_signals,
+TESTS = [test_forms, test_race, test_scripts, test_first, test_languages, test_who, test_fork, test_signals,
          test_signal_numbers, test_outside, test_own_group, test_sched, test_code, test_sysv, test_posix,
          test_objects_outside, test_sockets,
          test_default, test_postgres]

@@ -98,9 +98,27 @@ static void *flip(void *arg)
     return NULL;
 }
 
+static char **racing_argv;
+
+static void *exec_racing(void *arg)
+{
+    (void)arg;
+    syscall(SYS_execve, racing, racing_argv, environ);
+    _exit(errno == EPERM || errno == EACCES ? 100 : 101);
+}
+
+/* The process's first thread goes on asking while another executes. */
+static void exec_beside(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, exec_racing, NULL);
+    for (;;)
+        syscall(SYS_execve, "/nowhere", racing_argv, environ);
+}
+
 /* exec-race ALLOWED DENIED FILE SECONDS WORD: the paths differ in one byte; the programs are this
  * one, and get WORD and FILE. */
-static int run_exec_race(char **a)
+static int race_to_exec(char **a, void (*run)(void))
 {
     size_t n = strlen(a[0]);
     unsigned long started = 0, refused = 0;
@@ -116,8 +134,8 @@ static int run_exec_race(char **a)
             memcpy((char *)racing, a[0], n + 1);
             char *argv[] = {a[0], a[4], a[2], NULL};
             pthread_create(&t, NULL, flip, NULL);
-            syscall(SYS_execve, racing, argv, environ);
-            _exit(errno == EPERM || errno == EACCES ? 100 : 101);
+            racing_argv = argv;
+            run();
         }
         int status;
         waitpid(child, &status, 0);
@@ -126,6 +144,21 @@ static int run_exec_race(char **a)
     }
     printf("started: %s\nrefused: %s\n", started ? "some" : "none", refused ? "some" : "none");
     return 0;
+}
+
+static void exec_here(void)
+{
+    exec_racing(NULL);
+}
+
+static int run_exec_race(char **a)
+{
+    return race_to_exec(a, exec_here);
+}
+
+static int run_exec_race_beside(char **a)
+{
+    return race_to_exec(a, exec_beside);
 }
 
 /* ---- forms of executing ---- */
@@ -462,6 +495,7 @@ const struct attack attacks_program[] = {
     {"linger", 1, run_linger},
     {"linger-fork", 1, run_linger_fork},
     {"exec-race", 5, run_exec_race},
+    {"exec-race-beside", 5, run_exec_race_beside},
     {"nothing", 0, run_nothing},
     {"exec-forms", 1, run_exec_forms},
     {"fork-forms", 0, run_fork_forms},

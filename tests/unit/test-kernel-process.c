@@ -96,6 +96,8 @@ static void check_tiers(void)
         {OPEN "(deny ipc-posix-sem-unlink)", OP_IPC_POSIX_SEM, "", "judged", NULL},
         {OPEN "(deny ipc-posix-sem-unlink)", OP_IPC_POSIX_SHM, "", "free", NULL},
         {OPEN "(deny ipc-posix*)", OP_IPC_POSIX, "", "judged", "ipc namespace"},
+        {OPEN "(deny ipc-posix* (ipc-posix-name \"/a\"))", OP_IPC_POSIX, "ipc_ns=0", "denied",
+         "filter"},
         {CLOSED, OP_SYSTEM_SOCKET, "", "denied", "filter"},
         {CLOSED "(allow system-socket (socket-domain AF_ROUTE))", OP_SYSTEM_SOCKET, "", "judged",
          NULL},
