@@ -112,6 +112,19 @@ static int set_option(int fs, unsigned how, const char *key, const char *value)
     return syscall(SYS_fsconfig, fs, how, key, value, 0) < 0 ? -errno : 0;
 }
 
+static int attach(int tree, int on)
+{
+    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+}
+
+/* Before 6.15 only what is mounted somewhere can be bound elsewhere. There is nothing to hide: what
+ * the root of it shows is judged like everything else. */
+static int show_file_system(const struct post *p)
+{
+    OWN(fd) int on = open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return on < 0 ? -errno : attach(p->fs, on);
+}
+
 /* One file system for all points, with its server's descriptor in p->device. */
 static int make_file_system(struct post *p)
 {
@@ -136,7 +149,9 @@ static int make_file_system(struct post *p)
         return err;
     p->fs =
         (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
-    return p->fs < 0 ? -errno : 0;
+    if (p->fs < 0)
+        return -errno;
+    return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
 }
 
 static void *serve(void *arg)
@@ -162,11 +177,6 @@ static int copy_tree(int at, const char *path, unsigned flags)
 {
     int tree = (int)syscall(SYS_open_tree, at, path, KABI_OPEN_TREE_CLONE | O_CLOEXEC | flags);
     return tree < 0 ? -errno : tree;
-}
-
-static int attach(int tree, int on)
-{
-    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
 }
 
 /* What a guard puts over its place: the sentry's point; the folder itself, over an outer guard; or,

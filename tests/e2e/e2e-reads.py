@@ -53,11 +53,11 @@ class Home:
 class Talk:
     """A shell in a sandbox that answers line by line."""
 
-    def __init__(self, home, *flags, cwd=None):
+    def __init__(self, home, *flags, cwd=None, env=None):
         self.home = home
         self.child = home.person.start([BUCKLE, "run", *flags, "--", "sh", "-c", LOOP],
-                                       cwd=cwd or home.work, stdin=subprocess.PIPE,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                       cwd=cwd or home.work, env=env,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def ask(self, line):
         self.child.stdin.write(line.encode() + b"\n")
@@ -360,6 +360,21 @@ def test_without_pid_namespace(person, t):
          "no fresh /proc", r)
 
 
+def test_older_kernel(person, t):
+    """Where a mount that is nowhere cannot be bound."""
+    home = Home(person)
+    env = {"BUCKLE_PRETEND": "kernel=6.1"}
+    flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc")
+    r = home.sh("cat ../.ssh/id_rsa ../.netrc; cat ../.ssh/known_hosts; ls /proc/driver; "
+                "cat /proc/driver/*/id_rsa", *flags, env=env)
+    t.ok("PRIVATE" not in r.out and r.out.startswith("public") and "id_rsa" in r.err, "kernel 6.1", r)
+    talk = Talk(home, *flags, env=env)
+    home.write("n", "NEWER")
+    os.rename(home.path("n"), home.path(".netrc"))
+    t.ok(eventually(lambda: "not permitted" in talk.ask("cat ../.netrc")), "kernel 6.1: replaced")
+    talk.end()
+
+
 def main():
     if not fusable.usable():
         skip("/dev/fuse is not open to everybody here")
@@ -370,7 +385,7 @@ def main():
     for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
                    test_replaced, test_own_creations, test_working_directory, test_killed_server,
                    test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback,
-                   test_without_pid_namespace])
+                   test_without_pid_namespace, test_older_kernel])
     return done()
 
 
