@@ -299,6 +299,19 @@ size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *li
     return sets ? give(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
 }
 
+bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                        struct arena *arena)
+{
+    struct question q = {.g = g, .within = within, .arena = arena};
+    const struct region_set *sets = bound_all(&q, op);
+    struct bound_path scratch[BOUND_MAX];
+    struct region_set inside = {.list = scratch};
+    if (!sets)
+        return true;
+    intersect(&inside, within, &sets[graph_entry(g, op)]);
+    return inside.everywhere || inside.n > 0;
+}
+
 /* The newest test that keeps denials from being bounded: its rule is the reason. */
 static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
                                const struct region_set *sets)

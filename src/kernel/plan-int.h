@@ -22,6 +22,10 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_p
                    struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
                    struct arena *arena);
 
+/* Whether op could be allowed anywhere in a folder, or to a file. */
+bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                        struct arena *arena);
+
 /* ---- plan-reads.c ---- */
 
 /* Tiers of the operations that read, and the guards that follow. */

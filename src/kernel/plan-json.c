@@ -78,7 +78,7 @@ static void put_operations(const struct plan *p, const struct graph *g, struct b
 
 static void put_guards(const struct plan *p, const struct graph *g, struct buf *out)
 {
-    buf_str(out, "  \"guards\": [");
+    buf_fmt(out, "  \"masked\": %s,\n  \"guards\": [", p->masked ? "true" : "false");
     for (size_t i = 0; i < p->nguards; i++) {
         const struct plan_guard *one = &p->guards[i];
         buf_str(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ");

@@ -199,33 +199,34 @@ static void print_operations(const struct plan *p, const struct graph *g, struct
 
 /* ---- guards ---- */
 
-/* Guards that one rule asks for stand together; those put back over them as well. Returns how many
- * were shown. */
-static size_t print_guard(const struct plan *p, const struct graph *g, size_t first,
-                          struct buf *out)
+/* Guards that one rule asks for stand together; those put back over them as well. */
+static void print_guard(const struct plan *p, const struct graph *g, size_t first, bool *done,
+                        struct buf *out)
 {
     const struct plan_guard *one = &p->guards[first];
-    size_t n = 0;
-    for (; first + n < p->nguards && one[n].rule == one->rule && one[n].open == one->open; n++) {
+    for (size_t i = first; i < p->nguards; i++) {
+        if (p->guards[i].rule != one->rule || p->guards[i].open != one->open)
+            continue;
         buf_str(out, "  ");
-        buf_safe(out, one[n].path, strlen(one[n].path));
+        buf_safe(out, p->guards[i].path, strlen(p->guards[i].path));
         buf_chr(out, '\n');
+        done[i] = true;
     }
     if (one->open)
         buf_fmt(out, "%*sput back over it: may be read\n", MARGIN, "");
     else
         print_rule(g, one->rule, "somebody wants to hear of it", out);
-    return n;
 }
 
 static void print_guards(const struct plan *p, const struct graph *g, struct buf *out)
 {
-    bool masked = p->ops[OP_FILE_READ_DATA].tier == TIER_MASKED;
+    bool done[PLAN_GUARDS] = {false};
     if (p->nguards == 0)
         return;
-    buf_str(out, masked ? "\nMasks\n" : "\nSentries\n");
-    for (size_t i = 0; i < p->nguards;)
-        i += print_guard(p, g, i, out);
+    buf_str(out, p->masked ? "\nMasks\n" : "\nSentries\n");
+    for (size_t i = 0; i < p->nguards; i++)
+        if (!done[i])
+            print_guard(p, g, i, done, out);
 }
 
 /* ---- Landlock ---- */

@@ -8,7 +8,7 @@
  *   free     the policy allows it whatever the argument;
  *   sentry   what is denied lies in certain folders: a file system of our own stands on those, asks
  *            the same policy and passes on what it allows; everywhere else nothing is asked;
- *   masked   without FUSE, where all of such a folder is denied: something empty lies on it;
+ *   masked   without FUSE: something empty lies on it, or on what is denied in it;
  *   judged   a pattern that no folder bounds, or somebody wants it so.
  *
  * Folders inside a guarded one that are allowed altogether are listed to be put back over it.
@@ -105,7 +105,7 @@ static bool add_guard(struct reads *r, const struct bound_path *b, bool open)
     char *path = arena_strndup(&r->p->arena, b->path, b->len);
     if (!path || r->nguards == PLAN_GUARDS)
         return false;
-    r->guards[r->nguards++] = (struct plan_guard){path, b->len, b->rule, b->exact, open};
+    r->guards[r->nguards++] = (struct plan_guard){path, b->len, b->rule, b->exact, open, false};
     return true;
 }
 
@@ -242,7 +242,27 @@ static const char *no_guards(const struct plan *p)
         return "--updatable";
     if (!((h->root || h->user_ns) && h->mount_ns))
         return "there is no mount namespace for a sentry";
-    return h->fuse ? NULL : "there is no FUSE for a sentry";
+    return NULL;
+}
+
+/* Something empty can lie over a folder, or over single files in it; but not over one that has a
+ * folder to be put back. */
+static void choose_masks(struct reads *r)
+{
+    bool open = false;
+    for (size_t i = 0; i < r->nguards; i++) {
+        struct plan_guard *one = &r->guards[i];
+        struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule};
+        open |= one->open;
+        one->whole = one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &r->p->arena);
+    }
+    r->p->masked = !r->p->host.fuse && !open && r->nguards > 0;
+    if (r->p->host.fuse || !open)
+        return;
+    for (size_t i = 0; i < READING; i++)
+        if (r->ops[i].guarded)
+            ask_instead(&r->ops[i], "there is no FUSE for a sentry", GRAPH_NO_RULE);
+    r->nguards = 0;
 }
 
 static int look_at(struct reads *r, size_t i, const char *against)
@@ -354,8 +374,10 @@ static int set_tier(struct reads *r, size_t i)
     o->rule = plan_rule_against(r->g, reading[i]);
     if (!d->guarded)
         return set_judged(r->p, reading[i], d);
-    o->tier = TIER_SENTRY;
-    o->wall = "FUSE";
+    o->tier = r->p->masked ? TIER_MASKED : TIER_SENTRY;
+    if (r->p->masked)
+        o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported; "
+                  "--strict-reads judges instead";
     return 0;
 }
 
@@ -388,6 +410,7 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
         if (look_at(&r, i, against) < 0)
             return err_nomem(err);
     choose(&r);
+    choose_masks(&r);
     for (size_t i = 0; i < READING; i++)
         if (set_tier(&r, i) < 0)
             return err_nomem(err);
@@ -395,7 +418,9 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
     if (!p->guards)
         return err_nomem(err);
     p->nguards = r.nguards;
-    if (p->nguards)
+    if (p->masked)
+        plan_note(p, "permits less: nothing can be written behind a mask");
+    else if (p->nguards)
         ask_about_writing(p);
     return 0;
 }

@@ -101,6 +101,7 @@ struct plan_guard {
     uint32_t rule; /* the one that denies; GRAPH_NO_RULE with `open` */
     bool exact;    /* a rule names the path itself rather than what lies beneath */
     bool open;
+    bool whole; /* nothing in it may be read */
 };
 
 /* ---- the plan ---- */
@@ -151,6 +152,7 @@ struct plan {
     struct wall_path *walls;
     size_t nwalls;
 
+    bool masked; /* guards are masks */
     struct plan_guard *guards;
     size_t nguards;
 

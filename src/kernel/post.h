@@ -25,15 +25,22 @@ struct post {
     bool serving;   /* the other thread runs */
     int crowd;      /* event: the serving thread wants the kernel to forget names */
     struct stand stands[PLAN_GUARDS];
+    struct graph_cache *cache; /* masks only */
 };
 
 /* Puts guard i on what lies under its name now, if anything does; nothing happens when it stands
  * there already. 0 or a negated errno. */
 int post_stand(struct post *p, size_t i);
 
+/* The same by a mask (mask.c). */
+int post_mask(struct post *p, size_t i);
+
 /* A path as the host sees it: a descriptor (O_PATH), or a negated errno. Links lead nowhere: the
  * policy names things as they really lie. */
 int post_open(const struct post *p, const char *path);
+int post_open_inside(const char *path); /* as the sandbox sees it */
+/* Whether there is nothing that could be guarded, nor anything that could be read. */
+bool post_is_nothing(int err);
 
 /* sentry-wall.c: the calling thread gives up everything but its work. 0 or a negated errno. */
 int post_confine(const struct post *p, bool serving);

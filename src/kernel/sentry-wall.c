@@ -85,8 +85,6 @@ static const int useless[] = {
     SYS_pivot_root,
     SYS_chroot,
     SYS_setns,
-    SYS_fsopen,
-    SYS_fsmount,
     SYS_bpf,
     SYS_perf_event_open,
     SYS_io_uring_setup,
@@ -110,8 +108,9 @@ static const int useless[] = {
 
 /* Nor does the serving one these. */
 static const int for_mounting[] = {
-    SYS_open_tree, SYS_move_mount, SYS_fspick,  SYS_fsconfig,      SYS_clone,
-    SYS_clone3,    SYS_openat2,    SYS_unshare, SYS_inotify_init1, SYS_inotify_add_watch,
+    SYS_fsopen,  SYS_fsmount,  SYS_open_tree,     SYS_move_mount,
+    SYS_fspick,  SYS_fsconfig, SYS_clone,         SYS_clone3,
+    SYS_openat2, SYS_unshare,  SYS_inotify_init1, SYS_inotify_add_watch,
 };
 
 enum {

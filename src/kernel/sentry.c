@@ -76,8 +76,12 @@ int post_open(const struct post *p, const char *path)
     return open_from(p->root, path[1] ? path + 1 : ".");
 }
 
-/* Nothing there that could be guarded, and nothing that could be read either. */
-static bool is_nothing(int err)
+int post_open_inside(const char *path)
+{
+    return open_from(AT_FDCWD, path);
+}
+
+bool post_is_nothing(int err)
 {
     return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
 }
@@ -234,7 +238,7 @@ static int look(const struct post *p, size_t i, struct stat *st)
 {
     OWN(fd) int fd = post_open(p, p->plan->guards[i].path);
     if (fd < 0)
-        return is_nothing(fd) ? 0 : fd;
+        return post_is_nothing(fd) ? 0 : fd;
     if (fstat(fd, st) < 0)
         return -errno;
     return !S_ISLNK(st->st_mode);
@@ -247,7 +251,7 @@ static int take_stand(struct post *p, size_t i, const struct stat *st)
     struct stat now;
     OWN(fd) int behind = open_behind(p, i);
     if (behind < 0)
-        return is_nothing(behind) ? -EAGAIN : behind;
+        return post_is_nothing(behind) ? -EAGAIN : behind;
     if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
         return -EAGAIN;
     s->dev = st->st_dev;
@@ -262,6 +266,8 @@ int post_stand(struct post *p, size_t i)
 {
     struct stand *s = &p->stands[i];
     struct stat st;
+    if (p->plan->masked)
+        return post_mask(p, i);
     for (int tries = 0; tries < TRIES; tries++) {
         int there = look(p, i, &st), err;
         if (there < 0)
@@ -278,7 +284,7 @@ int post_stand(struct post *p, size_t i)
             sentry_point_remove(p->sentry, s->number);
         s->number = -1;
         leave(p, i);
-        if (err != -EAGAIN && !is_nothing(err))
+        if (err != -EAGAIN && !post_is_nothing(err))
             return err;
     }
     return -EBUSY; /* somebody replaces it faster than we can follow */
@@ -372,29 +378,34 @@ static void enter(const struct post *p)
 
 static void stage_inside(struct post *p)
 {
+    struct guard_msg ready = {.kind = GUARD_READY};
     enter(p);
-    check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
+    if (!p->plan->masked) {
+        struct statx st;
+        check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
+        check(p, STAGE_SENTRY_MOUNT,
+              statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
+        ready.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+    }
     for (size_t i = 0; i < p->plan->nguards; i++)
         check(p, STAGE_SENTRY_BIND, post_stand(p, i));
-    struct statx st;
-    int err = statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0;
-    struct guard_msg ready = {.kind = GUARD_READY,
-                              .dev = makedev(st.stx_dev_major, st.stx_dev_minor)};
-    check(p, STAGE_SENTRY, err < 0 ? err : send_msg(p, ready, -1));
+    check(p, STAGE_SENTRY, send_msg(p, ready, -1));
 }
 
 static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
 {
     static struct post p;
-    p = (struct post){.task = task, .plan = task->plan, .root = -1, .proc = -1, .fs = -1};
+    p = (struct post){
+        .task = task, .plan = task->plan, .root = -1, .proc = -1, .fs = -1, .crowd = -1};
     for (size_t i = 0; i < PLAN_GUARDS; i++)
         p.stands[i] = (struct stand){.number = -1, .behind = -1};
     stage_outside(&p);
-    prepare(&p);
+    if (!p.plan->masked)
+        prepare(&p);
     stage_inside(&p);
     /* The serving thread needs more than we keep, and the working directory where it is. */
-    if (start_serving(&p) == 0 && unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 &&
-        post_confine(&p, false) == 0)
+    if ((p.plan->masked || start_serving(&p) == 0) && unshare(CLONE_FS) == 0 &&
+        fchdir(p.proc) == 0 && post_confine(&p, false) == 0)
         watch_names(&p);
     _exit(1);
 }

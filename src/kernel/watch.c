@@ -99,8 +99,9 @@ static int watch_folder(struct watching *w, struct folder *f)
     return 1; /* one that cannot be read can be passed through */
 }
 
-/* Watches the folders above one guarded name, from the root downwards. */
-static int watch_way(struct watching *w, const char *path)
+/* Watches the folders above one guarded name, from the root downwards; and itself, if what is made
+ * in it matters. */
+static int watch_way(struct watching *w, const char *path, bool itself)
 {
     for (const char *at = path; at; at = strchr(at + 1, '/')) {
         struct folder *f = find(w, path, at == path ? 1 : (size_t)(at - path));
@@ -108,7 +109,9 @@ static int watch_way(struct watching *w, const char *path)
         if (there <= 0)
             return there;
     }
-    return 0;
+    struct folder *f = itself ? find(w, path, strlen(path)) : NULL;
+    int there = f ? watch_folder(w, f) : 0;
+    return there < 0 && there != -ENOTDIR ? there : 0;
 }
 
 static int look_again(struct watching *w)
@@ -116,7 +119,7 @@ static int look_again(struct watching *w)
     const struct plan *plan = w->post->plan;
     w->round++;
     for (size_t i = 0; i < plan->nguards; i++) {
-        int err = watch_way(w, plan->guards[i].path);
+        int err = watch_way(w, plan->guards[i].path, plan->masked && !plan->guards[i].whole);
         if (err < 0)
             return err;
     }
@@ -137,6 +140,8 @@ static bool leads_to_guard(const struct watching *w, const struct folder *f, con
     size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
     for (size_t i = 0; i < plan->nguards; i++) {
         const char *path = plan->guards[i].path;
+        if (f->len == strlen(path) && memcmp(path, f->path, f->len) == 0)
+            return true; /* in a guarded folder every name does */
         if (strncmp(path, f->path, f->len) == 0 && strlen(path) >= from + n &&
             (f->len == 1 || path[f->len] == '/') && memcmp(path + from, name, n) == 0 &&
             (path[from + n] == '/' || path[from + n] == '\0'))

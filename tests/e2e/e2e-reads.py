@@ -342,12 +342,44 @@ def test_out_of_reach(person, t):
 
 
 def test_fallback(person, t):
-    """Without FUSE, or without namespaces, reading is judged; the answers are the same."""
+    """Without namespaces reading is judged; the answers are the same."""
     home = Home(person)
-    for pretend in ("fuse=0", "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"):
-        r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; stat -c %s ../.ssh/id_rsa",
-                    *flags_of(home, *DENY_SSH), "--accept-weaker", env={"BUCKLE_PRETEND": pretend})
-        t.ok(r.out == "public7\n" and "id_rsa" in r.err, pretend, r)
+    r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; stat -c %s ../.ssh/id_rsa",
+                *flags_of(home, *DENY_SSH), "--accept-weaker",
+                env={"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"})
+    t.ok(r.out == "public7\n" and "id_rsa" in r.err, "no namespaces", r)
+
+
+def test_masks(person, t):
+    """Without FUSE what is denied is hidden, as the plan says."""
+    home = Home(person)
+    home.write(".aws/key", "KEY")
+    home.write(".ssh/a/b/c/d/e", "BURIED")
+    env = {"BUCKLE_PRETEND": "fuse=0"}
+    flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc", "--deny-read", "~/.aws",
+                     "--deny-read", "~/.later")
+    plan = person.call([BUCKLE, "run", "--dry-run", *flags, "--", "true"], cwd=home.work, env=env)
+    t.ok("\nMasks\n" in plan.out and "not reported" in plan.out, "the plan says so", plan)
+    talk = Talk(home, *flags, env=env)
+    for name in (".ssh/id_rsa", ".netrc", ".aws/key", ".ssh/a/b/c/d/e"):
+        text = talk.ask(f"cat ../{name}")
+        t.ok(not any(w in text for w in ("PRIVATE", "PASSWORD", "KEY", "BURIED")), name, text)
+    t.ok("public" in talk.ask("cat ../.ssh/known_hosts"), "what is allowed beside it is read")
+    t.ok("key" not in talk.ask("ls ../.aws"), "a folder is empty")
+
+    def hidden(name, secret):
+        return eventually(lambda: secret not in talk.ask(f"cat {home.path(name)}"))
+    home.write("new", "REPLACED")
+    os.rename(home.path("new"), home.path(".netrc"))
+    t.ok(hidden(".netrc", "REPLACED"), "a file that another was renamed over")
+    home.write(".later", "LATER")
+    t.ok(hidden(".later", "LATER"), "a file that appears")
+    home.write(".ssh/id_later", "LATER")
+    t.ok(hidden(".ssh/id_later", "LATER"), "one in a folder of which not everything is denied")
+    os.rename(home.path(".aws"), home.path("old"))
+    home.write(".aws/key", "SECOND")
+    t.ok(hidden(".aws/key", "SECOND"), "a folder that is replaced")
+    talk.end()
 
 
 def test_without_pid_namespace(person, t):
@@ -384,7 +416,7 @@ def main():
         return done()
     for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
                    test_replaced, test_own_creations, test_working_directory, test_killed_server,
-                   test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback,
+                   test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback, test_masks,
                    test_without_pid_namespace, test_older_kernel])
     return done()
 

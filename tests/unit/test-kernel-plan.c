@@ -328,6 +328,7 @@ static void check_guards_of_others(void)
     OWN(planned) struct planned judged;
     OWN(planned) struct planned bare;
     OWN(planned) struct planned alone;
+    OWN(planned) struct planned carved;
     OWN(planned) struct planned many;
     OWN(buf) struct buf text = {0};
     buf_str(&text, "(version 1)(allow default)");
@@ -335,14 +336,20 @@ static void check_guards_of_others(void)
         buf_fmt(&text, "(deny file-read-data (subpath \"/a/%d\"))", i);
     if (!ok(planned_make(&judged, one, &strict, "") && planned_make(&bare, one, &plain, "fuse=0") &&
                 planned_make(&alone, one, &plain, "user_ns=0") &&
+                planned_make(&carved,
+                             "(version 1)(allow default)(deny file-read* (subpath \"/a\"))"
+                             "(allow file-read* (subpath \"/a/b\"))",
+                             &plain, "fuse=0") &&
                 planned_make(&many, text.s, &plain, ""),
             "planned"))
         return;
     is_str(tier_of(&judged.plan, OP_FILE_READ_DATA), "judged", "--strict-reads");
-    is_str(tier_of(&bare.plan, OP_FILE_READ_DATA), "judged", "no FUSE");
+    is_str(tier_of(&bare.plan, OP_FILE_READ_DATA), "masked", "no FUSE");
     is_str(tier_of(&alone.plan, OP_FILE_READ_DATA), "judged", "no user namespaces");
+    is_str(tier_of(&carved.plan, OP_FILE_READ_DATA), "judged", "no FUSE, but a folder to put back");
+    ok(bare.plan.masked && bare.plan.guards[0].whole && !carved.plan.masked, "masks");
     is_str(tier_of(&many.plan, OP_FILE_READ_DATA), "judged", "more folders than guards");
-    is_int((intmax_t)(judged.plan.nguards + bare.plan.nguards + many.plan.nguards), 0, "no guards");
+    is_int((intmax_t)(judged.plan.nguards + many.plan.nguards), 0, "no guards");
 }
 
 /* Against evaluation: what is not guarded, or was put back, may be read. */
