@@ -67,8 +67,8 @@ int ask_who(struct worker *w, const struct request *r)
     w->program_len = (size_t)n;
     if (w->program_len > m && memcmp(w->program + n - m, mark, m) == 0)
         w->program_len -= m;
-    w->uid = uid;
-    w->gid = gid;
+    w->caller_uid = uid;
+    w->caller_gid = gid;
     return 0;
 }
 
@@ -86,7 +86,7 @@ enum { ASK_FACTS = TELL_FACTS + 4 };
 static size_t path_facts(const struct worker *w, const char *path, size_t len,
                          const struct stat *st, struct graph_fact *f)
 {
-    size_t n = tell_path_facts(path, len, w->uid, w->gid, st, f);
+    size_t n = tell_path_facts(path, len, w->caller_uid, w->caller_gid, st, f);
     n += program_fact(w, f + n);
     if (w->repositories.n && in_made_repository(w, path, len))
         f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
@@ -238,8 +238,8 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
 {
     struct graph_fact facts[ASK_MORE + 3];
     size_t n = 0;
-    facts[n++] = (struct graph_fact){.filter = FILTER_UID, .num = w->uid};
-    facts[n++] = (struct graph_fact){.filter = FILTER_GID, .num = w->gid};
+    facts[n++] = (struct graph_fact){.filter = FILTER_UID, .num = w->caller_uid};
+    facts[n++] = (struct graph_fact){.filter = FILTER_GID, .num = w->caller_gid};
     n += program_fact(w, facts + n);
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];

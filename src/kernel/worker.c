@@ -73,8 +73,8 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->proc = proc;
     w->inner_proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     w->pid_ns = pid_ns;
-    w->uid = getuid();
-    w->gid = getgid();
+    w->uid = w->caller_uid = getuid();
+    w->caller_gid = getgid();
     w->who_matters = asks_who(g);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->umask = umask(022);

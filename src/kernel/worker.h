@@ -81,8 +81,9 @@ struct worker {
     bool scoped;          /* Landlock keeps signals inside */
     bool spaces;          /* the target may make user namespaces, and change its root in them */
     uid_t uid;
-    gid_t gid;
-    bool who_matters;         /* the policy asks who calls */
+    bool who_matters; /* the policy asks who calls */
+    uid_t caller_uid; /* then: whoever calls now; else everybody */
+    gid_t caller_gid;
     char program[PATH_BYTES]; /* then: what the caller runs */
     size_t program_len;
     const struct behind *behind; /* what lies behind the plan's guards */
