@@ -25,6 +25,7 @@
 #include "kernel/pass.h"
 #include "kernel/tell.h"
 #include "net/gate.h"
+#include "net/rules.h"
 
 /* ---- who it was ---- */
 
@@ -128,8 +129,12 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
     prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
     telling.s = s;
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct laid_network *net = &o.sockets;
     for (size_t i = 0; i < LAY_SOCKETS; i++)
-        if (pass_receive(from, &byte, 1, &o.sockets.fds[i]) != 1)
+        if (pass_receive(from, &byte, 1, &net->fds[i]) != 1)
+            _exit(1);
+    for (size_t i = 0; i < LAY_LOCAL; i++)
+        if (pass_receive(from, &net->local_ports[i], sizeof(uint16_t), &net->local[i]) != 2)
             _exit(1);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     _exit(gate_run(&o) < 0);
@@ -165,15 +170,18 @@ int netgate_start(struct netgate *n, const struct stage *s)
     return pid < 0 ? -errno : 0;
 }
 
-int netgate_lay(const struct netgate *n)
+int netgate_lay(const struct netgate *n, const struct graph *g)
 {
     struct laid_network net;
-    int err = lay_network(&net);
+    uint16_t ports[LAY_LOCAL];
+    int err = lay_network(ports, rules_local_ports(g, ports, LAY_LOCAL), &net);
+    if (err < 0)
+        return err;
     for (size_t i = 0; i < LAY_SOCKETS && err == 0; i++)
         err = pass_send(n->to, "s", 1, net.fds[i]);
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
-        if (net.fds[i] >= 0)
-            close(net.fds[i]);
+    for (size_t i = 0; i < LAY_LOCAL && err == 0; i++)
+        err = pass_send(n->to, &net.local_ports[i], sizeof(uint16_t), net.local[i]);
+    lay_close(&net);
     return err;
 }
 

@@ -20,7 +20,7 @@ struct netgate {
 /* 0, or a negated errno. */
 int netgate_start(struct netgate *n, const struct stage *s);
 /* Called inside the new network: lays it and hands its sockets over. */
-int netgate_lay(const struct netgate *n);
+int netgate_lay(const struct netgate *n, const struct graph *g);
 /* The caller's environment and the variables that lead to the proxies; NULL without memory. */
 char **netgate_environ(const struct netgate *n, char *const *env);
 

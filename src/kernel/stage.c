@@ -35,6 +35,7 @@
 #include "kernel/confine.h"
 #include "kernel/guard.h"
 #include "kernel/kabi.h"
+#include "kernel/netfiles.h"
 #include "kernel/netgate.h"
 #include "kernel/pass.h"
 #include "kernel/seal.h"
@@ -228,7 +229,9 @@ static void lay_gate(struct inside *in)
         int err = ground_wait_loopback(s->ground, &stage);
         check(s, stage, err);
     }
-    check(s, STAGE_GATE, netgate_lay(&in->gate));
+    check(s, STAGE_GATE, netgate_lay(&in->gate, s->graph));
+    if (s->plan->mount_ns)
+        check(s, STAGE_GATE, netfiles_lay());
     s->env = netgate_environ(&in->gate, s->launch->env);
     check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
 }

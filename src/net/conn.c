@@ -342,15 +342,31 @@ static bool original_destination(struct conn *c, bool v6)
     return name || !names_covers(addr);
 }
 
-static void begin_transparent(struct conn *c, bool v6)
+static void begin_known(struct conn *c)
 {
     struct graph_verdict v;
-    if (!original_destination(c, v6) || !gate_asks(c, &c->host, c->port, &v)) {
+    if (!gate_asks(c, &c->host, c->port, &v)) {
         conn_reset(c);
         return;
     }
     c->state = CONN_INSPECT;
     conn_dial(c);
+}
+
+static void begin_transparent(struct conn *c, bool v6)
+{
+    if (original_destination(c, v6))
+        begin_known(c);
+    else
+        conn_reset(c);
+}
+
+static void begin_local(struct conn *c, uint16_t port)
+{
+    static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+    peer_from_address(loopback, &c->host);
+    c->port = port;
+    begin_known(c);
 }
 
 static void begin(struct listener *l, int fd, const struct sockaddr_storage *from)
@@ -366,6 +382,10 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
     }
     if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6) {
         begin_transparent(c, l->kind == LAY_TCP6);
+        return;
+    }
+    if (l->kind == LAY_SOCKETS) {
+        begin_local(c, l->port);
         return;
     }
     c->state = l->kind == LAY_HTTP || l->kind == LAY_SOCKS ? CONN_FIRST : CONN_DNS;

@@ -88,7 +88,8 @@ struct conn {
 struct listener {
     struct watch watch;
     struct gate *gate;
-    enum lay_socket kind;
+    enum lay_socket kind; /* LAY_SOCKETS: a port of the host's loopback */
+    uint16_t port;
 };
 
 struct gate {
@@ -97,7 +98,7 @@ struct gate {
     struct net_rules rules;
     struct dialer dialer;
     struct names names;
-    struct listener listeners[LAY_SOCKETS];
+    struct listener listeners[LAY_SOCKETS + LAY_LOCAL];
     struct watch until;
     struct conn *conns, *dead;
     size_t nconns;

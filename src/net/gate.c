@@ -45,9 +45,13 @@ static void on_listener(struct watch *w, unsigned what)
 
 static int open_listeners(struct gate *g)
 {
-    for (size_t i = 0; i < LAY_SOCKETS; i++) {
+    const struct laid_network *net = &g->o->sockets;
+    for (size_t i = 0; i < LAY_SOCKETS + LAY_LOCAL; i++) {
         struct listener *l = &g->listeners[i];
-        *l = (struct listener){{g->o->sockets.fds[i], on_listener}, g, (enum lay_socket)i};
+        bool local = i >= LAY_SOCKETS;
+        *l = (struct listener){.gate = g, .kind = local ? LAY_SOCKETS : (enum lay_socket)i};
+        l->watch = (struct watch){local ? net->local[i - LAY_SOCKETS] : net->fds[i], on_listener};
+        l->port = local ? net->local_ports[i - LAY_SOCKETS] : 0;
         int err = l->watch.fd >= 0 ? loop_add(&g->loop, &l->watch, true) : 0;
         if (err < 0)
             return err;
@@ -140,9 +144,8 @@ int gate_run(const struct gate_options *o)
     dialer_free(&g->dialer);
     names_free(&g->names);
     rules_free(&g->rules);
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
-        if (o->sockets.fds[i] >= 0)
-            close(o->sockets.fds[i]);
+    struct laid_network sockets = o->sockets;
+    lay_close(&sockets);
     close(g->loop.fd);
     free(g);
     return err;

@@ -356,18 +356,39 @@ static bool has_v6(void)
     return fd >= 0;
 }
 
-int lay_network(struct laid_network *out)
+void lay_close(struct laid_network *net)
+{
+    for (size_t i = 0; i < LAY_SOCKETS; i++)
+        if (net->fds[i] >= 0)
+            close(steal_fd(&net->fds[i]));
+    for (size_t i = 0; i < LAY_LOCAL; i++)
+        if (net->local[i] >= 0)
+            close(steal_fd(&net->local[i]));
+}
+
+static int open_local(struct laid_network *out, const uint16_t *ports, size_t n)
+{
+    for (size_t i = 0; i < n && i < LAY_LOCAL; i++) {
+        out->local[i] = listen_at(AF_INET, SOCK_STREAM, ports[i]);
+        out->local_ports[i] = ports[i];
+        if (out->local[i] < 0)
+            return out->local[i];
+    }
+    return 0;
+}
+
+int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out)
 {
     bool v6 = has_v6();
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
-        out->fds[i] = -1;
+    memset(out, 0xff, sizeof(*out));
     int err = lay_roads(v6);
     if (err == 0)
         err = lay_rules();
     if (err == 0)
         err = open_listeners(out, v6);
-    for (size_t i = 0; err < 0 && i < LAY_SOCKETS; i++)
-        if (out->fds[i] >= 0)
-            close(steal_fd(&out->fds[i]));
+    if (err == 0)
+        err = open_local(out, local_ports, n);
+    if (err < 0)
+        lay_close(out);
     return err;
 }

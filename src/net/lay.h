@@ -4,6 +4,7 @@
 #define BK_NET_LAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -28,11 +29,17 @@ enum lay_socket {
 /* Where the proxies listen; programs find them in their environment. */
 enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
 
+enum { LAY_LOCAL = 16 };
+
 struct laid_network {
     int fds[LAY_SOCKETS]; /* -1 where the kernel has no IPv6 */
+    /* Ports of loopback that lead to the host's instead of the sandbox's own. */
+    int local[LAY_LOCAL]; /* -1: no more */
+    uint16_t local_ports[LAY_LOCAL];
 };
 
 /* 0 or a negated errno; on failure nothing is left open. */
-int lay_network(struct laid_network *out);
+int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out);
+void lay_close(struct laid_network *net);
 
 #endif

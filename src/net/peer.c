@@ -33,6 +33,14 @@ size_t peer_text(const struct peer *p, uint16_t port, char out[PEER_TEXT])
     return n > 0 && n < PEER_TEXT ? (size_t)n : 0;
 }
 
+bool peer_is_localhost(const struct peer *p)
+{
+    static const char name[] = "localhost";
+    size_t n = sizeof(name) - 1;
+    return p->len >= n && memcmp(p->name + p->len - n, name, n) == 0 &&
+           (p->len == n || p->name[p->len - n - 1] == '.');
+}
+
 bool peer_equal(const struct peer *a, const struct peer *b)
 {
     return a->address == b->address && a->len == b->len && memcmp(a->name, b->name, a->len) == 0;

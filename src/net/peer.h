@@ -35,6 +35,8 @@ void peer_from_address(const uint8_t addr[16], struct peer *out);
 /* "host:port", with brackets where a colon would mislead; its length. */
 enum { PEER_TEXT = PEER_MAX + 10 };
 size_t peer_text(const struct peer *p, uint16_t port, char out[PEER_TEXT]);
+/* "localhost", or a name below it, which means the same. */
+bool peer_is_localhost(const struct peer *p);
 bool peer_equal(const struct peer *a, const struct peer *b);
 
 bool addr_is_v4(const uint8_t addr[16]);

@@ -15,6 +15,8 @@ static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t p
     f.net.proto = proto;
     f.net.host = NET_HOST_ANY;
     f.net.port_lo = f.net.port_hi = port;
+    if (peer_is_localhost(h))
+        f.net.host = NET_HOST_LOCALHOST;
     if (h->address) {
         f.net.host = NET_HOST_ADDRESS;
         f.net.prefix = 128;
@@ -123,4 +125,30 @@ bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
     struct graph_fact f = fact_of(&h, port, NET_TCP, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
     return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;
+}
+
+/* Only names a port: whether it may be reached is asked when somebody tries. */
+static bool names_local_port(const struct graph_test *t)
+{
+    static const struct net_endpoint loopback = {.proto = NET_TCP, .host = NET_HOST_LOCALHOST};
+    struct net_endpoint here = loopback;
+    if (t->filter != FILTER_REMOTE || t->net.host == NET_HOST_ANY || !(t->net.proto & NET_IP) ||
+        t->net.port_lo != t->net.port_hi)
+        return false;
+    here.port_lo = here.port_hi = t->net.port_lo;
+    return net_endpoint_match(&t->net, &here);
+}
+
+size_t rules_local_ports(const struct graph *g, uint16_t *ports, size_t cap)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < graph_test_count(g) && n < cap; i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        bool new = names_local_port(t);
+        for (size_t k = 0; k < n; k++)
+            new = new &&ports[k] != t->net.port_lo;
+        if (new)
+            ports[n++] = t->net.port_lo;
+    }
+    return n;
 }

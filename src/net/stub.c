@@ -16,21 +16,13 @@
 
 enum { SECONDS_VALID = 60 };
 
-static bool is_localhost(const struct peer *h)
-{
-    static const char name[] = "localhost";
-    size_t n = sizeof(name) - 1;
-    return h->len >= n && memcmp(h->name + h->len - n, name, n) == 0 &&
-           (h->len == n || h->name[h->len - n - 1] == '.');
-}
-
 static size_t answer_address(struct gate *g, const struct dns_query *q, uint8_t *out)
 {
     static const uint8_t loopback4[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
     static const uint8_t loopback6[16] = {[15] = 1};
     uint8_t addr[16];
     bool v6 = q->type == DNS_AAAA;
-    if (is_localhost(&q->host))
+    if (peer_is_localhost(&q->host))
         return dns_reply_address(q, v6 ? loopback6 : loopback4, SECONDS_VALID, out);
     int64_t number = names_number(&g->names, &q->host);
     if (number < 0)
@@ -68,7 +60,7 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n,
     if (!q.named)
         return dns_reply_code(&q, DNS_NO_NAME, NULL, out);
     struct graph_verdict v = rules_ask_name(&g->rules, &q.host);
-    if (!v.allow && !is_localhost(&q.host) && !g->o->lazy_names) {
+    if (!v.allow && !peer_is_localhost(&q.host) && !g->o->lazy_names) {
         tell_denied(g, &q.host, &v, from);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }

@@ -6,8 +6,10 @@ servers in a small internet (tests/internet.py). Prints TAP.
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -181,6 +183,121 @@ def test_own_servers(net, who):
     tap.ok(done.out == "mine\nmine\n", f"{who.name}: the command's own servers", done)
 
 
+def test_local_ports(net, who):
+    """Ports of the host's loopback, opened one at a time."""
+    server = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(("127.0.0.1", 18080))
+    server.listen(8)
+
+    def serve():
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            client.recv(4096)
+            client.sendall(b"HTTP/1.0 200 OK\r\n\r\nfrom the host\n")
+            client.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    fetch = "curl -sS -m 5 --noproxy '*' http://localhost:18080/"
+    done = net.boxed(who, fetch)
+    tap.ok(done.status != 0 and "from the host" not in done.out,
+           f"{who.name}: the host's loopback is another", done)
+    done = net.boxed(who, fetch, ["--allow-net", "localhost:18080"])
+    tap.ok(done.out == "from the host\n", f"{who.name}: a port of it that is allowed", done)
+    done = net.boxed(who, fetch.replace("18080", "18081"), ["--allow-net", "localhost:18080"])
+    tap.ok(done.status != 0, f"{who.name}: and only that", done)
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+
+
+def test_flags(net, who):
+    done = net.boxed(who, CURL + "https://denied.test/hello", ["--allow-net", "denied.test:443"])
+    tap.ok(done.out == "hello there\n", f"{who.name}: --allow-net", done)
+    done = net.boxed(who, CURL + "http://denied.test/hello", ["--allow-net", "denied.test:443"])
+    tap.ok(done.status != 0 and "--allow-net denied.test:80" in done.err,
+           f"{who.name}: another port is denied, and the summary names the flag", done)
+    done = net.boxed(who, CURL + "http://www.allowed.test/hello", ["--deny-net", "*.allowed.test"])
+    tap.ok(done.status != 0 and "www.allowed.test" in done.err, f"{who.name}: --deny-net", done)
+
+
+# ---- other protocols ----
+
+
+def test_git(net, who):
+    if not os.path.exists(net.site + "/repo.git"):
+        subprocess.run(["sh", "-ec", f"""git init -q {net.site}/work; cd {net.site}/work
+            echo text > file; git add file
+            git -c user.name=a -c user.email=a@b commit -qm one
+            git clone -q --bare . ../repo.git; cd ../repo.git; git update-server-info"""], check=True)
+    script = ("git -c http.sslCAInfo=$CA clone -q https://{host}/repo.git got && cat got/file")
+    for way in WAYS:
+        done = net.boxed(who, script.format(host="allowed.test"), way=way)
+        tap.ok(done.out == "text\n", f"{who.name}: git over https ({way})", done)
+        done = net.boxed(who, script.format(host="denied.test"), way=way)
+        tap.ok(done.status != 0 and "denied.test" in done.err,
+               f"{who.name}: git over https to a denied host ({way})", done)
+
+
+def test_rsync(net, who):
+    if not shutil.which("rsync"):
+        tap.skip("rsync is not installed")
+        return
+    if not hasattr(net, "rsync"):
+        conf = os.path.join(FOLDER, "rsyncd.conf")
+        with open(conf, "w", encoding="ascii") as f:
+            f.write(f"use chroot = no\n[site]\npath = {net.site}\n")
+        net.rsync = net.net.start(["rsync", "--daemon", "--no-detach", f"--config={conf}",
+                                   f"--address={SERVER4}"])
+        net.net.wait_for(SERVER4, 873)
+    done = net.boxed(who, "rsync -q rsync://allowed.test/site/hello . && cat hello")
+    tap.ok(done.out == "hello there\n", f"{who.name}: rsync, a server that speaks first", done)
+
+
+def test_redis(net, who):
+    if not shutil.which("redis-server") or not shutil.which("redis-cli"):
+        tap.skip("redis-server is not installed")
+        return
+    if not hasattr(net, "redis"):
+        net.redis = net.net.start(["redis-server", "--bind", SERVER4, "--port", "6379", "--save", "",
+                                   "--protected-mode", "no", "--dir", FOLDER],
+                                  stdout=subprocess.DEVNULL)
+        net.net.wait_for(SERVER4, 6379)
+    done = net.boxed(who, "redis-cli -h allowed.test ping; redis-cli -h denied.test ping")
+    tap.ok(done.out.startswith("PONG\n") and "denied.test" in done.err, f"{who.name}: redis-cli", done)
+
+
+def test_ssh(net, who):
+    sshd = shutil.which("sshd") or "/usr/sbin/sshd"
+    if not os.path.exists(sshd) or not shutil.which("ssh"):
+        tap.skip("sshd is not installed")
+        return
+    keys = os.path.join(FOLDER, "keys")
+    if not hasattr(net, "sshd"):
+        os.makedirs(keys)
+        os.makedirs("/run/sshd", exist_ok=True)
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{keys}/{name}"],
+                           check=True)
+        with open(f"{keys}/conf", "w", encoding="ascii") as f:
+            f.write(f"ListenAddress {SERVER4}:22\nHostKey {keys}/host\nPidFile none\nUsePAM no\n"
+                    f"AuthorizedKeysFile {keys}/user.pub\nStrictModes no\nPermitRootLogin yes\n")
+        net.sshd = net.net.start([sshd, "-D", "-f", f"{keys}/conf", "-E", f"{keys}/log"])
+        net.net.wait_for(SERVER4, 22)
+    mine = os.path.join(FOLDER, f"key-{who.name}")
+    shutil.copy(f"{keys}/user", mine)
+    os.chmod(mine, 0o600)
+    who.own(mine)
+    ssh = (f"ssh -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
+           "-o LogLevel=ERROR -F none root@{host} echo over ssh")
+    done = net.boxed(who, ssh.format(host="allowed.test"))
+    tap.ok(done.out == "over ssh\n", f"{who.name}: ssh, which knows of no proxy", done)
+    done = net.boxed(who, ssh.format(host="denied.test"))
+    tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: ssh to a denied host", done)
+
+
 # ---- attacks ----
 
 
@@ -293,7 +410,8 @@ E"""
     tap.ok(done.out == "hello there\n", f"{who.name}: 1,500 half-open connections", done)
 
 
-TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers,
+TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
+         test_flags, test_git, test_rsync, test_redis, test_ssh,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_many]
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_NETFILES_H
+#define BK_KERNEL_NETFILES_H
+
+/* Files by which programs find hosts, for a network that is filtered by name: mounted over the
+ * host's in the sandbox's mount namespace. What is missing there is left missing. 0 or a negated
+ * errno. */
+int netfiles_lay(void);
+
+#endif
