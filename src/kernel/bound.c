@@ -85,18 +85,18 @@ static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *a
     return out->len > 1 || exact;
 }
 
-/* Adds one region, dropping what it covers. Entries do not cover each other: when one covers the
- * new region, nothing has been dropped for it. */
+/* Adds one region, dropping what it covers, its equal too: the latest rule is the reason. Entries
+ * do not cover each other: when one covers the new region, nothing has been dropped for it. */
 static void add(struct region_set *s, const struct bound_path *p)
 {
     uint32_t kept = 0;
     if (s->everywhere)
         return;
     for (uint32_t i = 0; i < s->n; i++) {
-        if (bound_covers(&s->list[i], p))
-            return;
         if (bound_covers(p, &s->list[i]))
             continue;
+        if (bound_covers(&s->list[i], p))
+            return;
         if (kept < i)
             s->list[kept] = s->list[i];
         kept++;
@@ -220,7 +220,7 @@ struct running {
 
 /* Takes a node into the chain, when it only adds its region to the one before. */
 static bool run_on(struct running *run, const struct question *q, uint32_t i,
-                   const struct region_set *sets, const uint8_t *wanted)
+                   struct region_set *sets, const uint8_t *wanted)
 {
     const struct graph_node *node = graph_node_at(q->g, i);
     struct bound_path p;
@@ -232,6 +232,7 @@ static bool run_on(struct running *run, const struct question *q, uint32_t i,
     if (!nothing && (!match->everywhere ||
                      !region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p)))
         return false;
+    sets[run->node].everywhere = run->set.everywhere; /* all that is asked about it afterwards */
     if (!nothing)
         add(&run->set, &p);
     run->node = i;
