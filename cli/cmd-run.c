@@ -273,6 +273,12 @@ static int prepare(void *arg, struct launch_policy *out)
     return 0;
 }
 
+static int meanwhile(void *arg, struct bk_err *err)
+{
+    struct run *r = arg;
+    return r->scratch.lock >= 0 ? 0 : scratch_make(&r->scratch, err);
+}
+
 static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
@@ -307,6 +313,7 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
     l->host = &r->host;
     l->ground = &r->ground;
     l->prepare = prepare;
+    l->meanwhile = meanwhile;
     l->argv = (char *const *)r->args->pos;
     l->env = r->env.env;
     l->cwd = r->cwd;
@@ -435,14 +442,15 @@ static int run_all(struct run *r)
     if (check_place(r, &err) < 0 || choose_report(r, &err) < 0 || choose_options(r, &err) < 0 ||
         look_at_host(r, &err) < 0)
         return cli_fail(&err), 125;
-    if (!dry) /* laid while everything else is made ready */
-        ground_start(&r->ground, &r->host, r->cwd);
-    if (scratch_make(&r->scratch, &err) < 0)
+    if (scratch_name(&r->scratch, &err) < 0)
         return cli_fail(&err), 125;
     /* A file could be another one when it is read again, and the command may be able to write it.
      */
-    if (run_profile_gather(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0 ||
-        ((dry || !r->profile.shipped) && run_profile_compile(&r->profile, &err) < 0))
+    if (run_profile_gather(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0)
+        return run_profile_complain(&r->profile, &err), 125;
+    if (!dry && !r->profile.shipped) /* laid meanwhile */
+        ground_start(&r->ground, &r->host, r->cwd);
+    if ((dry || !r->profile.shipped) && run_profile_compile(&r->profile, &err) < 0)
         return run_profile_complain(&r->profile, &err), 125;
     if (dry)
         return dry_run(r, &err);

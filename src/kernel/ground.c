@@ -271,6 +271,55 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
     g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
+int ground_tell(const struct ground *g, int to)
+{
+    struct ground told = *g;
+    struct iovec bytes = {&told, sizeof(told)};
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(2 * sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
+    int fds[] = {g->ready, g->pidfd >= 0 ? g->pidfd : g->ready};
+    if (g->ready >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        control.head = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+    }
+    return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(told) ? 0 : -errno;
+}
+
+int ground_hear(struct ground *g, int from)
+{
+    struct ground told;
+    struct iovec bytes = {&told, sizeof(told)};
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(2 * sizeof(int))];
+    } control = {0};
+    struct msghdr m = {.msg_iov = &bytes,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t n;
+    int fds[2] = {-1, -1};
+    while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(told))
+        return n < 0 ? -errno : -EIO;
+    if (m.msg_controllen >= CMSG_LEN(sizeof(fds)) && control.head.cmsg_type == SCM_RIGHTS)
+        memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
+    if (told.ready >= 0 && fds[1] < 0)
+        return -EMFILE;
+    *g = (struct ground){.init = told.init,
+                         .ready = fds[0],
+                         .pidfd = told.pidfd >= 0 ? fds[1] : -1,
+                         .net_ns = told.net_ns};
+    return 0;
+}
+
 int ground_wait_mounts(const struct ground *g, enum launch_stage *stage)
 {
     int err = hear(g->ready, stage);

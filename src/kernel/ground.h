@@ -28,6 +28,11 @@ struct ground {
  */
 void ground_start(struct ground *g, const struct host *h, const char *cwd);
 
+/* From the controller to the worker, which takes over what waits below; it gets *g, whose ready is
+ * -1 when there is none. */
+int ground_tell(const struct ground *g, int to);
+int ground_hear(struct ground *g, int from);
+
 /* In this order, and by one process only; each waits, and answers a negated errno with the stage
  * that failed. They allocate nothing. */
 int ground_wait_mounts(const struct ground *g, enum launch_stage *stage);  /* user, pid, mounts */

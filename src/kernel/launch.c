@@ -49,11 +49,11 @@ struct control {
     int sentry_fd;                 /* of it */
     int status, events, signals;
     sigset_t mask;
-    uint64_t deadline; /* of the timeout, then of the grace period; 0: none */
-    const struct ground *ground;
-    bool ending;       /* the command ended; the ground's first process ends what is left */
-    bool exited, lost; /* nothing is left; the worker ended first */
-    bool unguarded;    /* the sentry did */
+    uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
+    struct ground *ground; /* NULL when there is none */
+    bool ending;           /* the command ended; the ground's first process ends what is left */
+    bool exited, lost;     /* nothing is left; the worker ended first */
+    bool unguarded;        /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
@@ -262,7 +262,7 @@ static int start_worker(struct control *c, struct stage *s)
 {
     struct host_spaces spaces = host_spaces(c->l->host);
     unsigned long flags = SIGCHLD;
-    if (!s->ground) {
+    if (!spaces.pid) {
         flags |= spaces.user ? CLONE_NEWUSER : 0;
         flags |= spaces.mount ? CLONE_NEWNS : 0;
         flags |= spaces.ipc ? CLONE_NEWIPC : 0;
@@ -319,6 +319,42 @@ static void terminal_restore(const struct terminal *t)
         tcsetpgrp(t->fd, t->group);
 }
 
+/* The ground is laid, and the caller gets ready, while the worker works on the policy: it comes
+ * first because nothing takes longer. */
+static int lay_ground(struct control *c, struct bk_err *err)
+{
+    const struct launch *l = c->l;
+    struct ground *g = c->ground;
+    if (host_spaces(l->host).pid && !g->init && g->ready < 0)
+        ground_start(g, l->host, l->cwd);
+    if (l->meanwhile && l->meanwhile(l->arg, err) < 0)
+        return -1;
+    ground_tell(g, c->events); /* a worker that is gone has told why, or is missed soon */
+    if (g->ready < 0)
+        c->ground = NULL;
+    return 0;
+}
+
+static int give_up(const struct control *c)
+{
+    kill(c->worker, SIGKILL);
+    while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return -1;
+}
+
+/* Where the caller has closed 0, 1 or 2, nothing of ours must land there: the worker gives them
+ * away. The command finds them closed again. */
+static void keep_off_stdio(void)
+{
+    int fd;
+    for (fd = 0; fd <= 2 && fcntl(fd, F_GETFD) >= 0; fd++)
+        ;
+    while (fd <= 2 && (fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0)
+        if (fd > 2)
+            close(fd);
+}
+
 static int run(struct control *c, struct stage *s, struct bk_err *err)
 {
     int status[2], events[2];
@@ -342,6 +378,8 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     }
     close(steal_fd(&status_out));
     close(steal_fd(&events_out));
+    if (lay_ground(c, err) < 0)
+        return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
     attend(c);
@@ -359,6 +397,7 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     sigemptyset(&heard);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         sigaddset(&heard, passed_on[i]);
+    keep_off_stdio();
     OWN(fd) int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");
@@ -376,15 +415,6 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     return result;
 }
 
-/* Laid already, or begun here; none when the host cannot have it. */
-static const struct ground *take_ground(const struct launch *l, struct ground *own)
-{
-    struct ground *g = l->ground ? l->ground : own;
-    if (!g->init && g->ready < 0)
-        ground_start(g, l->host, l->cwd);
-    return g->ready >= 0 ? g : NULL;
-}
-
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
 {
     static struct stage s; /* the filter is large; one launch at a time in a process */
@@ -395,13 +425,13 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     s.launch = l;
     s.plan = NULL;
     s.graph = NULL;
-    s.ground = take_ground(l, &own);
+    s.ground = NULL;
     s.controller = getpid();
     s.uid = geteuid();
     s.gid = getegid();
     c.l = l;
     c.end = end;
-    c.ground = s.ground;
+    c.ground = l->ground ? l->ground : &own;
     c.worker = c.command = c.sentry = 0;
     c.sentry_fd = -1;
     c.deadline = 0;

@@ -37,6 +37,8 @@ struct launch {
     /* Called in the worker's process while it is still as unconfined as the caller: fills *out, or
      * tells the person what is wrong and answers -1 (the launch fails in STAGE_POLICY). */
     int (*prepare)(void *arg, struct launch_policy *out);
+    /* Called in the caller's process while the worker is busy with that; -1 ends the launch. */
+    int (*meanwhile)(void *arg, struct bk_err *err);
     const struct host *host; /* what policy is, or will be, made for */
     struct ground *ground;   /* laid already (ground.h), taken over whatever happens; or NULL */
     char *const *argv;

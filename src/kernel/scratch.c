@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,7 +97,7 @@ static void sweep(int base, const char *path)
 {
     DIR *d = fdopendir(base);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char top[400];
+        char top[600];
         if (strncmp(e->d_name, "run-", 4) != 0)
             continue;
         snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
@@ -108,26 +110,33 @@ static void sweep(int base, const char *path)
         close(base);
 }
 
-int scratch_make(struct scratch *s, struct bk_err *err)
+int scratch_name(struct scratch *s, struct bk_err *err)
 {
     char base[128], real[4096];
+    uint64_t number;
     *s = (struct scratch){.lock = -1};
     if (base_folder(base, err) < 0)
         return -1;
+    if (!realpath(base, real) || strlen(real) > 200)
+        return err_sys(err, "%s", base);
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        return err_sys(err, "getrandom");
+    snprintf(s->path, sizeof(s->path), "%.200s/run-%012" PRIx64, real, number >> 16);
+    return 0;
+}
+
+int scratch_make(struct scratch *s, struct bk_err *err)
+{
+    char base[sizeof(s->path)];
+    snprintf(base, sizeof(base), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
     int turn = lock_folder(base, LOCK_EX);
     if (turn < 0)
         return err_sys(err, "cannot lock %s", base);
     /* the lock outlives the sweeper's descriptor */
     OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
-    (void)held;
     sweep(turn, base);
-    if (!realpath(base, real) || strlen(real) > 200)
-        return err_sys(err, "%s", base);
-    snprintf(s->path, sizeof(s->path), "%.200s/run-XXXXXX", real);
-    if (!mkdtemp(s->path)) {
-        s->path[0] = '\0';
-        return err_sys(err, "cannot make a folder in %s", real);
-    }
+    if (mkdir(s->path, 0700) < 0)
+        return err_sys(err, "cannot make %s", s->path);
     s->lock = lock_folder(s->path, LOCK_EX | LOCK_NB);
     return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
 }
@@ -141,7 +150,7 @@ static void forget(struct scratch *s)
 
 bool scratch_remove_empty(struct scratch *s)
 {
-    if (s->path[0] && rmdir(s->path) < 0)
+    if (s->lock >= 0 && rmdir(s->path) < 0)
         return false;
     forget(s);
     return true;
@@ -149,7 +158,7 @@ bool scratch_remove_empty(struct scratch *s)
 
 void scratch_remove(struct scratch *s)
 {
-    if (s->path[0])
+    if (s->lock >= 0)
         remove_tree(s->path);
     forget(s);
 }

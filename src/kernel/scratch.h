@@ -14,9 +14,12 @@
  */
 struct scratch {
     char path[256]; /* the command's TMPDIR; empty when there is none */
-    int lock;       /* the folder itself */
+    int lock;       /* the folder itself, once it is made */
 };
 
+/* Where it will be: as much as a policy needs to know. */
+int scratch_name(struct scratch *s, struct bk_err *err);
+/* Removes what others left, makes it and locks it. */
 int scratch_make(struct scratch *s, struct bk_err *err);
 /* Removes it when it is empty, as most leave it. */
 bool scratch_remove_empty(struct scratch *s);

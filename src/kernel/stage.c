@@ -133,7 +133,8 @@ static void tie_to_controller(struct inside *in)
     prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
     check(s, STAGE_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* first of all, so that files are ours to read in the new namespace as they were outside */
-    if (!s->ground && host_spaces(s->launch->host).user)
+    struct host_spaces spaces = host_spaces(s->launch->host);
+    if (!spaces.pid && spaces.user)
         check(s, STAGE_MAP_IDS, id_maps_take(&s->maps, s->uid, s->gid));
     in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -167,6 +168,14 @@ static void take_policy(struct stage *s)
     s->env = l->env;
     check(s, STAGE_FILTER, make_filter(s));
     inherited_list(&s->inherited, l->keep_fds, l->nkeep);
+}
+
+static void take_ground(struct stage *s)
+{
+    check(s, STAGE_INIT, ground_hear(&s->taken, s->events));
+    s->ground = s->taken.ready >= 0 ? &s->taken : NULL;
+    if (!s->ground && host_spaces(s->launch->host).pid)
+        fail(s, STAGE_INIT, EAGAIN);
 }
 
 /* ---- guards ---- */
@@ -242,6 +251,7 @@ static void stage_unconfined(struct inside *in)
     enum launch_stage stage;
     tie_to_controller(in);
     take_policy(s);
+    take_ground(s);
     start_guards(s);
     if (s->plan->gate)
         check(s, STAGE_GATE, netgate_start(&in->gate, s));

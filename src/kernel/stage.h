@@ -29,6 +29,7 @@ struct stage {
     const struct graph *graph;
     char *const *env;            /* the command's */
     const struct ground *ground; /* NULL: the worker makes what namespaces it can */
+    struct ground taken;         /* once the controller has told of it */
     pid_t controller;
     uid_t uid;
     gid_t gid;
