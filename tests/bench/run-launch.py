@@ -31,10 +31,13 @@ Spread, say = engine.Spread, engine.say
 TOOLS = os.path.join(TOP, "build", "bench", "tests", "bench")
 LAUNCH = os.environ.get("BENCH_LAUNCH", os.path.join(TOOLS, "bench-launch"))
 CALLS = os.environ.get("BENCH_CALLS", os.path.join(TOOLS, "bench-calls"))
+LIBRARY = os.environ.get("BENCH_LIBRARY", os.path.join(TOOLS, "bench-library"))
 BUCKLE = os.environ.get("BUCKLE", os.path.join(TOP, "build", "bench", "buckle"))
+STATIC = os.environ.get("BUCKLE_STATIC", os.path.join(TOP, "build", "bench", "buckle-static"))
 MEMORY = os.environ.get("BENCH_MEMORY", "")  # a folder on tmpfs; not /dev/shm, which is private inside
 
-LAUNCHES = 151
+LAUNCHES = 101
+PAUSE = 35000  # µs after each launch: what the kernel takes to give a network namespace back
 TURNS = 7
 PACKAGES = ["lodash@4.17.21", "rxjs@7.8.1"]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -49,7 +52,7 @@ class Bench:
         self.folder = tempfile.mkdtemp(prefix="buckle-bench-", dir=MEMORY)
         self.tools = os.path.join(self.folder, "tools")
         os.mkdir(self.tools)
-        for tool in (LAUNCH, CALLS, BUCKLE):
+        for tool in (LAUNCH, CALLS, LIBRARY, BUCKLE, STATIC):
             shutil.copy(tool, self.tools)
         for sub in ("run", "work"):
             os.mkdir(os.path.join(self.folder, sub), 0o700)
@@ -81,12 +84,13 @@ class Bench:
     def bwrap(self):
         return [*BWRAP, "--bind", self.work, self.work]
 
-    def times(self, repetitions, commands):
+    def times(self, repetitions, commands, pause=0):
         """Nanoseconds of whole commands, taken in turns."""
         words = []
         for argv in commands.values():
             words += ["--", *("---" if w == "--" else w for w in argv)]
-        lines = self.call(self.tool(LAUNCH), str(repetitions), *words).strip().split("\n")
+        lines = self.call(self.tool(LAUNCH), str(repetitions), str(pause),
+                          *words).strip().split("\n")
         return {name: Spread([float(n) for n in line.split()])
                 for name, line in zip(commands, lines)}
 
@@ -103,25 +107,34 @@ def judge(name, ratio, target, ceiling):
 
 # ---- starting ----
 
+FROM_PROCESS = "from a running process that has its plan"
+
 
 def bench_start(bench, page):
     commands = {"bare vfork and exec": ["/bin/true"],
-                "buckle run": [*bench.run(), "--", "/bin/true"]}
+                "buckle run": [*bench.run(), "--", "/bin/true"],
+                "buckle run, linked statically": [bench.tool(STATIC), "run", "--", "/bin/true"]}
     if os.path.exists(BWRAP[0]):
         commands["bwrap --unshare-all"] = [*bench.bwrap(), "/bin/true"]
     else:
         tap.skip("bubblewrap is not installed")
     commands["buckle --version (what a start of Buckle itself costs)"] = [bench.tool(BUCKLE),
                                                                          "--version"]
-    got = bench.times(LAUNCHES, commands)
+    got = bench.times(LAUNCHES, commands, PAUSE)
     bare, ours = got["bare vfork and exec"], got["buckle run"]
-    for name, spread in got.items():
+    lines = bench.call(bench.tool(LIBRARY), str(LAUNCHES), str(PAUSE), "/bin/true").split("\n")
+    alone, library = (Spread([float(n) for n in line.split()]) for line in lines[:2])
+    for name, spread in [*got.items(), (FROM_PROCESS, library)]:
         say(f"{spread.show(1000):>22} µs: {name}, as {bench.name}")
     judge(f"launch as {bench.name}, × bare", ours.over(bare), 3.2, 16)
+    judge(f"launch of the static program as {bench.name}, × bare",
+          got["buckle run, linked statically"].over(bare), 2.6, 16)
+    judge(f"launch from a running process as {bench.name}, × bare", library.over(alone), 2.1, 10)
     if "bwrap --unshare-all" in got:
         judge(f"launch as {bench.name}, × bwrap", ours.over(got["bwrap --unshare-all"]), 0.6, 2)
     page.table(f"Launch of /bin/true, as {bench.name}", ["", "µs", "× bare"],
-               [[n, s.show(1000), s.over(bare).show(digits=2)] for n, s in got.items()])
+               [*([n, s.show(1000), s.over(bare).show(digits=2)] for n, s in got.items()),
+                [FROM_PROCESS, library.show(1000), library.over(alone).show(digits=2)]])
 
 
 # ---- single calls ----
