@@ -80,7 +80,7 @@ static void check_tiers(void)
         if (!ok(planned_make(&p, rows[i].profile, rows[i].opt, rows[i].host), "planned"))
             continue;
         const struct plan_op *o = &p.plan.ops[rows[i].op];
-        is_str(plan_tier_word(o->tier), rows[i].tier, rows[i].profile);
+        is_str(plan_tier_word(o->tier), rows[i].tier, "%s", rows[i].profile);
         ok(o->tier != TIER_ABSENT || o->note, "%s: what is left open says why",
            vocab_ops[rows[i].op].name);
     }
@@ -190,7 +190,7 @@ static void check_calls(void)
         OWN(planned) struct planned p;
         if (!ok(planned_make(&p, rows[i].profile, &plain, ""), "planned"))
             continue;
-        is_int(answer(&p.plan, rows[i].call, rows[i].args), rows[i].want, rows[i].call);
+        is_int(answer(&p.plan, rows[i].call, rows[i].args), rows[i].want, "%s", rows[i].call);
     }
 }
 
@@ -209,12 +209,14 @@ static bool is_sealed(const struct plan *p, const char *path)
 static void check_seals(void)
 {
     OWN(planned) struct planned open, closed, person, some, bare;
-    bool made =
-        planned_make(&open, OPEN, &plain, "root=1") &
-        planned_make(&closed, CLOSED, &plain, "root=1") &
-        planned_make(&person, CLOSED, &plain, "") &
-        planned_make(&some, CLOSED "(allow sysctl-write (sysctl-name \"a.b\"))", &plain, "root=1") &
-        planned_make(&bare, CLOSED, &plain, "root=1,mount_ns=0");
+    /* all of them, since all are closed */
+    bool made = planned_make(&open, OPEN, &plain, "root=1");
+    made = planned_make(&closed, CLOSED, &plain, "root=1") && made;
+    made = planned_make(&person, CLOSED, &plain, "") && made;
+    made = planned_make(&some, CLOSED "(allow sysctl-write (sysctl-name \"a.b\"))", &plain,
+                        "root=1") &&
+           made;
+    made = planned_make(&bare, CLOSED, &plain, "root=1,mount_ns=0") && made;
     if (!ok(made, "planned"))
         return;
     ok(is_sealed(&open.plan, "/sys") && is_sealed(&open.plan, "/proc/sysrq-trigger") &&
