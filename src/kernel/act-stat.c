@@ -113,8 +113,8 @@ struct answer act_statfs(struct worker *w, const struct request *r)
     return give(w, r, n.rest[0], &found, sizeof(found), 0);
 }
 
-/* With the real user's rights unless it says otherwise: the kernel makes that difference for us,
- * who have the target's. */
+/* With the real user's rights unless it says otherwise. Our own real user is not always the
+ * target's, so the one for files becomes that. */
 struct answer act_access(struct worker *w, const struct request *r)
 {
     OWN(named) struct named n;
@@ -126,7 +126,9 @@ struct answer act_access(struct worker *w, const struct request *r)
         err = ask_path(w, r, op, &n.p);
     if (err < 0)
         return answer_value(err);
-    unsigned flags = AT_EMPTY_PATH | (n.flags & AT_EACCESS);
+    if (!(n.flags & AT_EACCESS) && person_take_real(w) < 0)
+        return answer_errno(EPERM);
+    unsigned flags = AT_EMPTY_PATH | (w->persons_vary ? AT_EACCESS : n.flags & AT_EACCESS);
     long got = syscall(SYS_faccessat2, n.p.fd, "", mode, flags);
     return answer_value(got < 0 ? -errno : 0);
 }

@@ -69,11 +69,16 @@ static const struct {
     int nr;
     enum judged_handler handler;
 } tested[] = {
-    {SYS_socket, HANDLE_SOCKET}, {SYS_socketpair, HANDLE_SOCKET},
-    {SYS_ioctl, HANDLE_FLAGS},   {SYS_fcntl, HANDLE_OWNER},
-    {SYS_clone, HANDLE_FORK},    {SYS_unshare, HANDLE_SPACE},
-    {SYS_mmap, HANDLE_MAP},      {SYS_mprotect, HANDLE_PROTECT},
-    {SYS_shmat, HANDLE_SYSV},    {SYS_pkey_mprotect, HANDLE_PROTECT},
+    {SYS_socket, HANDLE_SOCKET},    {SYS_socketpair, HANDLE_SOCKET},
+    {SYS_ioctl, HANDLE_FLAGS},      {SYS_fcntl, HANDLE_OWNER},
+    {SYS_clone, HANDLE_FORK},       {SYS_unshare, HANDLE_SPACE},
+    {SYS_mmap, HANDLE_MAP},         {SYS_mprotect, HANDLE_PROTECT},
+    {SYS_shmat, HANDLE_SYSV},       {SYS_pkey_mprotect, HANDLE_PROTECT},
+    {SYS_setuid, HANDLE_PERSON},    {SYS_setgid, HANDLE_PERSON},
+    {SYS_setreuid, HANDLE_PERSON},  {SYS_setregid, HANDLE_PERSON},
+    {SYS_setresuid, HANDLE_PERSON}, {SYS_setresgid, HANDLE_PERSON},
+    {SYS_setfsuid, HANDLE_PERSON},  {SYS_setfsgid, HANDLE_PERSON},
+    {SYS_setgroups, HANDLE_PERSON}, {SYS_capset, HANDLE_PERSON},
 };
 
 enum judged_handler judged_handler_of(int nr)

@@ -30,6 +30,7 @@ enum judged_handler {
     HANDLE_BIND,
     HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
     HANDLE_FLAGS,  /* ioctl: FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR */
+    HANDLE_PERSON, /* setuid and its kin */
     HANDLE_STAT,
     HANDLE_STATX,
     HANDLE_STATFS,

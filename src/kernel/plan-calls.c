@@ -132,6 +132,24 @@ static void test_prlimit64(const struct plan *p, struct sys_rule *r)
         r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
 }
 
+/* Whoever becomes somebody else, or less, is looked at from then on (person.c). */
+static void test_person(const struct plan *p, struct sys_rule *r)
+{
+    if (p->judge && p->host.root)
+        r->otherwise = notify;
+}
+
+#define test_setuid test_person
+#define test_setgid test_person
+#define test_setreuid test_person
+#define test_setregid test_person
+#define test_setresuid test_person
+#define test_setresgid test_person
+#define test_setfsuid test_person
+#define test_setfsgid test_person
+#define test_setgroups test_person
+#define test_capset test_person
+
 static const struct {
     const char *name;
     int16_t nr[2];

@@ -42,6 +42,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_BIND] = act_bind,
     [HANDLE_SOCKET] = act_socket,
     [HANDLE_FLAGS] = act_flags,
+    [HANDLE_PERSON] = act_person,
     [HANDLE_STAT] = act_stat,
     [HANDLE_STATX] = act_statx,
     [HANDLE_STATFS] = act_statfs,
@@ -176,6 +177,8 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
     if ((w->who_matters && ask_who(w, &r) < 0) || (w->exec_judged && !exec_caller_is_known(w, &r)))
+        h = HANDLE_COUNT;
+    if (person_take(w, &r) < 0)
         h = HANDLE_COUNT;
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
     if (!a.sent && a.value == -UNREADABLE)

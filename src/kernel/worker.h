@@ -70,6 +70,16 @@ struct changing {
 
 enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
 
+/* What the kernel looks at when somebody uses files. */
+enum { PERSON_GROUPS = 1024 };
+struct person {
+    uid_t real_uid, fsuid;
+    gid_t real_gid, fsgid;
+    uint64_t permitted, caps;
+    uint32_t ngroups;
+    gid_t groups[PERSON_GROUPS];
+};
+
 struct worker {
     int listener;
     int events;           /* socket to the controller */
@@ -86,6 +96,9 @@ struct worker {
     gid_t caller_gid;
     char program[PATH_BYTES]; /* then: what the caller runs */
     size_t program_len;
+    bool persons_vary; /* somebody inside has become somebody else */
+    bool person_known; /* person is as whom we act */
+    struct person person;
     const struct behind *behind; /* what lies behind the plan's guards */
     const struct graph *graph;
     struct graph_cache *cache;
@@ -189,6 +202,14 @@ int known_open(struct worker *w, const struct request *r, const char *name, int 
 void known_hear(struct worker *w, const struct request *r);
 /* 0 or a negated errno. Checks by itself that the request is valid. */
 int known_umask(struct worker *w, const struct request *r, mode_t *mask);
+
+/* ---- person.c: as whom we act ---- */
+
+/* Takes over the caller's user, groups and capabilities, where they could differ from ours. 0 or a
+ * negated errno; then nothing may be done in its stead. */
+int person_take(struct worker *w, const struct request *r);
+/* Then: who the caller really is, as access() wants to know it. */
+int person_take_real(struct worker *w);
 
 /* ---- resolve.c: names → pinned objects ---- */
 
@@ -361,6 +382,7 @@ struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
 struct answer act_umask(struct worker *w, const struct request *r);
 struct answer act_flags(struct worker *w, const struct request *r);
+struct answer act_person(struct worker *w, const struct request *r);
 struct answer act_stat(struct worker *w, const struct request *r);
 struct answer act_statx(struct worker *w, const struct request *r);
 struct answer act_statfs(struct worker *w, const struct request *r);
