@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,9 +63,16 @@ unsigned probe_mount(const struct host *h)
            mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, NULL) == 0;
 }
 
+/* Makes an object, and finds that it is the only one. */
 unsigned probe_ipc(const struct host *h)
 {
-    return enter(h, CLONE_NEWIPC);
+    struct shm_info info;
+    if (!enter(h, CLONE_NEWIPC))
+        return 0;
+    int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+    bool alone = id >= 0 && shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info) >= 0 &&
+                 info.used_ids == 1;
+    return alone && shmctl(id, IPC_RMID, NULL) == 0;
 }
 
 unsigned probe_uts(const struct host *h)

@@ -220,6 +220,26 @@ def test_doctor(person, t):
         t.equal(found[field], good, f"doctor {' '.join(words)}: {field}")
 
 
+def test_remedies(person, t):
+    """Each ability that is missing has a remedy, in both forms."""
+    told = json.loads(person.call([BUCKLE, "doctor", "--json"]).out)
+    t.ok(len(told["abilities"]) > 15 and {"kernel", "full", "summary", "features", "notes"} <= set(told),
+         "doctor --json has what the manual says", sorted(told))
+    for ability in told["abilities"]:
+        t.ok({"name", "value", "good", "words", "use", "since"} <= set(ability),
+             f"doctor --json: {ability['name']}", ability)
+        if ability["name"] == "root":
+            continue
+        bad = "1" if ability["name"] == "listener_taken" else "0"
+        env = {"BUCKLE_PRETEND": f"{ability['name']}={bad}"}
+        r = person.call([BUCKLE, "doctor", "--json"], env=env)
+        found = {a["name"]: a for a in json.loads(r.out)["abilities"]}[ability["name"]]
+        text = person.call([BUCKLE, "doctor"], env=env).out
+        remedy = found.get("remedy", "")
+        t.ok(not found["good"] and len(remedy) > 20 and "✗ " + ability["words"] in text and
+             remedy.split("\n")[0] in text, f"doctor without {ability['name']}: a remedy", found)
+
+
 def test_apparmor(person, t):
     """Ubuntu 24.04: the remedy is a profile."""
     if not only_root_makes(t) or person.uid == 0:
@@ -506,7 +526,7 @@ def test_chromium(person, t):
 
 
 def main():
-    tests = [test_places, test_ends, test_lacking, test_doctor, test_apparmor, test_kernels, test_root,
+    tests = [test_places, test_ends, test_lacking, test_doctor, test_remedies, test_apparmor, test_kernels, test_root,
              test_caps, test_around, test_nested, test_spaces, test_bwrap_inside]
     if not SLOW:
         tests.append(test_chromium)
