@@ -80,7 +80,8 @@ static bool is_id_map(const struct pinned *p)
 }
 
 /* In a process of its own that shares our descriptors: becomes a member of the target's user
- * namespace, in whose name the file is opened, and leaves it in our table. */
+ * namespace, in whose name the file is opened, and leaves it in our table. There the target could
+ * be root, but cannot see it (pid namespace) or not look into it (Landlock). */
 static int open_inside(int space, int pin, int flags)
 {
     char name[32];
@@ -121,7 +122,7 @@ static int open_elsewhere(int space, const struct pinned *p, int flags)
 int space_open(struct worker *w, const struct request *r, const struct pinned *p, int flags)
 {
     char name[32];
-    if (!w->spaces || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
+    if (!w->spaces || !w->joins || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
         return -ENOTSUP;
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
     OWN(fd) int space = openat(w->proc, name, O_RDONLY | O_CLOEXEC);

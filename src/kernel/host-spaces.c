@@ -70,8 +70,8 @@ unsigned probe_ipc(const struct host *h)
     if (!enter(h, CLONE_NEWIPC))
         return 0;
     int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
-    bool alone = id >= 0 && shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info) >= 0 &&
-                 info.used_ids == 1;
+    bool alone =
+        id >= 0 && shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info) >= 0 && info.used_ids == 1;
     return alone && shmctl(id, IPC_RMID, NULL) == 0;
 }
 

@@ -95,16 +95,6 @@ static void watch(pid_t command, int proc, int to, int *status)
         }
 }
 
-/* A command that ends at once leaves before the worker has fetched the listener from here. */
-static void outlive_worker(void)
-{
-    sigset_t heard;
-    sigemptyset(&heard);
-    sigaddset(&heard, KEEPER_ORPHANED);
-    while (sigwaitinfo(&heard, NULL) < 0 && errno == EINTR)
-        ;
-}
-
 void keeper_main(struct command *c, int proc, int to)
 {
     pid_t command;
@@ -131,6 +121,5 @@ void keeper_main(struct command *c, int proc, int to)
     else
         kill_everything(proc);
     tell(to, (struct kept){.kind = KEPT_EXITED, .value = status});
-    outlive_worker();
     _exit(0);
 }

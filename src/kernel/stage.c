@@ -327,6 +327,7 @@ static void start_worker(const struct inside *in)
     /* ways to give up capabilities that the filter does not show */
     the_worker.persons_vary =
         s->plan->host.root && (s->plan->opt.keep_userns || (s->plan->caps >> CAP_SETPCAP & 1));
+    the_worker.joins = in->c.walls >= 0 || in->c.pids >= 0;
 }
 
 /* Where starting programs is judged, the command's own start is, before it: behind the filter there
@@ -411,8 +412,9 @@ static void stage_judging(struct inside *in)
     if (in->c.net >= 0 && !s->plan->gate)
         check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
     /* it must be able to look into processes that have become somebody else, or that Yama takes for
-     * strangers; those outside its Landlock domain stay out of its reach */
-    uint64_t look_in = UINT64_C(1) << CAP_SYS_PTRACE;
+     * strangers; those outside its user namespace or Landlock domain stay out of its reach */
+    bool bounded = s->plan->user_ns || in->c.walls >= 0;
+    uint64_t look_in = bounded ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
     check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps | look_in, false));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */

@@ -90,6 +90,7 @@ struct worker {
     bool pid_ns;          /* the target lives in a pid namespace of its own */
     bool scoped;          /* Landlock keeps signals inside */
     bool spaces;          /* the target may make user namespaces, and change its root in them */
+    bool joins;           /* what enters a namespace of the target is out of its reach even so */
     uid_t uid;
     bool who_matters; /* the policy asks who calls */
     uid_t caller_uid; /* then: whoever calls now; else everybody */

@@ -50,6 +50,8 @@ tried("again", lambda: (os.chmod("made", 0o600), os.rename("made", "moved"), os.
 tried("tmp", lambda: write(os.environ["TMPDIR"] + "/made"))
 tried("outside", lambda: write(outside + "/made"))
 tried("mode", lambda: os.chmod(outside + "/victim", 0o777))
+tried("told", lambda: open(outside + "/secret").read())
+tried("public", lambda: open(outside + "/victim").read())
 tried("host", lambda: connect(socket.AF_INET, ("127.0.0.1", server)))
 tried("net", lambda: send(("192.0.2.1", 53)))
 tried("unix", lambda: connect(socket.AF_UNIX, peer))
@@ -58,7 +60,7 @@ tried("signal", lambda: os.kill(pid, 0))
 tried("environ", lambda: open(f"/proc/{pid}/environ").read())
 tried("memory", lambda: open(f"/proc/{pid}/mem", "rb").read(0))
 """
-ALLOWED = {"inside", "again", "tmp"}
+ALLOWED = {"inside", "again", "tmp", "public"}
 
 
 class Victims:
@@ -67,6 +69,7 @@ class Victims:
     def __init__(self, person):
         self.folder = person.folder("outside")
         person.write(self.folder + "/victim", "x")
+        person.write(self.folder + "/secret", "x")
         self.server = socket.socket()
         self.server.bind(("127.0.0.1", 0))
         self.server.listen()
@@ -104,6 +107,7 @@ def got_through(ran):
 
 def attacked(person, words, flags=(), **how):
     victims = Victims(person)
+    flags = ["--deny-read", victims.folder + "/secret", *flags]
     r = pretended(person, words, [BUCKLE, "run", *flags, PYTHON, "-c", ATTACK, *victims.words], **how)
     victims.close()
     return r
@@ -359,7 +363,8 @@ def around(person, t, name, argv, program=None):
     victims, folder = Victims(person), person.folder()
     script = [PYTHON, "-c", ATTACK, *victims.words]
     argv = [word.replace("CWD", folder) for word in argv]
-    r = person.call([*argv, BUCKLE, "run", *script], cwd=folder)
+    r = person.call([*argv, BUCKLE, "run", "--deny-read", victims.folder + "/secret", *script],
+                    cwd=folder)
     victims.close()
     through = got_through(r)
     return t.ok(r.status == 0 and through == ALLOWED, f"inside {name}", r)
