@@ -5,7 +5,8 @@
  * Namespaces of the target's own. Making one is refused, and told, so that a program whose sandbox
  * fails has an explanation. Where user namespaces are allowed, two things need care: who is who in
  * one is written to a file of procfs that only its owner may open, and a process that changed its
- * root means other files than the judge by the same names.
+ * root means other files than the judge by the same names, unless they begin in a folder that it
+ * has open and stay beneath.
  */
 
 #include <errno.h>
@@ -55,14 +56,17 @@ struct answer act_unshare(struct worker *w, const struct request *r)
 
 /* ---- roots ---- */
 
-int space_same_root(struct worker *w, const struct request *r)
+bool space_other_root(const struct worker *w, const struct request *r)
 {
     char name[32];
     struct stat theirs, ours;
     snprintf(name, sizeof(name), "%d/root", r->tid);
-    if (fstatat(w->proc, name, &theirs, 0) == 0 && stat("/", &ours) == 0 &&
-        theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino)
-        return 0;
+    return fstatat(w->proc, name, &theirs, 0) < 0 || stat("/", &ours) < 0 ||
+           theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+}
+
+int space_refuse_name(struct worker *w, const struct request *r)
+{
     tell_refused(w, r, OP_FILE_CHROOT, "a process that changed its root");
     return -EPERM;
 }

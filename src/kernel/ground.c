@@ -342,13 +342,11 @@ int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
 
 int ground_enter(int pidfd, pid_t init, int proc, int flags)
 {
-    struct stat was, is;
     char name[32];
-    if (stat("/", &was) < 0 || setns(pidfd, flags) < 0 || stat("/", &is) < 0)
+    if (setns(pidfd, flags) < 0)
         return -errno;
-    if (was.st_dev == is.st_dev && was.st_ino == is.st_ino)
-        return 0;
-    /* We were in a chroot, which entering mounts leads out of; the first process still is. */
+    /* We may have been in a chroot, which entering mounts leads out of; the first process still is.
+     * Its root can be the same folder on another mount, so that comparing them tells nothing. */
     snprintf(name, sizeof(name), "%d/root", init);
     OWN(fd) int root = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return root < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;

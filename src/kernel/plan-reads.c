@@ -240,7 +240,7 @@ static const char *no_guards(const struct plan *p)
         return "--strict-reads";
     if (p->opt.updatable)
         return "--updatable";
-    if (!((h->root || h->user_ns) && h->mount_ns))
+    if (!host_spaces(h).mount)
         return "there is no mount namespace for a sentry";
     return NULL;
 }

@@ -369,7 +369,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
     if (p->opt.keep_userns)
         plan_note(p,
                   "programs may make user namespaces, but mount nothing in them, and what changes "
-                  "its root can make no judged call by name");
+                  "its root can make no judged call by an absolute name");
     if (p->judge && !h->notify_killable)
         plan_note(p, "an interrupted call may be judged twice (kernel older than 5.19)");
     return 0;

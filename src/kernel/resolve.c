@@ -37,11 +37,17 @@ void pinned_close(struct pinned *p)
 
 /* Links of procfs lead to objects rather than names, and some of them to the worker's own: they are
  * never followed on the way, which gives ELOOP. */
+static bool
+    beneath; /* the name of this request must not lead to a root, which is not the target's */
+
 static int walk(int base, const char *path, uint64_t flags)
 {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags, .resolve = RESOLVE_NO_MAGICLINKS};
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+                           .resolve = RESOLVE_NO_MAGICLINKS | (beneath ? RESOLVE_BENEATH : 0)};
     int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return beneath && errno == EXDEV ? -EPERM : -errno;
+    return fd;
 }
 
 /* ---- names that mean the caller ---- */
@@ -338,7 +344,8 @@ static int place(struct worker *w, const struct request *r, int dirfd, unsigned 
                  struct start *s)
 {
     s->path = w->path[slot];
-    int err = w->spaces ? space_same_root(w, r) : 0;
+    beneath = w->spaces && space_other_root(w, r);
+    int err = beneath && s->path[0] == '/' ? space_refuse_name(w, r) : 0;
     if (err == 0)
         err = rewrite_magic(w, r, s->path, flags);
     if (err < 0)

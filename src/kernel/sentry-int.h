@@ -117,6 +117,9 @@ struct sentry {
     bool creds_known;
     int64_t called_ms; /* when somebody was last told that it is crowded */
     struct event event;
+    char root[SENTRY_PATH]; /* what stands before every path; empty when that is / */
+    size_t root_len;
+    bool root_known;
     char path[2 * SENTRY_PATH]; /* of what is being judged */
     size_t path_len;
     _Alignas(8) unsigned char request[SENTRY_REQUEST];

@@ -31,16 +31,40 @@
 
 /* ---- where ---- */
 
-int sentry_locate(struct sentry *s, int fd)
+/* As the kernel calls it, seen from the root of the descriptor's mount namespace. */
+static ssize_t name_of(const struct sentry *s, int fd, char *path)
 {
     char number[16];
     snprintf(number, sizeof(number), "%d", fd);
-    ssize_t n = readlinkat(s->fds, number, s->path, SENTRY_PATH);
+    ssize_t n = readlinkat(s->fds, number, path, SENTRY_PATH);
     if (n < 0)
         return -errno;
-    if (n == 0 || n >= SENTRY_PATH || s->path[0] != '/')
-        return -ENAMETOOLONG;
-    s->path_len = (size_t)n;
+    return n == 0 || n >= SENTRY_PATH || path[0] != '/' ? -ENAMETOOLONG : n;
+}
+
+/* Only once we have left its mount namespace: as long as it is our own root it has no name. */
+static int find_root(struct sentry *s)
+{
+    ssize_t n = s->opt.root < 0 ? 1 : name_of(s, s->opt.root, s->root);
+    if (n < 0)
+        return (int)n;
+    s->root_len = n > 1 ? (size_t)n : 0;
+    s->root_known = true;
+    return 0;
+}
+
+int sentry_locate(struct sentry *s, int fd)
+{
+    int err = s->root_known ? 0 : find_root(s);
+    ssize_t n = err < 0 ? err : name_of(s, fd, s->path);
+    if (n < 0)
+        return (int)n;
+    size_t len = (size_t)n, root = s->root_len;
+    /* in a chroot the policy's names begin there; what lies outside has none */
+    if (root && (len <= root || memcmp(s->path, s->root, root) != 0 || s->path[root] != '/'))
+        return -EACCES;
+    memmove(s->path, s->path + root, len - root);
+    s->path_len = len - root;
     return 0;
 }
 

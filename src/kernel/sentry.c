@@ -349,6 +349,7 @@ static void prepare(struct post *p)
         .graph = p->task->graph,
         .events = p->task->events,
         .proc = p->proc,
+        .root = p->root,
         .uid = geteuid(),
         .gid = getegid(),
         .any_user = p->plan->host.root,

@@ -38,6 +38,8 @@ struct sentry_options {
     const struct graph *graph;
     int events;     /* socket to the controller, for struct event */
     int proc;       /* a procfs in which "self" is the serving process and senders have numbers */
+    int root;       /* where names begin, in the host's mount namespace: its root, or that of a
+                       chroot; -1: the former */
     uid_t uid;      /* whom the policy takes the command for */
     gid_t gid;      /* the same */
     bool any_user;  /* root's run: senders may have other credentials than the server */

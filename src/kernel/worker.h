@@ -427,8 +427,9 @@ const struct timespec *exec_pause(const struct worker *w);
 /* act-space.c: opens a file of procfs that says who is who in a user namespace, as the target
  * would; -ENOTSUP when it is none, or user namespaces are not allowed. */
 int space_open(struct worker *w, const struct request *r, const struct pinned *p, int flags);
-/* Names mean the same to target and worker: 0, or -EPERM, which has been told. */
-int space_same_root(struct worker *w, const struct request *r);
+/* Whether absolute names mean other files to the target; refuses one, which is told: -EPERM. */
+bool space_other_root(const struct worker *w, const struct request *r);
+int space_refuse_name(struct worker *w, const struct request *r);
 /* Whether flags of clone() or unshare() ask for a namespace that is refused; refuses, and tells. */
 bool space_is_refused(const struct worker *w, uint64_t flags);
 struct answer space_refuse(struct worker *w, const struct request *r);

@@ -39,6 +39,9 @@ def tried(name, f):
         print(name, "no")
 def write(path):
     with open(path, "w") as f: f.write("x")
+def read(path):
+    with open(path) as f:
+        if not f.read(): raise OSError("masked")
 def connect(family, to):
     with socket.socket(family) as s:
         s.settimeout(3); s.connect(to)
@@ -50,8 +53,9 @@ tried("again", lambda: (os.chmod("made", 0o600), os.rename("made", "moved"), os.
 tried("tmp", lambda: write(os.environ["TMPDIR"] + "/made"))
 tried("outside", lambda: write(outside + "/made"))
 tried("mode", lambda: os.chmod(outside + "/victim", 0o777))
-tried("told", lambda: open(outside + "/secret").read())
-tried("public", lambda: open(outside + "/victim").read())
+tried("key", lambda: read(os.environ["HOME"] + "/.ssh/id_ed25519"))
+tried("told", lambda: read(outside + "/secret"))
+tried("public", lambda: read(outside + "/victim"))
 tried("host", lambda: connect(socket.AF_INET, ("127.0.0.1", server)))
 tried("net", lambda: send(("192.0.2.1", 53)))
 tried("unix", lambda: connect(socket.AF_UNIX, peer))
@@ -70,6 +74,7 @@ class Victims:
         self.folder = person.folder("outside")
         person.write(self.folder + "/victim", "x")
         person.write(self.folder + "/secret", "x")
+        person.write(person.home + "/.ssh/id_ed25519", "x", 0o600)
         self.server = socket.socket()
         self.server.bind(("127.0.0.1", 0))
         self.server.listen()
@@ -452,7 +457,8 @@ print("chroot", tried(lambda: os.chroot("jail")))
 os.chdir("/")
 print("jailed", tried(lambda: put(outside + "/victim", "y")), tried(lambda: put("here", "y")),
       tried(lambda: put("../../made", "y")))
-print("reads", open(outside + "/victim").read())
+print("reads", open(outside[1:] + "/victim").read())
+os.symlink("/here", "link"); print("links", tried(lambda: put("link", "z")))
 """
 SPACES_WANTED = """user done
 maps done
@@ -469,8 +475,9 @@ inside done
 outside EPERM
 mode EPERM
 chroot done
-jailed EPERM EPERM EPERM
+jailed EPERM done EPERM
 reads x
+links EPERM
 """
 
 
@@ -513,12 +520,13 @@ def test_chromium(person, t):
     page = person.write(folder + "/page.html", "<p id=p></p><script>"
                         "document.getElementById('p').textContent = 'six times seven is ' + 6 * 7"
                         "</script>")
-    how = {"cwd": folder, "timeout": 120, "env": {"HOME": folder + "/home"}}
-    common = ["--headless", "--disable-gpu", "file://" + page]
+    how = {"cwd": folder, "timeout": 120}
+    common = ["--headless", "--disable-gpu", f"--user-data-dir={folder}/data", "file://" + page]
     dump = ["chromium", "--dump-dom", *common]
     if person.uid != 0:
         r = person.run(*dump, **how)
-        t.ok(r.status != 0 and "--no-sandbox" in r.err and "allow with: --allow-userns" in r.err,
+        t.ok(r.status != 0 and "--no-sandbox" in r.err and
+             re.search("allow with: .*--allow-userns$", r.err, re.M),
              "chromium: both flags are named", r)
         r = person.run("--allow-userns", *dump, **how)
         t.ok(r.status == 0 and "six times seven is 42</p>" in r.out, "chromium in its own sandbox", r)

@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct given given = {0};
     if (!graph)
         prepare();
-    struct sentry_options opt = {.graph = graph, .events = events[1], .proc = proc};
+    struct sentry_options opt = {.graph = graph, .events = events[1], .proc = proc, .root = -1};
     struct sentry *s = sentry_new(&opt);
     if (!s || sentry_point_add(s, open(top, O_PATH | O_DIRECTORY | O_CLOEXEC)) != 0)
         abort();

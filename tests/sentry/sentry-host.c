@@ -101,6 +101,7 @@ serve(const struct setup *p, const struct graph *g, int events, int from)
     struct sentry_options opt = {.graph = g,
                                  .events = events,
                                  .proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                                 .root = -1,
                                  .uid = getuid(),
                                  .gid = getgid(),
                                  .any_user = getuid() == 0,
