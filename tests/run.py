@@ -244,6 +244,7 @@ def check_suites():
         Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
         Suite("verdicts", [[tests("run-verdicts.py")]], staged),
         Suite("verdicts (kernel)", [[tests("run-kernel-verdicts.py")]], staged),
+        Suite("verdicts (sentries)", [[tests("run-kernel-verdicts.py")]], dict(staged, TIER="sentry")),
         *[Suite(f"verdicts (as Linux {version})", [[tests("run-kernel-verdicts.py")]],
                 dict(staged, BUCKLE_PRETEND=f"kernel={version}.0")) for version in OLDER],
         Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
