@@ -332,7 +332,9 @@ static bool learn(struct host *h, const struct launch_end *end)
         return h->mount_ns = false, true;
     if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
         return h->mount_proc = false, true;
-    if (end->stage == STAGE_SENTRY_MOUNT && h->fuse)
+    /* no FUSE, or too few descriptors to serve it */
+    bool unserved = end->stage == STAGE_SENTRY && end->sys == EMFILE;
+    if ((end->stage == STAGE_SENTRY_MOUNT || unserved) && h->fuse)
         return h->fuse = false, true;
     bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
     bool refused = end->sys != ENOMEM && end->sys != EAGAIN;

@@ -383,6 +383,7 @@ def test_around(person, t):
         around(person, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
     around(person, t, "unshare", ["unshare", "-U", "-r"], "unshare")
     around(person, t, "unshare without maps", ["unshare", "-U"], "unshare")
+    around(person, t, "a limit of 512 descriptors", ["prlimit", "--nofile=512:512"], "prlimit")
     around(person, t, "setpriv", ["setpriv", "--no-new-privs"], "setpriv")
     if os.geteuid() == 0:
         root = person.folder("root")
