@@ -75,6 +75,8 @@ static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *a
         *out = folder_of(t->str, t->len, rule);
         return t->str[0] == '/';
     }
+    if (!memchr(t->str, '^', t->len))
+        return false; /* it begins anywhere, as most do: nothing to parse it for */
     char *prefix = arena_alloc(arena, t->len + 1);
     bool exact = false;
     size_t n = prefix ? regex_literal_prefix(t->str, t->len, prefix, t->len, &exact) : 0;

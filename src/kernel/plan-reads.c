@@ -250,14 +250,16 @@ static const char *no_guards(const struct plan *p)
 static void choose_masks(struct reads *r)
 {
     bool open = false;
+    if (r->p->host.fuse) /* and it takes a look at the whole graph for each */
+        return;
     for (size_t i = 0; i < r->nguards; i++) {
         struct plan_guard *one = &r->guards[i];
         struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule};
         open |= one->open;
         one->whole = one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &r->p->arena);
     }
-    r->p->masked = !r->p->host.fuse && !open && r->nguards > 0;
-    if (r->p->host.fuse || !open)
+    r->p->masked = !open && r->nguards > 0;
+    if (!open)
         return;
     for (size_t i = 0; i < READING; i++)
         if (r->ops[i].guarded)
