@@ -601,7 +601,7 @@ def test_objects_outside(who):
     os.mkdir(dev)
     become = [] if who.uid == 0 else ["setpriv", f"--reuid={who.uid}", f"--regid={who.uid}",
                                       "--clear-groups"]
-    done = subprocess.run(["unshare", "-m", "bash", "-c", QUEUES, "bash", dev, *become, who.buckle(),
+    done = subprocess.run(["unshare", "-mi", "bash", "-c", QUEUES, "bash", dev, *become, who.buckle(),
                            "run", "--", "python3", "-c", RECEIVE], cwd=world.inside, env=who.env,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
     tap.ok(done.stdout == "nothing there\n0 4\n", f"{who.name}: queues of its own", done.stdout,
