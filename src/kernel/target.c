@@ -116,6 +116,19 @@ bool target_is_interrupted(const struct worker *w, const struct request *r)
     return false;
 }
 
+/* The folder of its descriptors is root's when a process has become somebody else and executed
+ * nothing since, and we act as that one. */
+static int pin_copy(const struct worker *w, const struct request *r, int fd)
+{
+    char name[32];
+    OWN(fd) int copy = target_take_fd(w, r, fd);
+    if (copy < 0)
+        return copy;
+    snprintf(name, sizeof(name), "self/fd/%d", copy);
+    int pin = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    return pin < 0 ? -EPERM : pin;
+}
+
 int target_pin_fd(const struct worker *w, const struct request *r, int fd)
 {
     char name[64];
@@ -123,6 +136,8 @@ int target_pin_fd(const struct worker *w, const struct request *r, int fd)
         return -EBADF;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
     int pin = openat(w->proc, name, O_PATH | O_CLOEXEC);
+    if (pin < 0 && errno == EACCES)
+        return pin_copy(w, r, fd);
     if (pin < 0)
         return errno == ENOENT ? -EBADF : -EPERM;
     return pin;
@@ -133,7 +148,10 @@ bool target_fd_is_name(const struct worker *w, const struct request *r, int fd)
     char name[64];
     struct stat st;
     snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
-    return fstatat(w->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !(st.st_mode & 0600);
+    if (fstatat(w->proc, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return !(st.st_mode & 0600);
+    OWN(fd) int copy = errno == EACCES ? target_take_fd(w, r, fd) : -1;
+    return copy >= 0 && (fcntl(copy, F_GETFL) & O_PATH);
 }
 
 pid_t target_process(const struct worker *w, const struct request *r)

@@ -179,7 +179,8 @@ def race_connect(who):
 ALIKE = {5: ["like-strings", "like-threads"],
          6: ["like-magic", "like-open", "like-results", "like-umask", "like-masks", "like-names",
              "like-attributes", "like-fifo"],
-         9: ["like-storm"]}
+         9: ["like-storm"],
+         14: ["like-persons"]}
 
 
 def alike(who, number):
@@ -394,6 +395,13 @@ def trap_12(who):
     tap.ok(world.intact(), f"{who.name}: 12: nothing changed through links")
 
 
+# ---- 14: root's children that become somebody else ----
+
+
+def trap_14(who):
+    alike(who, 14)
+
+
 # ---- 15: Unix sockets ----
 
 
@@ -605,7 +613,8 @@ def trap_19(who):
 
 
 TRAPS = {1: trap_1, 2: trap_2, 3: trap_3, 4: trap_4, 5: trap_5, 6: trap_6, 7: trap_7, 8: trap_8,
-         9: trap_9, 11: trap_11, 12: trap_12, 15: trap_15, 16: trap_16, 18: trap_18, 19: trap_19}
+         9: trap_9, 11: trap_11, 12: trap_12, 14: trap_14, 15: trap_15, 16: trap_16, 18: trap_18,
+         19: trap_19}
 
 
 def without_pids(who):
