@@ -183,6 +183,8 @@ static int set_params(struct run_profile *p, const struct cli_args *args, const 
     const char *named = getenv("HOME");
     p->params[used++] = (struct sbpl_param){"CWD", cwd};
     p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
+    if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+        p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
     if (named && realpath(named, home))
         p->params[used++] = (struct sbpl_param){"HOME", home};
     for (size_t i = 0; i < n; i++) {

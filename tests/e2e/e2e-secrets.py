@@ -54,6 +54,9 @@ def test_closed(person, t):
             "\n".join(sorted(os.listdir(person.home + "/.ssh"))) + "\n")
     r = person.run("ls", person.home + "/.aws", cwd=folder)
     t.ok(r.status != 0 and "credentials" not in r.out, "a store is not listed", r)
+    r = person.run("cat", "/etc/shadow", cwd=folder)
+    t.ok(r.status != 0 and r.out == "" and (person.uid != 0 or "secrets.sb" in r.err),
+         "/etc/shadow is not read, by root either", r)
     for profile in "readonly", "strict":
         r = person.run(f"--profile={profile}", "cat", person.home + "/.aws/credentials", cwd=folder)
         t.ok(r.status != 0 and "SECRET" not in r.out, f"{profile} closes them too", r)
