@@ -48,6 +48,9 @@ int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch
     *stage = STAGE_SENTRY;
     for (;;) {
         ssize_t n = pass_receive(from, &m, sizeof(m), &fd);
+        /* said once, and before what it had sent, when it ended without having read all of ours */
+        if (n == -ECONNRESET)
+            continue;
         if (n != sizeof(m))
             return n < 0 ? (int)n : -ECHILD;
         if (m.kind == GUARD_READY) {
