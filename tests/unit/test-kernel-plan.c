@@ -575,22 +575,27 @@ static void check_walls(void)
     OWN(planned) struct planned p;
     OWN(planned) struct planned open;
     OWN(planned) struct planned old;
+    OWN(planned) struct planned unjudged;
     OWN(planned) struct planned reads;
     if (!ok(planned_make(&p, TYPICAL, &plain, "") &&
                 planned_make(&open, "(version 1)(allow default)", &plain, "") &&
                 planned_make(&old, TYPICAL, &plain, "landlock=1") &&
+                planned_make(&unjudged, TYPICAL, &(struct plan_options){.accept_weaker = true},
+                             "listener_taken=1") &&
                 planned_make(&reads,
                              HEAD "(allow file-write*)(allow process*)"
                                   "(allow file-read* (subpath \"/usr\"))",
                              &plain, ""),
             "planned"))
         return;
-    const uint64_t writes = KABI_LL_WRITE_FILE | KABI_LL_TRUNCATE | KABI_LL_MAKE_REG |
-                            KABI_LL_MAKE_DIR | KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR |
-                            KABI_LL_MAKE_SYM | KABI_LL_REFER;
+    const uint64_t writes = KABI_LL_WRITE_FILE | KABI_LL_MAKE_REG | KABI_LL_MAKE_DIR |
+                            KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR | KABI_LL_MAKE_SYM |
+                            KABI_LL_REFER;
     const struct wall_path *w = find_wall(&p.plan, "/w");
     ok(p.plan.nwalls == 1 && w && (w->rights & writes) == writes, "writing below /w only");
     ok((p.plan.handled_fs & writes) == writes, "writing is withheld elsewhere");
+    ok(!(p.plan.handled_fs & KABI_LL_TRUNCATE), "truncating is the judge's, who opens for writing");
+    ok(unjudged.plan.handled_fs & KABI_LL_TRUNCATE, "without a judge it is withheld");
     ok(!(p.plan.handled_fs & (KABI_LL_READ_FILE | KABI_LL_READ_DIR | KABI_LL_EXECUTE)),
        "reading and executing are not");
     is_int((intmax_t)p.plan.scoped, KABI_LL_SCOPE_ABSTRACT_UNIX | KABI_LL_SCOPE_SIGNAL,
