@@ -242,7 +242,7 @@ static void world_open(struct world *w)
     w->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->events);
     struct sentry_options opt = {
-        .graph = w->program.graph, .events = w->events[1], .proc = w->proc};
+        .root = -1, .graph = w->program.graph, .events = w->events[1], .proc = w->proc};
     w->s = sentry_new(&opt);
 }
 
