@@ -131,14 +131,14 @@ static struct answer connect_aside(struct worker *w, const struct request *r, in
     return (struct answer){.sent = true};
 }
 
-/* Takes over sock. What cannot block is done at once. */
+/* Takes over sock. Only datagrams never wait: whether others do is a flag that the target shares
+ * and can change at any moment. */
 static struct answer connect_now(struct worker *w, const struct request *r, int sock,
                                  const union address *to, socklen_t len, struct pinned *p)
 {
-    int flags = fcntl(sock, F_GETFL), type = 0;
+    int type = 0;
     socklen_t n = sizeof(type);
-    getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n);
-    if (!(flags & O_NONBLOCK) && type != SOCK_DGRAM)
+    if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 || type != SOCK_DGRAM)
         return connect_aside(w, r, sock, to, len, p);
     int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
     close(sock);
@@ -174,41 +174,51 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     return ask_unix(w, r, op, shown, n, false);
 }
 
+/* A question about a path; it may change the address into one that leads to what was judged. */
+typedef int path_question(struct worker *w, const struct request *r, union address *to,
+                          socklen_t *len, struct pinned *p);
+
+/* Takes socket and address and asks; only Unix sockets are asked about here. */
+static int take_and_ask(struct worker *w, const struct request *r, enum vocab_op op,
+                        path_question *ask, union address *to, socklen_t *len, int *sock,
+                        struct pinned *p)
+{
+    int domain = 0, err = take(w, r, to, len, sock, &domain);
+    if (err == 0 && domain == AF_UNIX && is_pathname(to, *len))
+        err = ask(w, r, to, len, p);
+    else if (err == 0 && domain == AF_UNIX && *len > offsetof(struct sockaddr_un, sun_path))
+        err = ask_abstract(w, r, op, to, *len);
+    return err;
+}
+
 struct answer act_connect(struct worker *w, const struct request *r)
 {
     union address to;
     socklen_t len;
-    int sock = -1, domain = 0;
+    OWN(fd) int sock = -1;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
-    int err = take(w, r, &to, &len, &sock, &domain);
-    if (err < 0)
-        return answer_value(err);
-    if (domain == AF_UNIX && is_pathname(&to, len))
-        err = ask_peer(w, r, &to, &len, &p);
-    else if (domain == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path))
-        err = ask_abstract(w, r, OP_NETWORK_OUTBOUND, &to, len);
-    if (err < 0) {
-        close(sock);
-        return answer_value(err);
-    }
-    /* Unix sockets accept at once or their queue is full; both ends are known to be judged. */
-    return connect_now(w, r, sock, &to, len, &p);
+    int err = take_and_ask(w, r, OP_NETWORK_OUTBOUND, ask_peer, &to, &len, &sock, &p);
+    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), &to, len, &p);
 }
 
 /* ---- binding ---- */
 
 /* The address is what getsockname() tells, and servers hand that on (Python's multiprocessing
- * does): so it is a path that means the same to everybody, if it is short enough. Nobody in the
- * sandbox can change where it leads before this thread has used it. */
-static int address_of(const struct pinned *p, union address *to, socklen_t *len)
+ * does). A bare name stays what it is. Any other becomes a path that means the same to everybody,
+ * if it is short enough; nobody in the sandbox can change where it leads before this thread has
+ * used it. A bare name is what is left when it is not. */
+static int address_of(const struct pinned *p, bool bare, union address *to, socklen_t *len)
 {
-    char *name = to->un.sun_path;
-    bool fits = p->path[0] == '/' && p->path_len < sizeof(to->un.sun_path);
-    int m = fits ? snprintf(name, sizeof(to->un.sun_path), "%.*s", (int)p->path_len, p->path)
-                 : snprintf(name, sizeof(to->un.sun_path), "self/fd/%d/%s", p->parent, p->name);
-    if (m < 0 || (size_t)m >= sizeof(to->un.sun_path))
+    size_t cap = sizeof(to->un.sun_path), n = strlen(p->name);
+    bool fits = !bare && p->path[0] == '/' && p->path_len < cap;
+    if (bare)
+        return 0;
+    if (!fits && n >= cap)
         return -ENAMETOOLONG;
-    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)m);
+    n = fits ? p->path_len : n;
+    memcpy(to->un.sun_path, fits ? p->path : p->name, n);
+    to->un.sun_path[n] = '\0';
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
     return 0;
 }
 
@@ -216,6 +226,8 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
                     struct pinned *p)
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
+    size_t dot = n > 2 && memcmp(to->un.sun_path, "./", 2) == 0 ? 2 : 0;
+    bool bare = !memchr(to->un.sun_path + dot, '/', n - dot);
     int err = pin_parent_copied(w, r, to->un.sun_path, n, p);
     if (err == 0 && p->found)
         err = -EADDRINUSE;
@@ -225,26 +237,30 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
         err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len, true);
     if (err == 0)
         err = worker_take_umask(w, r);
-    return err < 0 ? err : address_of(p, to, len);
+    return err < 0 ? err : address_of(p, bare, to, len);
+}
+
+/* A bare name is looked up in the working directory, which is the pinned folder for that long. */
+static int bind_in(const struct worker *w, int folder, int sock, const union address *to,
+                   socklen_t len)
+{
+    if (folder >= 0 && fchdir(folder) < 0)
+        return -errno;
+    int err = bind(sock, &to->any, len) < 0 ? -errno : 0;
+    if (folder >= 0 && fchdir(w->proc) < 0)
+        abort(); /* names of pins would be looked up in a folder of the target's */
+    return err;
 }
 
 struct answer act_bind(struct worker *w, const struct request *r)
 {
     union address to;
     socklen_t len;
-    int sock = -1, domain = 0;
+    OWN(fd) int sock = -1;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
-    int err = take(w, r, &to, &len, &sock, &domain);
-    if (err < 0)
-        return answer_value(err);
-    OWN(fd) int owned = sock;
-    if (domain == AF_UNIX && is_pathname(&to, len))
-        err = ask_bind(w, r, &to, &len, &p);
-    else if (domain == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path))
-        err = ask_abstract(w, r, OP_NETWORK_BIND, &to, len);
-    if (err < 0)
-        return answer_value(err);
-    err = bind(owned, &to.any, len) < 0 ? -errno : 0;
+    int err = take_and_ask(w, r, OP_NETWORK_BIND, ask_bind, &to, &len, &sock, &p);
+    if (err == 0)
+        err = bind_in(w, p.parent, sock, &to, len);
     /* somebody outside may have moved the folder away meanwhile: then it is not ours */
     if (err == 0 && p.parent >= 0)
         err = own_socket_add(&w->sockets, p.parent, p.name);

@@ -404,9 +404,27 @@ def trap_14(who):
 
 # ---- 15: Unix sockets ----
 
+# Binds, connects, and tells whether both ends are called what they were asked to be.
+NAMES = """
+import os, socket
+top, deep = os.getcwd(), "d" * 120
+os.mkdir(deep)
+for where, name in (top, "sock"), (top, "n" * 107), (top, "./dot"), (top, top + "/whole"), \\
+        (deep, "n" * 107), (deep, "./dot"), (deep, "sock"):
+    os.chdir(os.path.join(top, where))
+    server, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    server.bind(name)
+    server.listen(1)
+    client.setblocking(len(name) % 2)
+    client.connect(name)
+    print(server.getsockname() == name, client.getpeername() == name, os.path.lexists(name))
+"""
+
 
 def trap_15(who):
     world = World(who)
+    done = who.boxed(["/usr/bin/python3", "-c", NAMES], world)
+    tap.equal(done.out.split(), ["True"] * 21, f"{who.name}: 15: names of sockets are as asked for")
     servers = {}
     for kind, number in (("stream", socket.SOCK_STREAM), ("dgram", socket.SOCK_DGRAM),
                          ("seqpacket", socket.SOCK_SEQPACKET)):
