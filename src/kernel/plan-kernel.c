@@ -91,10 +91,9 @@ static void tier_of_processes(struct plan *p, const struct graph *g)
 
 static void tier_of_variables(struct plan *p, const struct graph *g)
 {
-    if (!set_free(p, g, OP_SYSCTL_WRITE)) {
-        struct plan_op *o = set(p, g, OP_SYSCTL_WRITE, TIER_JUDGED, NULL, NULL);
-        o->refused = plan_outcomes(p, g, OP_SYSCTL_WRITE, NULL, 0) == OUTCOME_DENY;
-    }
+    if (!set_free(p, g, OP_SYSCTL_WRITE))
+        set(p, g, OP_SYSCTL_WRITE, TIER_JUDGED, NULL, NULL);
+    p->seal_sysctl = plan_outcomes(p, g, OP_SYSCTL_WRITE, NULL, 0) == OUTCOME_DENY;
     if (set_free(p, g, OP_SYSCTL_READ))
         return;
     bool refused = plan_outcomes(p, g, OP_SYSCTL_READ, NULL, 0) == OUTCOME_DENY;

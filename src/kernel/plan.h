@@ -138,6 +138,7 @@ struct plan {
     bool judge;          /* a listener is needed */
     bool exec_by_caller; /* what may be executed depends on who does it */
     bool mask_sysctl;    /* nothing is to be seen below /proc/sys */
+    bool seal_sysctl;    /* and nothing to be written there */
     uint64_t caps;       /* what the command and the judge keep; none can be gained */
 
     struct sys_rule *calls; /* sorted by number */

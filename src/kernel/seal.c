@@ -49,7 +49,7 @@ static const struct {
 /* Others cannot open them anyway; whoever may mount was given the machine. */
 static bool applies(const struct plan *p, uint8_t when)
 {
-    bool variables = !p->ops[OP_SYSCTL_WRITE].refused;
+    bool variables = !p->seal_sysctl;
     if (!p->host.root || !p->mount_ns || caps_lift(p->opt.caps, "mount"))
         return false;
     return when == ALWAYS || (when == WITH_SYSCTL) == variables;

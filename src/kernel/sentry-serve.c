@@ -262,7 +262,7 @@ void sentry_point_remove(struct sentry *s, int number)
 /* Half of the descriptors for what is known, half for what is open; some for ourselves. */
 static int take_tables(struct sentry *s)
 {
-    enum { SPARE = 256 };
+    enum { SPARE = 128 };
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return -errno;
