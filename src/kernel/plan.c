@@ -231,14 +231,16 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
 
 /* A process in a domain cannot trace or read those outside it: the sandbox's first process and the
  * worker hold what the command was not to inherit. So there is always a domain, if only one that
- * grants everything it handles. */
+ * grants everything it handles. Root's judge looks into processes that have become somebody else:
+ * it has to be in one itself, or it could look into any. */
 static void plan_domain(struct plan *p, uint64_t known)
 {
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
-    if (p->host.landlock >= 6)
+    bool scopes = p->host.landlock >= 6, looks = p->host.root && p->judge;
+    if (scopes)
         p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
-    else if (!p->handled_fs && (known & KABI_LL_REFER) &&
-             plan_add_wall(p, &root, KABI_LL_REFER) == 0)
+    if ((!scopes || looks) && !p->handled_fs && (known & KABI_LL_REFER) &&
+        plan_add_wall(p, &root, KABI_LL_REFER) == 0)
         p->handled_fs = KABI_LL_REFER;
 }
 

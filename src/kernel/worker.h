@@ -99,6 +99,7 @@ struct worker {
     size_t program_len;
     bool persons_vary; /* somebody inside has become somebody else */
     bool person_known; /* person is as whom we act */
+    bool looks_in;     /* we have CAP_SYS_PTRACE */
     struct person person;
     const struct behind *behind; /* what lies behind the plan's guards */
     const struct graph *graph;
