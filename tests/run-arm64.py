@@ -4,13 +4,14 @@
 
     tests/run-arm64.py
 
-Needs aarch64-linux-gnu-gcc, and qemu-aarch64 for running. jansson for arm64 is seldom at hand: its headers
-are taken as they are, and a library of the same functions, which read no JSON, stands in. What needs the
+Needs aarch64-linux-gnu-gcc, and qemu-aarch64 for running. Libraries for arm64 are seldom at hand: headers
+are taken as they are, and functions of the same names, which do nothing, stand in. What needs the
 kernel (seccomp, Landlock, namespaces) is not emulated; the filter for arm64 is checked by simulation.
 """
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,21 +49,12 @@ cpu = 'aarch64'
 endian = 'little'
 """
 
-STUB = """#include <jansson.h>
-json_t *json_loadb(const char *s, size_t n, size_t f, json_error_t *e)
-{ (void)s; (void)n; (void)f; (void)e; return NULL; }
-void json_delete(json_t *j) { (void)j; }
-size_t json_array_size(const json_t *j) { (void)j; return 0; }
-json_t *json_array_get(const json_t *j, size_t i) { (void)j; (void)i; return NULL; }
-json_int_t json_integer_value(const json_t *j) { (void)j; return 0; }
-double json_real_value(const json_t *j) { (void)j; return 0; }
-const char *json_string_value(const json_t *j) { (void)j; return NULL; }
-void *json_object_iter(json_t *j) { (void)j; return NULL; }
-void *json_object_iter_next(json_t *j, void *i) { (void)j; (void)i; return NULL; }
-void *json_object_key_to_iter(const char *k) { (void)k; return NULL; }
-const char *json_object_iter_key(void *i) { (void)i; return NULL; }
-json_t *json_object_iter_value(void *i) { (void)i; return NULL; }
-"""
+# libraries: headers, what their functions begin with, whether anything links them
+LIBRARIES = {
+    "jansson": (["jansson*.h"], "json_", True),
+    "libcares": (["ares*.h"], "ares_", True),
+    "libplist-2.0": (["plist"], "plist_", False),  # loaded when used
+}
 
 
 def run(argv, **how):
@@ -77,26 +69,37 @@ def put(path, text):
     return path
 
 
+def stub(include, patterns, prefix):
+    """A function of each name that the headers mention; each does nothing and returns nothing."""
+    names = set()
+    for header in sum((glob.glob(os.path.join(include, pattern)) for pattern in patterns), []):
+        with open(header, encoding="utf-8", errors="replace") as f:
+            names |= set(re.findall(rf"\b({prefix}[a-z0-9_]+)\s*\(", f.read()))
+    return "".join(f"long {name}(void);\nlong {name}(void) {{ return 0; }}\n" for name in sorted(names))
+
+
 def stand_in():
     """Libraries for arm64, as far as compiling and linking need them."""
     include, lib = os.path.join(ROOT, "include"), os.path.join(ROOT, "lib")
     os.makedirs(include, exist_ok=True)
-    for header in glob.glob("/usr/include/jansson*.h") + glob.glob("/usr/include/*/jansson*.h"):
-        shutil.copy(header, include)
-    shutil.copytree("/usr/include/plist", os.path.join(include, "plist"), dirs_exist_ok=True)
-    source = put(os.path.join(ROOT, "stub.c"), STUB)
     os.makedirs(lib, exist_ok=True)
-    steps = [[CROSS + "gcc", "-fPIC", "-I" + include, "-c", source, "-o", lib + "/stub.o"],
-             [CROSS + "ar", "rcs", lib + "/libjansson.a", lib + "/stub.o"],
-             [CROSS + "gcc", "-shared", "-Wl,-soname,libjansson.so", lib + "/stub.o", "-o",
-              lib + "/libjansson.so"]]
-    for step in steps:
-        done = run(step)
-        if done.returncode:
-            return done.stdout
-    for name, version, libs in (("jansson", "2.14", "-ljansson"), ("libplist-2.0", "2.2", "")):
-        put(f"{lib}/pkgconfig/{name}.pc", f"Name: {name}\nDescription: stands in\nVersion: {version}\n"
-            f"Cflags: -isystem {include}\nLibs: -L{lib} {libs}\n")
+    for name, (patterns, prefix, linked) in LIBRARIES.items():
+        short = name.removeprefix("lib")
+        for pattern in patterns:
+            for path in glob.glob("/usr/include/" + pattern) + glob.glob("/usr/include/*-linux-gnu/" + pattern):
+                to = os.path.join(include, os.path.basename(path))
+                shutil.copytree(path, to, dirs_exist_ok=True) if os.path.isdir(path) else shutil.copy(path, to)
+        source = put(f"{ROOT}/{short}.c", stub(include, patterns, prefix) if linked else "")
+        made = f"{lib}/{short}.o"
+        for step in ([CROSS + "gcc", "-fPIC", "-fno-builtin", "-c", source, "-o", made],
+                     [CROSS + "ar", "rcs", f"{lib}/lib{short}.a", made],
+                     [CROSS + "gcc", "-shared", f"-Wl,-soname,lib{short}.so", made, "-o",
+                      f"{lib}/lib{short}.so"]):
+            done = run(step)
+            if done.returncode:
+                return done.stdout
+        put(f"{lib}/pkgconfig/{name}.pc", f"Name: {name}\nDescription: stands in\nVersion: 2.14\n"
+            f"Cflags: -isystem {include}\nLibs: -L{lib} {'-l' + short if linked else ''}\n")
     return ""
 
 
