@@ -134,6 +134,7 @@ int scratch_make(struct scratch *s, struct bk_err *err)
         return err_sys(err, "cannot lock %s", base);
     /* the lock outlives the sweeper's descriptor */
     OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
+    (void)held; /* it is enough that it is open */
     sweep(turn, base);
     if (mkdir(s->path, 0700) < 0)
         return err_sys(err, "cannot make %s", s->path);
