@@ -21,12 +21,13 @@ struct post {
     const struct guards_task *task;
     const struct plan *plan;
     struct sentry *sentry;
-    int root, proc;   /* the host's; proc becomes the working directory */
-    int device;       /* /dev/fuse */
-    int fs;           /* the sentries' file system, mounted nowhere */
-    bool serving;     /* the other thread runs */
-    pthread_t server; /* then */
-    int crowd;        /* event: the serving thread wants the kernel to forget names */
+    int root, proc; /* the host's; proc becomes the working directory */
+    int device;     /* /dev/fuse */
+    int fs;         /* the sentries' file system, mounted nowhere */
+    bool serving;   /* the other thread runs */
+    pthread_t server;
+    bool ready; /* the worker has been told that all guards stand */
+    int crowd;  /* event: the serving thread wants the kernel to forget names */
     struct stand stands[PLAN_GUARDS];
     struct graph_cache *cache; /* masks only */
 };

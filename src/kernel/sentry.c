@@ -49,6 +49,12 @@ static int send_msg(const struct post *p, struct guard_msg m, int fd)
     return pass_send(p->task->worker, &m, sizeof(m), fd);
 }
 
+static int tell_real(const struct post *p, size_t i)
+{
+    struct guard_msg m = {.kind = GUARD_REAL, .index = (int32_t)i};
+    return send_msg(p, m, p->stands[i].behind);
+}
+
 static void __attribute__((noreturn)) fail(const struct post *p, enum launch_stage stage, int err)
 {
     send_msg(p, (struct guard_msg){.kind = GUARD_FAILED, .stage = (int32_t)stage, .err = -err}, -1);
@@ -257,7 +263,7 @@ static int take_stand(struct post *p, size_t i, const struct stat *st)
     s->inode = st->st_ino;
     s->behind = steal_fd(&behind);
     /* before it is covered, so that nobody meets the cover without knowing what lies behind */
-    int err = send_msg(p, (struct guard_msg){.kind = GUARD_REAL, .index = (int32_t)i}, s->behind);
+    int err = p->ready ? tell_real(p, i) : 0;
     return err < 0 ? err : cover(p, i, st, &s->number);
 }
 
@@ -376,29 +382,50 @@ static void enter(const struct post *p)
     check(p, STAGE_OPEN_PROC, fchdir(fds) < 0 ? -errno : 0);
 }
 
-/* Mounting asks the server about every point. While they take turns both stay on one processor:
- * waking another one takes longer than the answer. */
-static bool stay_here(cpu_set_t *were)
+/* Whether there may be something to guard. A name that is only made later is the watch's. */
+static bool may_exist(const struct post *p, size_t i)
 {
-    cpu_set_t one;
-    int cpu = sched_getcpu();
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(*were), were) < 0)
-        return false;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    return sched_setaffinity(0, sizeof(one), &one) == 0;
+    struct stat st;
+    const char *path = p->plan->guards[i].path;
+    return fstatat(p->root, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 || !post_is_nothing(-errno);
 }
 
-static void go_anywhere(const struct post *p, const cpu_set_t *were)
+/* On one processor the threads hand over to each other at once; to wake another one up would take
+ * ten times as long. */
+static void share_processor(const struct post *p, const cpu_set_t *set)
 {
-    sched_setaffinity(0, sizeof(*were), were);
+    sched_setaffinity(0, sizeof(*set), set);
     if (p->serving)
-        pthread_setaffinity_np(p->server, sizeof(*were), were);
+        pthread_setaffinity_np(p->server, sizeof(*set), set);
+}
+
+/* Most guards have nothing to stand on. While that is found out, the other thread gets ready; then
+ * each point takes a question to it. */
+static void stand_everywhere(struct post *p)
+{
+    cpu_set_t all, one;
+    bool there[PLAN_GUARDS];
+    for (size_t i = 0; i < p->plan->nguards; i++) {
+        there[i] = may_exist(p, i);
+        if (there[i] && !p->plan->masked)
+            check(p, STAGE_SENTRY, start_serving(p));
+    }
+    int here = sched_getcpu();
+    bool known = here >= 0 && here < CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
+    CPU_ZERO(&one);
+    if (known) {
+        CPU_SET(here, &one);
+        share_processor(p, &one);
+    }
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        if (there[i])
+            check(p, STAGE_SENTRY_BIND, post_stand(p, i));
+    if (known)
+        share_processor(p, &all);
 }
 
 static void stage_inside(struct post *p)
 {
-    cpu_set_t were;
     struct guard_msg ready = {.kind = GUARD_READY};
     enter(p);
     if (!p->plan->masked) {
@@ -408,12 +435,13 @@ static void stage_inside(struct post *p)
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
     }
-    bool held = stay_here(&were);
+    stand_everywhere(p);
+    /* in one go: a message that wakes the worker costs more than all the others */
     for (size_t i = 0; i < p->plan->nguards; i++)
-        check(p, STAGE_SENTRY_BIND, post_stand(p, i));
-    if (held)
-        go_anywhere(p, &were);
+        if (p->stands[i].behind >= 0)
+            check(p, STAGE_SENTRY, tell_real(p, i));
     check(p, STAGE_SENTRY, send_msg(p, ready, -1));
+    p->ready = true;
 }
 
 static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
