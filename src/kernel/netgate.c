@@ -129,6 +129,9 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
     prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
     telling.s = s;
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
+        dup2(null, fd);
     struct laid_network *net = &o.sockets;
     for (size_t i = 0; i < LAY_SOCKETS; i++)
         if (pass_receive(from, &byte, 1, &net->fds[i]) != 1)
@@ -136,8 +139,7 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
     for (size_t i = 0; i < LAY_LOCAL; i++)
         if (pass_receive(from, &net->local_ports[i], sizeof(uint16_t), &net->local[i]) != 2)
             _exit(1);
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    _exit(gate_run(&o) < 0);
+    _exit(netgate_confine(s->plan->caps) < 0 || gate_run(&o) < 0);
 }
 
 static int make_token(char token[33])

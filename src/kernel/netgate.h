@@ -24,4 +24,8 @@ int netgate_lay(const struct netgate *n, const struct graph *g);
 /* The caller's environment and the variables that lead to the proxies; NULL without memory. */
 char **netgate_environ(const struct netgate *n, char *const *env);
 
+/* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it
+ * can be told which process asked. */
+int netgate_confine(uint64_t caps);
+
 #endif
