@@ -180,7 +180,9 @@ class Internet:
 
     def start(self, argv, **how):
         """A program in the world, ended with it."""
-        child = subprocess.Popen(self.argv_in(self.world, argv), **how)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+                 "stderr": subprocess.DEVNULL}
+        child = subprocess.Popen(self.argv_in(self.world, argv), **{**quiet, **how})
         self.started.append(child)
         return child
 
@@ -219,6 +221,10 @@ class Internet:
 
     def end(self):
         for child in reversed(self.started):
-            child.kill()
-            child.wait()
+            child.terminate()  # servers end their own children
+            try:
+                child.wait(5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
         self.started = []

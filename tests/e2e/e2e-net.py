@@ -52,7 +52,7 @@ class Net:
             f"    listen {a}:80; listen {a}:443 ssl http2; listen {a}:8080;\n"
             for a in (SERVER4, OTHER4, f"[{SERVER6}]", f"[{internet.OTHER6}]"))
         with open(conf, "w", encoding="ascii") as f:
-            f.write(f"""daemon off; pid {FOLDER}/nginx.pid; error_log {FOLDER}/nginx.log;
+            f.write(f"""daemon off; master_process off; pid {FOLDER}/nginx.pid; error_log {FOLDER}/nginx.log;
 worker_processes 1; events {{ worker_connections 4096; }}
 http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_temp_path {FOLDER};
  fastcgi_temp_path {FOLDER}; uwsgi_temp_path {FOLDER}; scgi_temp_path {FOLDER}; client_max_body_size 0;
