@@ -159,7 +159,17 @@ unsigned probe_nftables(const struct host *h)
 
 /* ---- FUSE ---- */
 
-/* Mounts, and receives the first request of the new file system. */
+static bool answer_init(int fd, uint64_t request)
+{
+    struct {
+        struct fuse_out_header head;
+        struct fuse_init_out body;
+    } answer = {.head = {.len = sizeof(answer), .unique = request},
+                .body = {.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION}};
+    return write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer);
+}
+
+/* Mounts, and answers the first request of the new file system. */
 unsigned probe_fuse(const struct host *h)
 {
     char options[128];
@@ -178,5 +188,5 @@ unsigned probe_fuse(const struct host *h)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     return poll(&p, 1, ANSWER_MS) == 1 &&
            read(fd, &request, sizeof(request)) >= (ssize_t)sizeof(request.head) &&
-           request.head.opcode == FUSE_INIT;
+           request.head.opcode == FUSE_INIT && answer_init(fd, request.head.unique);
 }

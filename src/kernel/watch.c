@@ -10,6 +10,7 @@
  * docs/threat-model.md.
  *
  * Folders are watched before the names in them are looked at, so that no change falls between.
+ * Users have a limited number of watches; who has none left gets a look every now and then.
  */
 
 #include <errno.h>
@@ -24,7 +25,7 @@
 #include "base/own.h"
 #include "kernel/post.h"
 
-enum { FOLDERS = 2048 };
+enum { FOLDERS = 2048, LOOK_MS = 20 };
 
 /* The first len bytes of a guard's path: a folder on the way to it. */
 struct folder {
@@ -36,7 +37,8 @@ struct folder {
 
 struct watching {
     struct post *post;
-    int events;
+    int events; /* -1: the user has no more of them */
+    bool blind; /* not everything could be watched: look again and again instead */
     unsigned round;
     size_t nfolders;
     struct folder folders[FOLDERS];
@@ -95,7 +97,7 @@ static int watch_folder(struct watching *w, struct folder *f)
     int watch = inotify_add_watch(w->events, name, mask);
     set_watch(w, f, watch < 0 ? -1 : watch);
     if (watch < 0 && !is_out_of_reach(errno))
-        return -errno;
+        w->blind = true;
     return 1; /* one that cannot be read can be passed through */
 }
 
@@ -184,8 +186,9 @@ static int hear(struct watching *w)
     struct post *p = w->post;
     struct pollfd fds[] = {{w->events, POLLIN, 0}, {p->crowd, POLLIN, 0}, {p->task->worker, 0, 0}};
     eventfd_t times;
-    if (poll(fds, 3, -1) < 0)
-        return errno == EINTR ? 0 : -errno;
+    int n = poll(fds, 3, w->blind ? LOOK_MS : -1);
+    if (n <= 0)
+        return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
     if (fds[2].revents)
         return -EPIPE; /* the worker is gone */
     if (fds[1].revents && eventfd_read(p->crowd, &times) == 0)
@@ -199,8 +202,7 @@ int watch_names(struct post *p)
     int changed = 1;
     w.post = p;
     w.events = inotify_init1(IN_CLOEXEC);
-    if (w.events < 0)
-        return -errno;
+    w.blind = w.events < 0;
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
         changed = err < 0 ? err : hear(&w);

@@ -89,7 +89,11 @@ class Talk:
 
 
 def events_of(ran):
-    return [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
+    """The report, between what programs write to the same place."""
+    found, decoder = [], json.JSONDecoder()
+    for begin in re.finditer(r'\{"time"', ran.err):
+        found.append(decoder.raw_decode(ran.err, begin.start())[0])
+    return found
 
 
 def uses_sentries(home, *flags):
@@ -392,6 +396,35 @@ def test_without_pid_namespace(person, t):
          "no fresh /proc", r)
 
 
+def test_no_watches(person, t):
+    """Who has used up what the kernel lets one watch is guarded all the same."""
+    if person.uid == 0:
+        return  # others of root's would suffer
+    home = Home(person)
+    script = ("import ctypes,sys\nlibc = ctypes.CDLL(None)\n"
+              "while libc.inotify_init1(0x80000) >= 0: pass\n"
+              "print('full', flush=True)\nsys.stdin.read()")
+    flags = flags_of(home, "--deny-read", "~/.netrc")
+    hold = person.start(["python3", "-c", script], stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE)
+    hold.stdout.readline()
+    talk = Talk(home, *flags)
+    home.write("n", "NEWER")
+    os.rename(home.path("n"), home.path(".netrc"))
+    t.ok(eventually(lambda: "not permitted" in talk.ask("cat ../.netrc")), "without watches")
+    talk.end()
+    hold.communicate()
+
+
+def test_nested(person, t):
+    """A second buckle inside lifts nothing of the first."""
+    home = Home(person)
+    r = home.run(BUCKLE, "run", "--accept-weaker", "--profile", "open", "--", "cat",
+                 home.path(".ssh/id_rsa"), home.path(".ssh/known_hosts"),
+                 flags=flags_of(home, *DENY_SSH))
+    t.ok(r.out == "public" and "not permitted" in r.err, "buckle in buckle", r)
+
+
 def test_older_kernel(person, t):
     """Where a mount that is nowhere cannot be bound."""
     home = Home(person)
@@ -417,7 +450,7 @@ def main():
     for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
                    test_replaced, test_own_creations, test_working_directory, test_killed_server,
                    test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback, test_masks,
-                   test_without_pid_namespace, test_older_kernel])
+                   test_without_pid_namespace, test_older_kernel, test_no_watches, test_nested])
     return done()
 
 
