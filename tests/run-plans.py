@@ -23,7 +23,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden-plan")
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
 HOST = ("root=0,landlock=7,seccomp_notify=1,notify_addfd=1,notify_killable=1,notify_sync=1,"
         "listener_taken=0,read_memory=1,pidfd_getfd=1,user_ns=1,mount_ns=1,pid_ns=1,mount_proc=1,"
-        "net_ns=1,ipc_ns=1,uts_ns=1,fuse=1,nftables=1,cgroup=1,kernel=6.18.0")
+        "net_ns=1,ipc_ns=1,uts_ns=1,fuse=1,nftables=1,nft_tproxy=1,cgroup=1,kernel=6.18.0")
 
 
 def read(path, default=""):

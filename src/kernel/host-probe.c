@@ -267,6 +267,7 @@ int host_probe(struct host *h, struct bk_err *err)
     found.uts_ns = probe_run(probe_uts, &found);
     found.fuse = probe_run(probe_fuse, &found);
     found.nftables = probe_run(probe_nftables, &found);
+    found.nft_tproxy = found.nftables && probe_run(probe_tproxy, &found);
     found.cgroup = can_cgroup(&found);
     *h = found;
     return 0;

@@ -30,6 +30,7 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 #include "kernel/host-probe.h"
+#include "net/lay.h"
 
 enum { ANSWER_MS = 1000 };
 
@@ -155,6 +156,17 @@ unsigned probe_nftables(const struct host *h)
            poll(&p, 1, ANSWER_MS) == 1 &&
            recv(sock, &reply, sizeof(reply), MSG_DONTWAIT) >= (ssize_t)sizeof(reply.head) &&
            reply.head.nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWGEN);
+}
+
+/* Lays a whole network: its sockets for datagrams are there only when the rule was taken. */
+unsigned probe_tproxy(const struct host *h)
+{
+    struct laid_network net;
+    if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 || lay_network(NULL, 0, &net) < 0)
+        return 0;
+    bool relays = net.fds[LAY_UDP4] >= 0;
+    lay_close(&net);
+    return relays;
 }
 
 /* ---- FUSE ---- */

@@ -203,7 +203,7 @@ void host_quick(struct host *h)
     h->mount_proc = true;
     h->read_memory = true; /* in one of two ways */
     h->pidfd_getfd = syscall(SYS_pidfd_getfd, -1, -1, 0) < 0 && errno == EBADF;
-    h->nftables = h->cgroup = true;
+    h->nftables = h->nft_tproxy = h->cgroup = true;
     h->fuse = access("/dev/fuse", R_OK | W_OK) == 0;
     struct utsname u;
     if (uname(&u) == 0)

@@ -31,6 +31,7 @@ struct host {
     bool read_memory; /* process_vm_readv of a child works (Yama, seccomp) */
     bool fuse;        /* /dev/fuse can be opened and mounted in a user namespace */
     bool nftables;    /* nft works in a new network namespace */
+    bool nft_tproxy;  /* and can hand datagrams over */
     bool cgroup;      /* a delegated cgroup with memory and pids controllers */
     char kernel[64];  /* uname -r */
 };

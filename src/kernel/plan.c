@@ -271,7 +271,11 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = p->gate
-                      ? "Internet hosts are asked about by name at the gate, Unix sockets by path"
+                      ? p->host.nft_tproxy
+                            ? "Internet hosts are asked about by name at the gate, datagrams too; "
+                              "Unix sockets by path"
+                            : "Internet hosts are asked about by name at the gate, datagrams "
+                              "are refused (no nft tproxy); Unix sockets by path"
                       : "no Internet host is allowed; Unix sockets are judged by path";
 }
 

@@ -297,7 +297,7 @@ static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16
 
 void conn_dial(struct conn *c)
 {
-    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, on_dialled, c);
+    c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, on_dialled, c);
     if (!c->dial)
         proxy_failed(c, ENOMEM, NULL, c->host.addr);
 }
@@ -331,15 +331,7 @@ static bool original_destination(struct conn *c, bool v6)
                    &n) < 0 ||
         !addr_from_sockaddr(&to, addr, &c->port))
         return false;
-    const struct peer *name = names_find(&c->gate->names, addr);
-    if (name) {
-        memset(&c->host, 0, sizeof(c->host));
-        memcpy(&c->host, name, offsetof(struct peer, name) + name->len + 1);
-    } else {
-        peer_from_address(addr, &c->host);
-    }
-    /* an address that stands for a name nobody asked for leads nowhere */
-    return name || !names_covers(addr);
+    return gate_names(c->gate, addr, &c->host);
 }
 
 static void begin_known(struct conn *c)

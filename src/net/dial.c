@@ -14,6 +14,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "graph/net.h"
+
 enum { STAGGER_MS = 250, GIVE_UP_MS = 30000, LOOKUP_MS = 5000, LOOKUP_TRIES = 2 };
 
 /* ---- c-ares in our loop ---- */
@@ -151,14 +153,16 @@ void dialer_free(struct dialer *d)
 
 /* ---- trying ---- */
 
-static int connect_to(const uint8_t addr[16], uint16_t port)
+static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind)
 {
     struct sockaddr_storage to;
     socklen_t n = addr_to_sockaddr(addr, port, &to);
-    int one = 1, fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1, type = kind == DIAL_STREAM ? SOCK_STREAM : SOCK_DGRAM;
+    int fd = socket(to.ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (kind == DIAL_STREAM)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS) {
         int err = -errno;
         close(fd);
@@ -185,7 +189,7 @@ static bool start_next(struct dial *dial)
             t = &dial->tries[i];
     while (t && dial->started < dial->naddresses) {
         size_t which = dial->started++;
-        int fd = connect_to(dial->addresses[which], dial->port);
+        int fd = connect_to(dial->addresses[which], dial->port, dial->kind);
         if (fd < 0) {
             dial->last_error = -fd;
             continue;
@@ -225,18 +229,21 @@ static void on_try(struct watch *w, unsigned what)
 
 /* ---- looking up ---- */
 
-static const char *refusal(const struct dialer *d, const uint8_t addr[16], uint16_t port)
+static const char *refusal(const struct dialer *d, const uint8_t addr[16], uint16_t port,
+                           enum dial_kind kind)
 {
     const char *why = addr_is_special(addr);
     for (size_t i = 0; i < d->nown && !why; i++)
         if (memcmp(d->own[i], addr, 16) == 0)
             why = "this machine's own";
-    return why && !rules_name_address(d->rules, addr, port) ? why : NULL;
+    return why && !rules_name_address(d->rules, addr, port, kind == DIAL_STREAM ? NET_TCP : NET_UDP)
+               ? why
+               : NULL;
 }
 
 static void add_address(struct dial *dial, const uint8_t addr[16])
 {
-    const char *why = refusal(dial->dialer, addr, dial->port);
+    const char *why = refusal(dial->dialer, addr, dial->port, dial->kind);
     if (why) {
         dial->why = why;
         memcpy(dial->refused, addr, 16);
@@ -251,7 +258,7 @@ static void interleave(struct dial *dial)
     uint8_t sorted[DIAL_ADDRESSES][16];
     size_t at[2] = {0, 0}, n = dial->naddresses;
     for (size_t k = 0; k < n; k++) {
-        size_t family = k & 1; /* 0: IPv6 */
+        size_t family = (k & 1) ^ (dial->kind == DIAL_DATAGRAMS4); /* 0: IPv6 */
         for (int tries = 0; tries < 2; tries++, family ^= 1) {
             while (at[family] < n && addr_is_v4(dial->addresses[at[family]]) != (bool)family)
                 at[family]++;
@@ -293,14 +300,15 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
         begin_tries(dial);
 }
 
-struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port, dial_done *done,
-                        void *arg)
+struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
+                        enum dial_kind kind, dial_done *done, void *arg)
 {
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct dial *dial = calloc(1, sizeof(*dial));
     if (!dial)
         return NULL;
     *dial = (struct dial){.dialer = d, .done = done, .arg = arg, .port = port, .next = d->dials};
+    dial->kind = (uint8_t)kind;
     dial->last_error = EHOSTUNREACH;
     dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
     /* what is known at once is begun with the next tick, so that done comes later */

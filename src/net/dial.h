@@ -22,6 +22,10 @@ enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16, DIAL_OWN = 64 };
 struct dialer;
 struct dial;
 
+/* Connections, or a socket for datagrams to one of the host's addresses: of the family that the
+ * command chose, when there is one, since nobody can tell whether datagrams arrive. */
+enum dial_kind { DIAL_STREAM, DIAL_DATAGRAMS4, DIAL_DATAGRAMS6 };
+
 /* fd is the connection, or a negated errno. why: the address was found and is not allowed. */
 typedef void dial_done(void *arg, int fd, const char *why, const uint8_t addr[16]);
 
@@ -37,6 +41,7 @@ struct dial {
     dial_done *done; /* NULL when nobody waits any more */
     void *arg;
     uint16_t port;
+    uint8_t kind;  /* enum dial_kind */
     bool starting; /* dial_start() has not returned */
     bool looking;  /* the name is still being looked up */
     uint8_t addresses[DIAL_ADDRESSES][16];
@@ -67,8 +72,8 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules);
 void dialer_free(struct dialer *d);
 
 /* NULL without memory; done is always called later, not from here, unless cancelled. */
-struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port, dial_done *done,
-                        void *arg);
+struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
+                        enum dial_kind kind, dial_done *done, void *arg);
 void dial_cancel(struct dial *dial);
 
 /* What is due; how long until something is, in milliseconds (-1: nothing). */

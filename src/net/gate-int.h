@@ -101,6 +101,7 @@ struct gate {
     struct listener listeners[LAY_SOCKETS + LAY_LOCAL];
     struct watch until;
     struct conn *conns, *dead;
+    struct flows *flows; /* of datagrams; NULL before the first */
     size_t nconns;
     bool over;
     char login[128]; /* "Basic …", as clients send the token */
@@ -113,6 +114,10 @@ struct gate {
 void gate_deny(struct gate *g, const struct gate_denial *d);
 /* Whether the connection may go to this host and port; when not, it has been told. */
 bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct graph_verdict *v);
+
+/* Who an address that the command uses stands for. False for one that stands for a name nobody
+ * asked for: it leads nowhere. */
+bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out);
 
 /* ---- conn.c ---- */
 
@@ -152,5 +157,11 @@ void talk_answer(struct conn *c, const char *data, size_t n);
 
 void stub_datagram(struct gate *g, int fd);
 bool stub_stream(struct conn *c);
+
+/* ---- udp.c ---- */
+
+void udp_datagrams(struct gate *g, int fd);
+void udp_sweep(struct gate *g); /* forgets who was silent for long */
+void udp_end(struct gate *g);
 
 #endif

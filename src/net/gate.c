@@ -31,6 +31,18 @@ bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct gr
     return v->allow;
 }
 
+bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out)
+{
+    const struct peer *name = names_find(&g->names, addr);
+    if (!name) {
+        peer_from_address(addr, out);
+        return !names_covers(addr);
+    }
+    memset(out, 0, sizeof(*out));
+    memcpy(out, name, offsetof(struct peer, name) + name->len + 1);
+    return true;
+}
+
 /* ---- listeners ---- */
 
 static void on_listener(struct watch *w, unsigned what)
@@ -39,6 +51,8 @@ static void on_listener(struct watch *w, unsigned what)
     (void)what;
     if (l->kind == LAY_DNS4 || l->kind == LAY_DNS6)
         stub_datagram(l->gate, w->fd);
+    else if (l->kind == LAY_UDP4 || l->kind == LAY_UDP6)
+        udp_datagrams(l->gate, w->fd);
     else
         conn_accept(l);
 }
@@ -52,7 +66,8 @@ static int open_listeners(struct gate *g)
         *l = (struct listener){.gate = g, .kind = local ? LAY_SOCKETS : (enum lay_socket)i};
         l->watch = (struct watch){local ? net->local[i - LAY_SOCKETS] : net->fds[i], on_listener};
         l->port = local ? net->local_ports[i - LAY_SOCKETS] : 0;
-        int err = l->watch.fd >= 0 ? loop_add(&g->loop, &l->watch, true) : 0;
+        bool deaf = i >= LAY_BACK4 && i <= LAY_ICMP6;
+        int err = l->watch.fd >= 0 && !deaf ? loop_add(&g->loop, &l->watch, true) : 0;
         if (err < 0)
             return err;
     }
@@ -106,6 +121,7 @@ static int turn(struct gate *g, uint64_t *swept)
     if (g->loop.now_ms - *swept >= SWEEP_MS) {
         *swept = g->loop.now_ms;
         sweep(g);
+        udp_sweep(g);
     }
     conn_bury(g);
     return err;
@@ -122,6 +138,7 @@ static int serve(struct gate *g)
         err = turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
+    udp_end(g);
     conn_bury(g);
     return err;
 }

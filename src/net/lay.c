@@ -7,6 +7,10 @@
  * connections to one of ours, while the kernel remembers for SO_ORIGINAL_DST where they wanted to
  * go. Loopback is left out of both, and so are the addresses just below those that stand for
  * names: the command's own servers are reached there.
+ *
+ * Datagrams are not redirected, since one socket may write to many places and the kernel remembers
+ * only one of them: a tproxy rule hands them to our socket as they are, when they come in again by
+ * the loopback interface. Only DNS is, whose answers do not depend on who was asked.
  */
 
 #include "net/lay.h"
@@ -14,6 +18,8 @@
 #include <errno.h>
 #include <netinet/in.h> /* before the kernel's own, which step back then */
 
+#include <linux/filter.h>
+#include <linux/in6.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/nf_tables.h>
@@ -29,7 +35,7 @@
 #include "net/netlink.h"
 
 /* Ports that nobody else has reason to ask for; only redirected connections arrive there. */
-enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055 };
+enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055, PORT_UDP = 64056 };
 
 enum { BACKLOG = 4096 };
 
@@ -108,13 +114,14 @@ static void add_table(struct netlink *b)
     netlink_end(b);
 }
 
-static void add_chain(struct netlink *b, const char *name, const char *type, int32_t priority)
+static void add_chain(struct netlink *b, const char *name, const char *type, uint32_t where,
+                      int32_t priority)
 {
     begin_nft(b, NFT_MSG_NEWCHAIN, NLM_F_CREATE);
     netlink_str(b, NFTA_CHAIN_TABLE, table_name);
     netlink_str(b, NFTA_CHAIN_NAME, name);
     size_t hook = netlink_open(b, NFTA_CHAIN_HOOK);
-    netlink_be32(b, NFTA_HOOK_HOOKNUM, NF_INET_LOCAL_OUT);
+    netlink_be32(b, NFTA_HOOK_HOOKNUM, where);
     netlink_be32(b, NFTA_HOOK_PRIORITY, (uint32_t)priority);
     netlink_close(b, hook);
     netlink_str(b, NFTA_CHAIN_TYPE, type);
@@ -195,7 +202,7 @@ static void verdict(struct rule *r, uint32_t code)
     expression_end(r);
 }
 
-static void redirect(struct rule *r, uint16_t port)
+static void load_port(struct rule *r, uint16_t port)
 {
     uint16_t to = htons(port);
     expression(r, "immediate");
@@ -204,6 +211,22 @@ static void redirect(struct rule *r, uint16_t port)
     netlink_attr(r->b, NFTA_DATA_VALUE, &to, sizeof(to));
     netlink_close(r->b, data);
     expression_end(r);
+}
+
+/* To the socket at this port of ours, with the packet as it is. */
+static void hand_over(struct rule *r, uint16_t port)
+{
+    load_port(r, port);
+    expression(r, "tproxy");
+    netlink_be32(r->b, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC);
+    netlink_be32(r->b, NFTA_TPROXY_REG_PORT, NFT_REG_1);
+    expression_end(r);
+    verdict(r, NF_ACCEPT);
+}
+
+static void redirect(struct rule *r, uint16_t port)
+{
+    load_port(r, port);
     expression(r, "redir");
     netlink_be32(r->b, NFTA_REDIR_REG_PROTO_MIN, NFT_REG_1);
     netlink_be32(r->b, NFTA_REDIR_FLAGS, NF_NAT_RANGE_PROTO_SPECIFIED);
@@ -256,11 +279,11 @@ static void redirect_all(struct netlink *b, const char *chain, uint8_t proto, ui
 }
 
 /* What is not redirected and not at home fails at once, instead of being waited for. */
-static void refuse_rest(struct netlink *b, const char *chain)
+static void refuse_rest(struct netlink *b, const char *chain, bool relay)
 {
-    struct rule dns = rule_for(b, chain, IPPROTO_UDP, PORT_DNS);
-    verdict(&dns, NF_ACCEPT);
-    rule_end(&dns);
+    struct rule udp = rule_for(b, chain, IPPROTO_UDP, relay ? 0 : PORT_DNS);
+    verdict(&udp, NF_ACCEPT);
+    rule_end(&udp);
     struct rule rest = rule_begin(b, chain);
     uint8_t tcp = IPPROTO_TCP;
     load_meta(&rest, NFT_META_L4PROTO);
@@ -278,23 +301,31 @@ static void pass_own(struct netlink *b, const char *chain)
     pass_to(b, chain, NFPROTO_IPV6, own_v6, sizeof(own_v6));
 }
 
-static int lay_rules(void)
+/* relay: datagrams are handed over, which not every kernel can do. */
+static int lay_rules(bool relay)
 {
-    static const char turn[] = "turn", refuse[] = "refuse";
+    static const char turn[] = "turn", refuse[] = "refuse", arrive[] = "arrive";
     struct netlink b = {0};
     OWN(fd) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
     if (fd < 0)
         return -errno;
     batch_mark(&b, NFNL_MSG_BATCH_BEGIN);
     add_table(&b);
-    add_chain(&b, turn, "nat", -100);
+    add_chain(&b, turn, "nat", NF_INET_LOCAL_OUT, -100);
     pass_own(&b, turn);
     redirect_all(&b, turn, IPPROTO_TCP, 53, PORT_DNS_TCP);
     redirect_all(&b, turn, IPPROTO_TCP, 0, PORT_TCP);
     redirect_all(&b, turn, IPPROTO_UDP, 53, PORT_DNS);
-    add_chain(&b, refuse, "filter", 0);
+    add_chain(&b, refuse, "filter", NF_INET_LOCAL_OUT, 0);
     pass_own(&b, refuse);
-    refuse_rest(&b, refuse);
+    refuse_rest(&b, refuse, relay);
+    if (relay) {
+        add_chain(&b, arrive, "filter", NF_INET_PRE_ROUTING, -150);
+        pass_own(&b, arrive);
+        struct rule r = rule_for(&b, arrive, IPPROTO_UDP, 0);
+        hand_over(&r, PORT_UDP);
+        rule_end(&r);
+    }
     batch_mark(&b, NFNL_MSG_BATCH_END);
     return netlink_send(fd, &b);
 }
@@ -304,7 +335,7 @@ static int lay_rules(void)
 static const struct {
     int family, type;
     uint16_t port;
-} sockets[LAY_SOCKETS] = {
+} sockets[LAY_UDP4] = {
     [LAY_TCP4] = {AF_INET, SOCK_STREAM, PORT_TCP},
     [LAY_TCP6] = {AF_INET6, SOCK_STREAM, PORT_TCP},
     [LAY_DNS4] = {AF_INET, SOCK_DGRAM, PORT_DNS},
@@ -334,9 +365,61 @@ static int listen_at(int family, int type, uint16_t port)
     return steal_fd(&fd);
 }
 
+/* Hears datagrams to anywhere, each with the address that it was sent to. IPv6 wants the socket to
+ * be at every address, since the rule looks for it at one of the interface's. */
+static int hear_datagrams(int family)
+{
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET, .sin_port = htons(PORT_UDP), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(PORT_UDP)};
+    const struct sockaddr *at = family == AF_INET ? (void *)&v4 : (void *)&v6;
+    int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, one = 1;
+    int through = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
+    int whereto = family == AF_INET ? IP_RECVORIGDSTADDR : IPV6_RECVORIGDSTADDR;
+    OWN(fd) int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, level, through, &one, sizeof(one)) < 0 ||
+        setsockopt(fd, level, whereto, &one, sizeof(one)) < 0 ||
+        (family == AF_INET6 && setsockopt(fd, level, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
+        bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* Sends from any address and hears nothing: a raw socket would be told of every packet. */
+static int open_raw(int family, int protocol)
+{
+    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog deaf = {1, &nothing};
+    int one = 1, checksum_at = 6;
+    OWN(fd) int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &deaf, sizeof(deaf)) < 0 ||
+        (family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one)) < 0) ||
+        (protocol == IPPROTO_UDP && family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_CHECKSUM, &checksum_at, sizeof(checksum_at)) < 0))
+        return -errno;
+    return steal_fd(&fd);
+}
+
+static int open_relay(struct laid_network *out, bool v6)
+{
+    for (int six = 0; six <= (v6 ? 1 : 0); six++) {
+        int family = six ? AF_INET6 : AF_INET;
+        int fds[] = {hear_datagrams(family), open_raw(family, IPPROTO_UDP),
+                     open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
+        out->fds[LAY_UDP4 + six] = fds[0];
+        out->fds[LAY_BACK4 + six] = fds[1];
+        out->fds[LAY_ICMP4 + six] = fds[2];
+        for (size_t i = 0; i < 3; i++)
+            if (fds[i] < 0)
+                return fds[i];
+    }
+    return 0;
+}
+
 static int open_listeners(struct laid_network *out, bool v6)
 {
-    for (size_t i = 0; i < LAY_SOCKETS; i++) {
+    for (size_t i = 0; i < LAY_UDP4; i++) {
         if (sockets[i].family == AF_INET6 && !v6)
             continue;
         out->fds[i] = listen_at(sockets[i].family, sockets[i].type, sockets[i].port);
@@ -382,10 +465,13 @@ int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out)
     bool v6 = has_v6();
     memset(out, 0xff, sizeof(*out));
     int err = lay_roads(v6);
-    if (err == 0)
-        err = lay_rules();
+    bool relay = err == 0 && lay_rules(true) == 0;
+    if (err == 0 && !relay)
+        err = lay_rules(false); /* of the first nothing was kept: all or none of it is */
     if (err == 0)
         err = open_listeners(out, v6);
+    if (err == 0 && relay)
+        err = open_relay(out, v6);
     if (err == 0)
         err = open_local(out, local_ports, n);
     if (err < 0)

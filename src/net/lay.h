@@ -23,6 +23,15 @@ enum lay_socket {
     LAY_DNS_TCP6,
     LAY_HTTP, /* the proxies, on loopback */
     LAY_SOCKS,
+    /* Datagrams to anywhere else, and the ways back: raw, since an answer comes from the address
+     * and port that the command wrote to. -1 where the kernel has no way to hand datagrams over
+     * with their destination; they are refused then. */
+    LAY_UDP4,
+    LAY_UDP6,
+    LAY_BACK4,
+    LAY_BACK6,
+    LAY_ICMP4, /* for refusals */
+    LAY_ICMP6,
     LAY_SOCKETS,
 };
 

@@ -116,13 +116,13 @@ static void on_step(void *arg, uint32_t node, bool matched)
         n->named = true; /* no wildcard reaches an address, so it was written as one */
 }
 
-bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port)
+bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
 {
     struct peer h;
     char text[PEER_TEXT];
     struct naming n = {r->graph, false};
     peer_from_address(addr, &h);
-    struct graph_fact f = fact_of(&h, port, NET_TCP, text);
+    struct graph_fact f = fact_of(&h, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
     return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;
 }

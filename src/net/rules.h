@@ -30,7 +30,7 @@ struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uin
 /* Whether some port of the host could be allowed; the verdict is that, or a denial to tell of. */
 struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host);
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */
-bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port);
+bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
 
 /* Ports of the host's loopback that rules name: at most cap of them. */
 size_t rules_local_ports(const struct graph *g, uint16_t *ports, size_t cap);

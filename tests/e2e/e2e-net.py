@@ -298,6 +298,104 @@ def test_ssh(net, who):
     tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: ssh to a denied host", done)
 
 
+# ---- datagrams ----
+
+# sends and says what came back from whom, or why nothing did; "+": from a socket without a destination
+ECHO = '''python3 - <<'E'
+import socket
+def told(words):
+    print(*words, flush=True)
+def ask(host, port, family, text=b"ping", connected=True):
+    try:
+        at = socket.getaddrinfo(host, port, family, socket.SOCK_DGRAM)[0][4]
+    except OSError:
+        return told((host, "not found"))
+    s = socket.socket(family, socket.SOCK_DGRAM); s.settimeout(4)
+    try:
+        if connected:
+            s.connect(at); s.send(text); told((host, port, s.recv(70000).decode()))
+        else:
+            s.sendto(text, at); got, who = s.recvfrom(70000)
+            told((host, port, got.decode(), "+" if who[:2] == at[:2] else who))
+    except OSError as e:
+        told((host, port, type(e).__name__))
+{script}
+E'''
+
+
+def echo_servers(net):
+    if hasattr(net, "echo"):
+        return
+    net.echo = []
+
+    def serve(s):
+        while True:
+            data, who = s.recvfrom(70000)
+            net.echo.append(data)
+            s.sendto(b"got " + (data if len(data) < 100 else b"%d" % len(data)), who)
+
+    for address in (SERVER4, SERVER6, OTHER4, internet.OTHER6):
+        for port in (9999, 443):
+            s = net.net.listen(address, port, socket.SOCK_DGRAM)
+            threading.Thread(target=serve, args=(s,), daemon=True).start()
+
+
+def test_datagrams(net, who):
+    echo_servers(net)
+
+    def ask(script, *options):
+        return net.boxed(who, ECHO.replace("{script}", script), options)
+
+    done = ask("for f in (socket.AF_INET, socket.AF_INET6):\n"
+               "    ask('allowed.test', 9999, f); ask('allowed.test', 9999, f, b'x', False)\n"
+               "    ask('allowed.test', 9999, f, b'a' * 30000); ask('allowed.test', 9999, f, b'')")
+    tap.ok(done.out == 2 * ("allowed.test 9999 got ping\nallowed.test 9999 got x +\n"
+                            "allowed.test 9999 got 30000\nallowed.test 9999 got \n"),
+           f"{who.name}: datagrams to an allowed host and back, in both families", done)
+    done = ask("ask('four.test', 9999, socket.AF_INET6); ask('six.test', 9999, socket.AF_INET)")
+    tap.ok(done.out == "four.test 9999 got ping\nsix.test 9999 got ping\n",
+           f"{who.name}: to hosts of the other family", done)
+    before = len(net.echo)
+    done = ask(f"ask('{OTHER4}', 9999, socket.AF_INET); "
+               f"ask('{internet.OTHER6}', 9999, socket.AF_INET6); ask('broken.test', 9999, socket.AF_INET)")
+    tap.ok(done.out.count("ConnectionRefusedError") == 3 and len(net.echo) == before,
+           f"{who.name}: datagrams that are not allowed are refused at once", done)
+    tap.ok(f"{OTHER4}:9999" in done.err and f"[{internet.OTHER6}]:9999" in done.err and
+           "broken.test:9999" in done.err, f"{who.name}: and told, with name and port", done)
+    done = ask(f"ask('{OTHER4}', 9999, socket.AF_INET); ask('{OTHER4}', 443, socket.AF_INET)",
+               "--allow-net", f"{OTHER4}:9999")
+    tap.ok(done.out == f"{OTHER4} 9999 got ping\n{OTHER4} 443 ConnectionRefusedError\n",
+           f"{who.name}: an address and port that are allowed, and only that port", done)
+    done = ask("ask('allowed.test', 9998, socket.AF_INET)")
+    tap.ok(done.out == "allowed.test 9998 ConnectionRefusedError\n" and "denied" not in done.err,
+           f"{who.name}: a closed port over there is one here", done)
+    for name in ("rebind.test", "meta.test", "own.test"):
+        done = ask(f"ask('{name}', 9999, socket.AF_INET)")
+        tap.ok("ConnectionRefusedError" in done.out and f"{name}:9999 (" in done.err,
+               f"{who.name}: datagrams to {name} are refused and told", done)
+    before = len(net.echo)
+    done = ask("ask('allowed.test', 443, socket.AF_INET, bytes([0xc3, 0, 0, 0, 1]) + bytes(1200))")
+    tap.ok("ConnectionRefusedError" in done.out and "QUIC" in done.err and len(net.echo) == before,
+           f"{who.name}: QUIC, which hides its names, is refused and told", done)
+    done = ask("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 9999))\n"
+               "ask('allowed.test', 9999, socket.AF_INET)\n"
+               "c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); c.sendto(b'own', ('127.0.0.1', 9999))\n"
+               "s.settimeout(4); told((s.recv(100),))")
+    tap.ok(done.out == "allowed.test 9999 got ping\nb'own'\n",
+           f"{who.name}: the command's own datagram server on the same port", done)
+
+
+def test_many_flows(net, who):
+    """More flows than the gate's table holds: the oldest are forgotten, the newest work."""
+    echo_servers(net)
+    script = ("held = []\nat = socket.getaddrinfo('allowed.test', 9999, socket.AF_INET)[0][4]\n"
+              "for i in range(3000):\n"
+              "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', at); s.close()\n"
+              "ask('allowed.test', 9999, socket.AF_INET)")
+    done = net.boxed(who, ECHO.replace("{script}", script))
+    tap.ok(done.out == "allowed.test 9999 got ping\n", f"{who.name}: 3,000 flows of datagrams", done)
+
+
 # ---- attacks ----
 
 
@@ -411,7 +509,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
-         test_flags, test_git, test_rsync, test_redis, test_ssh,
+         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_many]
 

@@ -262,7 +262,7 @@ static void check_walls(void)
         skip("no seccomp notification");
     ok(probe_behind(no_unshare, &h), "probed without unshare");
     ok(!h.user_ns && !h.mount_ns && !h.pid_ns && !h.net_ns && !h.ipc_ns && !h.uts_ns && !h.fuse &&
-           !h.nftables,
+           !h.nftables && !h.nft_tproxy,
        "nothing is claimed that needs it");
     is_int(h.landlock, open.landlock, "what does not need it is still there");
     ok(probe_behind(no_memory, &h) && !h.read_memory, "reading memory, when it is refused");

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Datagrams. A flow is what one socket of the command sends to one address and port: it is asked
+ * about once, by the name behind the address, and then has a socket of its own on this side, which
+ * hears answers from nowhere else. An answer goes back as if it came from where the command had
+ * written to. What is denied is told once for each flow and answered as a closed port is.
+ *
+ * The table is of one size; who was silent for longest makes room. Datagrams get lost on any
+ * network, so whatever has no room here is lost as well.
+ */
+
+#include <errno.h>
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "graph/net.h"
+#include "net/gate-int.h"
+
+enum {
+    FLOWS = 1024, /* a power of two */
+    NONE = FLOWS,
+    IDLE_MS = 120000,
+    DENIED_MS = 5000,       /* until the same denial is told again */
+    WAITING_MAX = 68 << 10, /* while the name is looked up: one of the largest, many small ones */
+    WAITING_ALL = 4 << 20,  /* in all flows */
+    AT_ONCE = 64,
+    DATAGRAM_MAX = 65535 - 8 - 20,
+};
+
+/* Who sends what to whom, inside. */
+struct flow_key {
+    uint8_t client[16], to[16];
+    uint16_t client_port, port;
+};
+
+struct flow {
+    struct watch watch; /* to the host; -1 while it is looked up */
+    struct gate *gate;
+    uint16_t next; /* with the same hash; NONE: last */
+    bool used, denied;
+    struct flow_key key;
+    struct dial *dial;
+    struct queue waiting; /* each datagram with its length in front */
+    uint64_t heard_ms;
+};
+
+struct flows {
+    uint16_t heads[FLOWS];
+    size_t waiting; /* bytes, in all of them */
+    struct flow all[FLOWS];
+};
+
+/* ---- the table ---- */
+
+static uint16_t hash_key(const struct flow_key *k)
+{
+    const uint8_t *bytes = (const uint8_t *)k;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < sizeof(*k); i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return (uint16_t)((hash ^ hash >> 32) & (FLOWS - 1));
+}
+
+static struct flows *flows_of(struct gate *g)
+{
+    if (g->flows)
+        return g->flows;
+    g->flows = calloc(1, sizeof(*g->flows));
+    for (size_t i = 0; g->flows && i < FLOWS; i++)
+        g->flows->heads[i] = NONE;
+    return g->flows;
+}
+
+static void drop_waiting(struct flow *f)
+{
+    f->gate->flows->waiting -= queue_size(&f->waiting);
+    queue_free(&f->waiting);
+}
+
+static void flow_end(struct flow *f)
+{
+    struct flows *t = f->gate->flows;
+    uint16_t *link = &t->heads[hash_key(&f->key)], me = (uint16_t)(f - t->all);
+    while (*link != me)
+        link = &t->all[*link].next;
+    *link = f->next;
+    dial_cancel(f->dial);
+    loop_remove(&f->gate->loop, &f->watch);
+    drop_waiting(f);
+    f->used = false;
+}
+
+static struct flow *flow_find(struct flows *t, const struct flow_key *k)
+{
+    uint16_t at = t->heads[hash_key(k)];
+    while (at != NONE && memcmp(&t->all[at].key, k, sizeof(*k)) != 0)
+        at = t->all[at].next;
+    return at == NONE ? NULL : &t->all[at];
+}
+
+static struct flow *make_room(struct flows *t)
+{
+    struct flow *oldest = &t->all[0];
+    for (size_t i = 0; i < FLOWS; i++) {
+        if (!t->all[i].used)
+            return &t->all[i];
+        if (t->all[i].heard_ms < oldest->heard_ms)
+            oldest = &t->all[i];
+    }
+    flow_end(oldest);
+    return oldest;
+}
+
+static void on_answers(struct watch *w, unsigned what);
+
+static struct flow *flow_new(struct gate *g, const struct flow_key *k)
+{
+    struct flow *f = make_room(g->flows);
+    uint16_t *head = &g->flows->heads[hash_key(k)];
+    *f = (struct flow){.watch = {-1, on_answers}, .gate = g, .used = true, .key = *k};
+    f->next = *head;
+    f->heard_ms = g->loop.now_ms;
+    *head = (uint16_t)(f - g->flows->all);
+    return f;
+}
+
+void udp_sweep(struct gate *g)
+{
+    for (size_t i = 0; g->flows && i < FLOWS; i++) {
+        struct flow *f = &g->flows->all[i];
+        if (f->used && g->loop.now_ms - f->heard_ms >= (f->denied ? DENIED_MS : IDLE_MS))
+            flow_end(f);
+    }
+}
+
+void udp_end(struct gate *g)
+{
+    for (size_t i = 0; g->flows && i < FLOWS; i++)
+        if (g->flows->all[i].used)
+            flow_end(&g->flows->all[i]);
+    free(g->flows);
+    g->flows = NULL;
+}
+
+/* ---- back to the command ---- */
+
+/* Sends what is there to the client, from the address that it wrote to. */
+static void send_inside(const struct gate *g, enum lay_socket v4_socket, const struct flow_key *k,
+                        const struct iovec *iov, size_t n)
+{
+    bool v4 = addr_is_v4(k->client);
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+    } control = {.room = {0}};
+    struct sockaddr_storage to;
+    struct msghdr m = {.msg_name = &to, .msg_iov = (struct iovec *)iov, .msg_iovlen = n};
+    m.msg_namelen = addr_to_sockaddr(k->client, 0, &to); /* a raw socket has no ports */
+    m.msg_control = &control;
+    m.msg_controllen = v4 ? CMSG_SPACE(sizeof(struct in_pktinfo)) : sizeof(control);
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    if (v4) {
+        struct in_pktinfo from = {0};
+        memcpy(&from.ipi_spec_dst, k->to + 12, 4);
+        *c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IP, IP_PKTINFO};
+        memcpy(CMSG_DATA(c), &from, sizeof(from));
+    } else {
+        struct in6_pktinfo from = {0};
+        memcpy(&from.ipi6_addr, k->to, 16);
+        *c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IPV6, IPV6_PKTINFO};
+        memcpy(CMSG_DATA(c), &from, sizeof(from));
+    }
+    sendmsg(g->o->sockets.fds[v4 ? v4_socket : v4_socket + 1], &m, MSG_NOSIGNAL);
+}
+
+/* Without a checksum, which IPv4 does not ask for and the kernel adds for IPv6. */
+static void send_answer(const struct flow *f, char *data, size_t n)
+{
+    struct udphdr head = {.uh_sport = htons(f->key.port),
+                          .uh_dport = htons(f->key.client_port),
+                          .uh_ulen = htons((uint16_t)(sizeof(head) + n))};
+    struct iovec iov[] = {{&head, sizeof(head)}, {data, n}};
+    send_inside(f->gate, LAY_BACK4, &f->key, iov, 2);
+}
+
+static uint16_t checksum(const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    uint32_t sum = 0;
+    for (size_t i = 0; i + 1 < n; i += 2)
+        sum += (uint32_t)(p[i] << 8 | p[i + 1]);
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return htons((uint16_t)~sum);
+}
+
+/* What a closed port answers: it carries the head of the datagram, by which the kernel finds the
+ * socket that has to be told. */
+static void send_refusal(const struct gate *g, const struct flow_key *k)
+{
+    struct udphdr udp = {.uh_sport = htons(k->client_port),
+                         .uh_dport = htons(k->port),
+                         .uh_ulen = htons(sizeof(udp))};
+    if (addr_is_v4(k->client)) {
+        struct {
+            struct icmphdr icmp;
+            struct iphdr ip;
+            struct udphdr udp;
+        } m = {.icmp = {.type = ICMP_DEST_UNREACH, .code = ICMP_PORT_UNREACH}, .udp = udp};
+        m.ip = (struct iphdr){.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP};
+        m.ip.tot_len = htons(sizeof(m.ip) + sizeof(m.udp));
+        memcpy(&m.ip.saddr, k->client + 12, 4);
+        memcpy(&m.ip.daddr, k->to + 12, 4);
+        m.icmp.checksum = checksum(&m, sizeof(m));
+        send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
+        return;
+    }
+    struct {
+        struct icmp6_hdr icmp;
+        struct ip6_hdr ip;
+        struct udphdr udp;
+    } m = {.icmp = {.icmp6_type = ICMP6_DST_UNREACH, .icmp6_code = ICMP6_DST_UNREACH_NOPORT},
+           .udp = udp};
+    m.ip.ip6_flow = htonl(6u << 28);
+    m.ip.ip6_plen = htons(sizeof(m.udp));
+    m.ip.ip6_nxt = IPPROTO_UDP;
+    m.ip.ip6_hlim = 64;
+    memcpy(&m.ip.ip6_src, k->client, 16);
+    memcpy(&m.ip.ip6_dst, k->to, 16);
+    send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
+}
+
+static void on_answers(struct watch *w, unsigned what)
+{
+    struct flow *f = (struct flow *)w;
+    struct gate *g = f->gate;
+    (void)what;
+    for (int i = 0; i < AT_ONCE; i++) {
+        ssize_t n = recv(w->fd, g->scratch, sizeof(g->scratch), 0);
+        if (n < 0 && errno == ECONNREFUSED)
+            send_refusal(g, &f->key);
+        if (n < 0)
+            return;
+        f->heard_ms = g->loop.now_ms;
+        if (n <= DATAGRAM_MAX)
+            send_answer(f, g->scratch, (size_t)n);
+    }
+}
+
+/* ---- out of the sandbox ---- */
+
+static void deny(struct flow *f, const struct peer *host, struct graph_verdict v, const char *why)
+{
+    struct gate_denial d = {.host = host,
+                            .port = f->key.port,
+                            .udp = true,
+                            .verdict = v,
+                            .why = why,
+                            .client_port = f->key.client_port};
+    d.verdict.allow = false;
+    memcpy(d.client, f->key.client, 16);
+    f->denied = true;
+    loop_remove(&f->gate->loop, &f->watch);
+    drop_waiting(f);
+    gate_deny(f->gate, &d);
+    send_refusal(f->gate, &f->key);
+}
+
+static void send_waiting(struct flow *f)
+{
+    uint16_t n;
+    for (size_t at = f->waiting.from; at < f->waiting.to; at += sizeof(n) + n) {
+        memcpy(&n, f->waiting.data + at, sizeof(n));
+        send(f->watch.fd, f->waiting.data + at + sizeof(n), n, MSG_NOSIGNAL);
+    }
+    drop_waiting(f);
+}
+
+/* Until there is somebody to send it to; what does not fit is lost. */
+static void keep_waiting(struct flow *f, const uint8_t *data, size_t n)
+{
+    struct flows *t = f->gate->flows;
+    uint16_t len = (uint16_t)n;
+    size_t had = queue_size(&f->waiting), more = sizeof(len) + n;
+    if (had + more > WAITING_MAX || t->waiting + more > WAITING_ALL)
+        return;
+    if (queue_add(&f->waiting, &len, sizeof(len)) == 0 && queue_add(&f->waiting, data, n) == 0)
+        t->waiting += more;
+    else
+        f->waiting.to = f->waiting.from + had;
+}
+
+static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16])
+{
+    struct flow *f = arg;
+    struct gate *g = f->gate;
+    struct peer host, where;
+    char place[128];
+    f->dial = NULL;
+    if (fd >= 0) {
+        f->watch.fd = fd;
+        if (loop_add(&g->loop, &f->watch, true) == 0)
+            send_waiting(f);
+        else
+            flow_end(f);
+        return;
+    }
+    gate_names(g, f->key.to, &host);
+    if (why) {
+        peer_from_address(addr, &where);
+        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
+        deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP), place);
+        return;
+    }
+    send_refusal(g, &f->key);
+    flow_end(f);
+}
+
+/* A first packet of QUIC: the name it asks for is enciphered, and could be any that the same server
+ * has. Clients that are refused go on with TCP, where it can be read. */
+static bool is_quic(const uint8_t *data, size_t n)
+{
+    static const uint32_t one = 0x00000001, two = 0x6b3343cf, drafts = 0xff000000;
+    if (n < 5 || (data[0] & 0xc0) != 0xc0)
+        return false;
+    uint32_t version =
+        (uint32_t)data[1] << 24 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 8 | data[4];
+    return version == one || version == two || (version & 0xffffff00) == drafts;
+}
+
+static struct flow *flow_begin(struct gate *g, const struct flow_key *k)
+{
+    struct peer host;
+    struct flow *f = flow_new(g, k);
+    bool leads = gate_names(g, k->to, &host);
+    struct graph_verdict v = rules_ask(&g->rules, &host, k->port, NET_UDP);
+    if (!leads || !v.allow) {
+        deny(f, &host, v, leads ? NULL : "an address that stands for no name");
+        return NULL;
+    }
+    if (v.flags & VOCAB_FLAG_REPORT) {
+        struct gate_denial d = {.host = &host, .port = k->port, .udp = true, .verdict = v};
+        d.client_port = k->client_port;
+        memcpy(d.client, k->client, 16);
+        gate_deny(g, &d);
+    }
+    enum dial_kind kind = addr_is_v4(k->to) ? DIAL_DATAGRAMS4 : DIAL_DATAGRAMS6;
+    f->dial = dial_start(&g->dialer, &host, k->port, kind, on_dialled, f);
+    if (f->dial)
+        return f;
+    flow_end(f);
+    return NULL;
+}
+
+static void pass_out(struct gate *g, const struct flow_key *k, const uint8_t *data, size_t n)
+{
+    struct flow *f = flow_find(g->flows, k);
+    if (f && f->denied) {
+        send_refusal(g, k);
+        return;
+    }
+    if (!f)
+        f = flow_begin(g, k);
+    if (!f)
+        return;
+    f->heard_ms = g->loop.now_ms;
+    if (is_quic(data, n) && names_covers(k->to)) {
+        struct peer host;
+        gate_names(g, k->to, &host);
+        dial_cancel(f->dial);
+        f->dial = NULL;
+        deny(f, &host, rules_ask(&g->rules, &host, k->port, NET_UDP),
+             "QUIC hides the names it asks for");
+    } else if (f->watch.fd >= 0) {
+        if (send(f->watch.fd, data, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED)
+            send_refusal(g, k); /* to the one before */
+    } else {
+        keep_waiting(f, data, n);
+    }
+}
+
+/* Where a datagram was sent to. */
+static bool destination(struct msghdr *m, struct flow_key *k)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        struct sockaddr_storage to = {0};
+        bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR;
+        bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR;
+        size_t n = v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        if ((!v4 && !v6) || c->cmsg_len < CMSG_LEN(n))
+            continue;
+        memcpy(&to, CMSG_DATA(c), n);
+        return addr_from_sockaddr(&to, k->to, &k->port);
+    }
+    return false;
+}
+
+void udp_datagrams(struct gate *g, int fd)
+{
+    if (!flows_of(g))
+        return;
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct sockaddr_storage from;
+        union {
+            struct cmsghdr head;
+            char room[256];
+        } control;
+        struct iovec iov = {g->scratch, sizeof(g->scratch)};
+        struct msghdr m = {.msg_name = &from,
+                           .msg_namelen = sizeof(from),
+                           .msg_iov = &iov,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof(control)};
+        struct flow_key k = {0};
+        ssize_t n = recvmsg(fd, &m, 0);
+        if (n < 0)
+            return;
+        if (destination(&m, &k) && addr_from_sockaddr(&from, k.client, &k.client_port))
+            pass_out(g, &k, (const uint8_t *)g->scratch, (size_t)n);
+    }
+}
