@@ -68,11 +68,29 @@ static int ask_open(struct worker *w, const struct request *r, int flags, const 
     return err;
 }
 
+/* Our own wall speaks of writing and not of truncating (plan.c): a file that is opened for reading
+ * and truncated by it is opened for writing first, so that the wall holds. */
+static bool truncates_unwalled(int pin, int flags)
+{
+    struct stat st;
+    return (flags & (O_TRUNC | O_ACCMODE)) == (O_TRUNC | O_RDONLY) && fstat(pin, &st) == 0 &&
+           S_ISREG(st.st_mode);
+}
+
+static int cut(const char *name)
+{
+    OWN(fd) int fd = open(name, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : 0;
+}
+
 /* Opens a pinned object again with the flags that the target wanted. */
 static int reopen(int pin, int flags)
 {
     char name[32];
     snprintf(name, sizeof(name), "self/fd/%d", pin);
+    int err = truncates_unwalled(pin, flags) ? cut(name) : 0;
+    if (err < 0)
+        return err;
     int fd = open(name, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
     return fd < 0 ? -errno : fd;
 }

@@ -90,6 +90,11 @@ static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len
         facts[n++] = (struct graph_fact){
             .filter = FILTER_XATTR, .str = attribute, .len = (uint32_t)strlen(attribute)};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
+    /* with the first question: most runs have none, and all of them would wait for it */
+    if (!s->cache)
+        s->cache = graph_cache_new(s->opt.graph);
+    if (!s->cache)
+        return (struct graph_verdict){.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
     return graph_eval(s->opt.graph, s->cache, &q);
 }
 

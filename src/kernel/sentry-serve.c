@@ -282,9 +282,6 @@ static int prepare(struct sentry *s)
     s->fds = openat(s->opt.proc, "self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (s->fds < 0 || fchdir(s->fds) < 0)
         return -errno;
-    s->cache = graph_cache_new(s->opt.graph);
-    if (!s->cache)
-        return -ENOMEM;
     int err = sentry_creds_init(s);
     return err < 0 ? err : take_tables(s);
 }

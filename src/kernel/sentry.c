@@ -399,17 +399,20 @@ static void share_processor(const struct post *p, const cpu_set_t *set)
         pthread_setaffinity_np(p->server, sizeof(*set), set);
 }
 
-/* Most guards have nothing to stand on. While that is found out, the other thread gets ready; then
- * each point takes a question to it. */
+/* Most guards have nothing to stand on, which is found out while others lay the mounts. */
+static void look_everywhere(struct post *p)
+{
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        p->there[i] = may_exist(p, i);
+}
+
+/* Each point takes a question to the other thread. */
 static void stand_everywhere(struct post *p)
 {
     cpu_set_t all, one;
-    bool there[PLAN_GUARDS];
-    for (size_t i = 0; i < p->plan->nguards; i++) {
-        there[i] = may_exist(p, i);
-        if (there[i] && !p->plan->masked)
+    for (size_t i = 0; i < p->plan->nguards && !p->plan->masked; i++)
+        if (p->there[i])
             check(p, STAGE_SENTRY, start_serving(p));
-    }
     int here = sched_getcpu();
     bool known = here >= 0 && here < CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
     CPU_ZERO(&one);
@@ -418,7 +421,7 @@ static void stand_everywhere(struct post *p)
         share_processor(p, &one);
     }
     for (size_t i = 0; i < p->plan->nguards; i++)
-        if (there[i])
+        if (p->there[i])
             check(p, STAGE_SENTRY_BIND, post_stand(p, i));
     if (known)
         share_processor(p, &all);
@@ -454,6 +457,7 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     stage_outside(&p);
     if (!p.plan->masked)
         prepare(&p);
+    look_everywhere(&p);
     stage_inside(&p);
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if ((p.plan->masked || start_serving(&p) == 0) && unshare(CLONE_FS) == 0 &&
