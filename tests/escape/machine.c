@@ -55,13 +55,23 @@ static bool is_bystander(const char *pid, const char *mark)
     return strstr(text, mark) != NULL;
 }
 
+/* Whether it is a folder that we have anyway. */
+static bool is_ours(int fd)
+{
+    struct stat it, root, here;
+    return fstat(fd, &it) == 0 && stat("/", &root) == 0 && stat(".", &here) == 0 &&
+           ((it.st_ino == root.st_ino && it.st_dev == root.st_dev) ||
+            (it.st_ino == here.st_ino && it.st_dev == here.st_dev));
+}
+
 /* Some of these can be opened by anybody and refuse to be read: reading is what counts. */
 static void tell_read(const char *what, const char *path)
 {
     char room[4096];
     int fd = open(path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) {
-        tell(what, fd);
+    if (fd < 0 || is_ours(fd)) {
+        errno = fd < 0 ? errno : EEXIST;
+        tell(what, -1);
         return;
     }
     long got = read(fd, room, sizeof(room));
