@@ -16,6 +16,8 @@
 
 #include "net/gate-int.h"
 
+enum { FULL_US = 5000 }; /* to wait when no more descriptors can be had */
+
 enum { ORIGINAL_DESTINATION = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
 
 /* ---- queues ---- */
@@ -213,9 +215,18 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
     to->shut = true;
 }
 
+/* The client has ended in the middle of what would have to be understood. */
+static bool is_cut_off(const struct conn *c)
+{
+    return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY &&
+           c->exchange == EX_IDLE && !c->dial;
+}
+
 static bool is_over(const struct conn *c)
 {
     bool client_has_all = queue_size(&c->client.out) == 0;
+    if (is_cut_off(c))
+        return true;
     if (c->state == CONN_CLOSING)
         return client_has_all;
     /* whoever is no longer there to hear an answer needs none */
@@ -390,6 +401,9 @@ void conn_accept(struct listener *l)
         struct sockaddr_storage from;
         socklen_t n = sizeof(from);
         int fd = accept4(l->watch.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        /* without descriptors it would be told again at once, and nobody else would get a turn */
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+            usleep(FULL_US);
         if (fd < 0)
             return;
         begin(l, fd, &from);

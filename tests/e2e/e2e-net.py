@@ -488,6 +488,24 @@ E"""
            f"{who.name}: no other road leads out", done)
 
 
+def test_cut_off(net, who):
+    """Whoever ends in mid-sentence is not waited for."""
+    script = """python3 - <<'E'
+import socket, ssl
+for first in (b"GE", b"GET /where HTTP/1.1\\r\\nHost: allo", b"\\x16\\x03\\x01\\x00\\x50\\x01"):
+    s = socket.create_connection(("allowed.test", 80)); s.settimeout(8)
+    s.sendall(first); s.shutdown(socket.SHUT_WR)
+    try:
+        print("ended", len(s.recv(100)))
+    except ConnectionError:
+        print("ended 0")
+    except TimeoutError:
+        print("waits")
+E"""
+    done = net.boxed(who, script)
+    tap.equal(done.out, "ended 0\n" * 3, f"{who.name}: what is cut off is closed")
+
+
 def test_many(net, who):
     """Half-open connections and slow heads do not keep others waiting."""
     script = """python3 - <<'E'
@@ -511,7 +529,7 @@ E"""
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
          test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
-         test_many]
+         test_cut_off, test_many]
 
 
 def main():
