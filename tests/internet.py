@@ -38,6 +38,32 @@ NAMES = {
 }
 
 
+
+
+def wire(name):
+    """A name as DNS writes it."""
+    return b"".join(bytes([len(l)]) + l.encode() for l in name.split(".") if l) + b"\0"
+
+
+def texts(*parts):
+    return b"".join(bytes([len(p)]) + p for p in parts)
+
+
+SRV, MX, TXT = 33, 15, 16
+
+# (name, kind): data of each record
+RECORDS = {
+    ("_db._tcp.allowed.test", SRV): [struct.pack(">HHH", 10, 20, 5432) + wire("four.test"),
+                                     struct.pack(">HHH", 20, 0, 5433) + wire("denied.test")],
+    ("_none._tcp.allowed.test", SRV): [struct.pack(">HHH", 0, 0, 0) + wire("")],
+    ("allowed.test", MX): [struct.pack(">H", 5) + wire("four.test")],
+    ("allowed.test", TXT): [texts(b"one", b"two"), texts(b"v=spf1 \xff -all")],
+    ("large.allowed.test", TXT): [texts(bytes([65 + i]) * 250) for i in range(10)],
+    ("denied.test", TXT): [texts(b"secret")],
+    ("_db._tcp.denied.test", SRV): [struct.pack(">HHH", 0, 0, 1) + wire("denied.test")],
+}
+
+
 def missing():
     """Why there can be none here, or None."""
     if os.geteuid() != 0:
@@ -148,10 +174,25 @@ class Internet:
                 except OSError:
                     return
                 reply = self._answer(data)
-                if reply:
-                    s.sendto(reply, who)
+                if len(reply) > 512:  # cut: to be asked for over a connection
+                    reply = reply[:2] + b"\x83\x80\0\1\0\0\0\0\0\0" + data[12:]
+                s.sendto(reply, who)
+
+        listener = self.listen(NAMESERVER, 53)
+
+        def serve_streams():
+            while True:
+                try:
+                    client, _ = listener.accept()
+                    size = struct.unpack(">H", client.recv(2, socket.MSG_WAITALL))[0]
+                    reply = self._answer(client.recv(size, socket.MSG_WAITALL))
+                    client.sendall(struct.pack(">H", len(reply)) + reply)
+                    client.close()
+                except (OSError, struct.error):
+                    return
 
         threading.Thread(target=serve, daemon=True).start()
+        threading.Thread(target=serve_streams, daemon=True).start()
 
     def _answer(self, data):
         labels, at = [], 12
@@ -173,6 +214,10 @@ class Internet:
                 packed = socket.inet_pton(socket.AF_INET6 if six else socket.AF_INET, address)
                 records += b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 1, len(packed)) + packed
                 count += 1
+        for record in RECORDS.get((name, kind), []):
+            found = found or [record]
+            records += b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 1, len(record)) + record
+            count += 1
         code = 0 if found else 3
         return data[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, count, 0, 0) + question + records
 

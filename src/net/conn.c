@@ -70,6 +70,8 @@ void conn_close(struct conn *c)
     c->dead = true;
     dial_cancel(c->dial);
     c->dial = NULL;
+    if (c->state == CONN_DNS)
+        lookup_forget(c);
     loop_remove(&g->loop, &c->client.watch);
     loop_remove(&g->loop, &c->server.watch);
     queue_free(&c->client.out);

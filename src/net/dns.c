@@ -9,6 +9,7 @@ enum {
     HEAD = 12,
     FLAG_ANSWER = 0x8000,
     FLAGS_OPCODE = 0x7800,
+    FLAG_CUT = 0x0200,
     FLAG_RECURSION_WANTED = 0x0100,
     FLAG_RECURSION_THERE = 0x0080,
     CLASS_IN = 1,
@@ -16,6 +17,8 @@ enum {
     OPTION_EXTENDED_ERROR = 15,
     ERROR_PROHIBITED = 18,
     POINTER_TO_QUESTION = 0xc000 | HEAD,
+    RECORD_HEAD = 12,
+    OPTIONS = 11, /* an OPT record without any */
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -245,18 +248,113 @@ size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint
     return end(&w, q, NULL);
 }
 
+/* name->len + 2 bytes */
+static void put_labels(struct writer *w, const struct peer *name)
+{
+    for (size_t at = 0; at < name->len;) {
+        const char *dot = memchr(name->name + at, '.', name->len - at);
+        size_t label = dot ? (size_t)(dot - name->name) - at : name->len - at;
+        w->out[w->n++] = (uint8_t)label;
+        put(w, name->name + at, label);
+        at += label + 1;
+    }
+    w->out[w->n++] = 0;
+}
+
 size_t dns_reply_name(const struct dns_query *q, const struct peer *name, uint32_t seconds,
                       uint8_t out[DNS_MAX])
 {
     struct writer w = begin(q, DNS_OK, 1, out);
     record(&w, DNS_PTR, seconds, (uint16_t)(name->len + 2));
-    for (size_t at = 0; at < name->len;) {
-        const char *dot = memchr(name->name + at, '.', name->len - at);
-        size_t label = dot ? (size_t)(dot - name->name) - at : name->len - at;
-        w.out[w.n++] = (uint8_t)label;
-        put(&w, name->name + at, label);
-        at += label + 1;
+    put_labels(&w, name);
+    return end(&w, q, NULL);
+}
+
+/* ---- answers of several records ---- */
+
+void dns_reply_begin(struct dns_reply *r, const struct dns_query *q, enum dns_code code,
+                     uint8_t *out, size_t cap)
+{
+    struct writer w = begin(q, code, 0, out);
+    /* what comes at the end has its room from the start */
+    *r = (struct dns_reply){.out = out, .n = w.n, .cap = cap - OPTIONS, .code = (uint16_t)code};
+}
+
+/* Begins a record with so many bytes of data, when there is room. */
+static bool reply_record(struct dns_reply *r, uint16_t type, uint32_t seconds, size_t len)
+{
+    struct writer w = {r->out, r->n};
+    if (r->cut || r->cap - r->n < RECORD_HEAD + len) {
+        r->cut = true;
+        r->record = 0;
+        return false;
     }
-    w.out[w.n++] = 0;
+    record(&w, type, seconds, (uint16_t)len);
+    r->record = r->n;
+    r->n = w.n;
+    r->answers++;
+    return true;
+}
+
+/* "": the root, which says that there is none. */
+static bool is_target(const char *host, struct peer *out)
+{
+    memset(out, 0, sizeof(*out));
+    return !*host || (peer_parse(host, strlen(host), out) && !out->address);
+}
+
+static void reply_target(struct dns_reply *r, uint16_t type, const uint16_t *numbers, size_t n,
+                         const char *host, uint32_t seconds)
+{
+    struct peer target;
+    if (!is_target(host, &target) ||
+        !reply_record(r, type, seconds, n * 2 + target.len + (target.len ? 2 : 1)))
+        return;
+    struct writer w = {r->out, r->n};
+    for (size_t i = 0; i < n; i++)
+        put16(&w, numbers[i]);
+    put_labels(&w, &target);
+    r->n = w.n;
+}
+
+void dns_reply_service(struct dns_reply *r, const uint16_t numbers[3], const char *host,
+                       uint32_t seconds)
+{
+    reply_target(r, DNS_SRV, numbers, 3, host, seconds);
+}
+
+void dns_reply_mail(struct dns_reply *r, uint16_t preference, const char *host, uint32_t seconds)
+{
+    reply_target(r, DNS_MX, &preference, 1, host, seconds);
+}
+
+void dns_reply_text(struct dns_reply *r, bool first, const void *text, size_t n, uint32_t seconds)
+{
+    if (n > 255 || (!first && !r->record))
+        return; /* what it belongs to was left out */
+    if (first && !reply_record(r, DNS_TXT, seconds, n + 1))
+        return;
+    if (!first && r->cap - r->n < n + 1) {
+        r->n = r->record; /* half of it helps nobody */
+        r->record = 0;
+        r->answers--;
+        r->cut = true;
+        return;
+    }
+    struct writer w = {r->out, r->n};
+    w.out[w.n++] = (uint8_t)n;
+    put(&w, text, n);
+    r->n = w.n;
+    struct writer len = {r->out, r->record + RECORD_HEAD - 2};
+    put16(&len, (uint16_t)(r->n - r->record - RECORD_HEAD));
+}
+
+size_t dns_reply_end(struct dns_reply *r, const struct dns_query *q)
+{
+    struct writer w = {r->out, 2}, count = {r->out, 6};
+    put16(&w, (uint16_t)(FLAG_ANSWER | FLAG_RECURSION_THERE | (q->flags & FLAG_RECURSION_WANTED) |
+                         (r->cut ? FLAG_CUT : 0) | r->code));
+    put16(&count, r->answers);
+    w.n = r->n;
     return end(&w, q, NULL);
 }

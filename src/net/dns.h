@@ -10,8 +10,9 @@
 #include "net/peer.h"
 
 /*
- * Questions to the stub resolver, and its answers. It passes nothing on: what a sandbox asks never
- * reaches a name server as it was asked, so nothing can be told to the world in labels.
+ * Questions to the stub resolver, and its answers. Nothing is passed on as it came: what a sandbox
+ * asks about names that are not allowed never reaches a name server, so nothing can be told to the
+ * world in labels.
  */
 
 enum dns_type {
@@ -38,7 +39,8 @@ enum dns_code {
     DNS_REFUSED = 5,
 };
 
-enum { DNS_MAX = 1232, DNS_QUESTION = 255 + 4 };
+/* What an answer may have: with EDNS, without, and over a connection. */
+enum { DNS_MAX = 1232, DNS_PLAIN_MAX = 512, DNS_STREAM_MAX = 16384, DNS_QUESTION = 255 + 4 };
 
 struct dns_query {
     uint16_t id, flags, type;
@@ -61,5 +63,25 @@ size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint
                          uint8_t out[DNS_MAX]);
 size_t dns_reply_name(const struct dns_query *q, const struct peer *name, uint32_t seconds,
                       uint8_t out[DNS_MAX]);
+
+/* An answer of several records, each of which is left out, and the answer marked as cut, when it
+ * does not fit; or left out silently when what it names is no host. cap: DNS_PLAIN_MAX or more. */
+struct dns_reply {
+    uint8_t *out;
+    size_t n, cap;
+    uint16_t code, answers;
+    size_t record; /* where the last one begins, while text may be added to it; 0: none */
+    bool cut;
+};
+
+void dns_reply_begin(struct dns_reply *r, const struct dns_query *q, enum dns_code code,
+                     uint8_t *out, size_t cap);
+/* numbers: priority, weight, port */
+void dns_reply_service(struct dns_reply *r, const uint16_t numbers[3], const char *host,
+                       uint32_t seconds);
+void dns_reply_mail(struct dns_reply *r, uint16_t preference, const char *host, uint32_t seconds);
+/* A string of at most 255 bytes, in a record of its own or in the last one. */
+void dns_reply_text(struct dns_reply *r, bool first, const void *text, size_t n, uint32_t seconds);
+size_t dns_reply_end(struct dns_reply *r, const struct dns_query *q);
 
 #endif

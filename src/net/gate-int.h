@@ -4,6 +4,7 @@
 #define BK_NET_GATE_INT_H
 
 #include "net/dial.h"
+#include "net/dns.h"
 #include "net/gate.h"
 #include "net/hello.h"
 #include "net/http.h"
@@ -101,6 +102,8 @@ struct gate {
     struct listener listeners[LAY_SOCKETS + LAY_LOCAL];
     struct watch until;
     struct conn *conns, *dead;
+    struct lookup *lookups;
+    size_t nlookups;
     struct flows *flows; /* of datagrams; NULL before the first */
     size_t nconns;
     bool over;
@@ -157,6 +160,24 @@ void talk_answer(struct conn *c, const char *data, size_t n);
 
 void stub_datagram(struct gate *g, int fd);
 bool stub_stream(struct conn *c);
+
+/* ---- lookup.c ---- */
+
+/* Whom an answer goes to. */
+struct asker {
+    struct conn *conn; /* or NULL, and then */
+    int fd;
+    const struct sockaddr_storage *from;
+    socklen_t from_len;
+};
+
+/* Whether questions of this kind are passed on. */
+bool lookup_knows(uint16_t type);
+/* Whose record it is: the name without the service in front. */
+void lookup_owner(const struct peer *asked, struct peer *out);
+/* Asks a name server; the answer goes to whoever asked. False when there are too many. */
+bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who);
+void lookup_forget(struct conn *c); /* who has gone */
 
 /* ---- udp.c ---- */
 

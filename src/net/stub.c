@@ -3,7 +3,8 @@
 
 /*
  * The stub resolver. It gives every name that could be allowed an address of its own and refuses
- * the rest; it asks nobody. A name is resolved when somebody connects to it, by the dialer.
+ * the rest; it asks nobody. A name is resolved when somebody connects to it, by the dialer. Only
+ * what is no address is looked up when it is asked for, of names that could be allowed (lookup.c).
  */
 
 #include <errno.h>
@@ -46,10 +47,12 @@ static void tell_denied(struct gate *g, const struct peer *host, const struct gr
     gate_deny(g, &d);
 }
 
-static size_t answer(struct gate *g, const uint8_t *data, size_t n,
-                     const struct sockaddr_storage *from, uint8_t out[DNS_MAX])
+/* 0: there is nothing to say, or not yet. */
+static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct asker *who,
+                     uint8_t out[DNS_MAX])
 {
     struct dns_query q;
+    struct peer owner;
     enum dns_code code;
     if (!dns_query_read(data, n, &q, &code))
         return 0;
@@ -59,13 +62,20 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n,
         return answer_reverse(g, &q, out);
     if (!q.named)
         return dns_reply_code(&q, DNS_NO_NAME, NULL, out);
-    struct graph_verdict v = rules_ask_name(&g->rules, &q.host);
-    if (!v.allow && !peer_is_localhost(&q.host) && !g->o->lazy_names) {
-        tell_denied(g, &q.host, &v, from);
+    owner = q.host;
+    if (lookup_knows(q.type))
+        lookup_owner(&q.host, &owner);
+    struct graph_verdict v = rules_ask_name(&g->rules, &owner);
+    if (!v.allow && !peer_is_localhost(&owner) && !g->o->lazy_names) {
+        tell_denied(g, &owner, &v, who->from);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }
     if (q.type == DNS_A || q.type == DNS_AAAA)
         return answer_address(g, &q, out);
+    if (lookup_knows(q.type) && v.allow && !peer_is_localhost(&owner))
+        return lookup_start(g, &q, who)
+                   ? 0
+                   : dns_reply_code(&q, DNS_FAILED, "too many questions at once", out);
     return dns_reply_code(&q, DNS_OK, NULL, out); /* there is nothing of that kind */
 }
 
@@ -78,7 +88,8 @@ void stub_datagram(struct gate *g, int fd)
         ssize_t n = recvfrom(fd, in, sizeof(in), 0, (struct sockaddr *)&from, &len);
         if (n < 0)
             return;
-        size_t size = answer(g, in, (size_t)n, &from, out);
+        struct asker who = {.fd = fd, .from = &from, .from_len = len};
+        size_t size = answer(g, in, (size_t)n, &who, out);
         if (size)
             sendto(fd, out, size, 0, (struct sockaddr *)&from, len);
     }
@@ -98,7 +109,8 @@ bool stub_stream(struct conn *c)
         return false;
     struct sockaddr_storage from;
     addr_to_sockaddr(c->client_addr, c->client_port, &from);
-    size_t size = answer(c->gate, in + 2, wanted - 2, &from, out + 2);
+    struct asker who = {.conn = c, .fd = -1, .from = &from};
+    size_t size = answer(c->gate, in + 2, wanted - 2, &who, out + 2);
     queue_take(&c->in, wanted);
     out[0] = (uint8_t)(size >> 8);
     out[1] = (uint8_t)size;

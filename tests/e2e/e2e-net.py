@@ -396,6 +396,71 @@ def test_many_flows(net, who):
     tap.ok(done.out == "allowed.test 9999 got ping\n", f"{who.name}: 3,000 flows of datagrams", done)
 
 
+# ---- records ----
+
+# asks any resolver address, and prints the code, whether it was cut, and each record's data
+RESOLVE = """python3 - <<'E'
+import socket, struct
+def skip(d, at):
+    while d[at]:
+        if d[at] >= 192:
+            return at + 2
+        at += 1 + d[at]
+    return at + 1
+def ask(name, kind, tcp=False, edns=False):
+    q = struct.pack(">HHHHHH", 77, 0x100, 1, 0, 0, edns) + b"".join(
+        bytes([len(l)]) + l.encode() for l in name.split(".")) + struct.pack(">BHH", 0, kind, 1)
+    q += b"\\0" + struct.pack(">HHIH", 41, 1232, 0, 0) if edns else b""
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM); s.settimeout(8)
+    s.connect(("192.0.2.53", 53))
+    s.send((struct.pack(">H", len(q)) if tcp else b"") + q)
+    if tcp:
+        n = struct.unpack(">H", s.recv(2, socket.MSG_WAITALL))[0]
+        d = s.recv(n, socket.MSG_WAITALL)
+    else:
+        d = s.recv(65535)
+    ident, flags, nq, n = struct.unpack(">HHHH", d[:8])
+    at, found = skip(d, 12) + 4, []
+    for i in range(n):
+        at = skip(d, at)
+        size = struct.unpack(">H", d[at + 8:at + 10])[0]
+        found.append(d[at + 10:at + 10 + size]); at += 10 + size
+    print(name, flags & 15, "cut" if flags & 0x200 else "whole", len(d) <= 512, *(f.hex() for f in found))
+{script}
+E"""
+
+
+def test_records(net, who):
+    def ask(script):
+        before = len(net.net.asked)
+        done = net.boxed(who, RESOLVE.replace("{script}", script))
+        return done, net.net.asked[before:]
+
+    def answers(name, kind):
+        data = (f.hex() for f in internet.RECORDS[(name, kind)])
+        return " ".join([name, "0 whole True", *data]) + "\n"
+
+    kinds = (("_db._tcp.allowed.test", 33), ("_none._tcp.allowed.test", 33), ("allowed.test", 15),
+             ("allowed.test", 16))
+    for options in ("", ", tcp=True", ", edns=True"):
+        done, _ = ask("\n".join(f"ask('{name}', {kind}{options})" for name, kind in kinds))
+        tap.ok(done.out == "".join(answers(*k) for k in kinds),
+               f"{who.name}: SRV, MX and TXT of allowed names{options}", done)
+    done, _ = ask("ask('large.allowed.test', 16); ask('large.allowed.test', 16, tcp=True)")
+    lines = done.out.splitlines()
+    tap.ok(len(lines) == 2 and "0 cut True" in lines[0] and "0 whole False" in lines[1] and
+           lines[1].split()[4:] == [f.hex() for f in internet.RECORDS[("large.allowed.test", 16)]],
+           f"{who.name}: what is too large for a datagram comes over a connection", done)
+    done, asked = ask("ask('denied.test', 16); ask('_db._tcp.denied.test', 33); "
+                      "ask('secret._db.denied.test', 16); ask('nowhere.six.test', 16)")
+    tap.ok([l.split()[1] for l in done.out.splitlines()] == ["3"] * 4 and not asked and
+           "denied.test" in done.err, f"{who.name}: records of denied names are not asked for, and told",
+           asked, done)
+    done, _ = ask("ask('six.test', 16); ask('_x._tcp.six.test', 33)")
+    tap.ok([l.split()[1:3] for l in done.out.splitlines()] == [["0", "whole"], ["3", "whole"]],
+           f"{who.name}: records that are not there", done)
+
+
 # ---- attacks ----
 
 
@@ -527,7 +592,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
-         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows,
+         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows, test_records,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_cut_off, test_many]
 

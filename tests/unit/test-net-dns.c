@@ -9,7 +9,7 @@
 #include "net/dns.h"
 #include "tap.h"
 
-static uint8_t wire[512], reply[DNS_MAX];
+static uint8_t wire[512], reply[DNS_MAX], many[DNS_STREAM_MAX];
 
 /* As the resolver library would ask. */
 static size_t ask(const char *name, int type)
@@ -115,10 +115,84 @@ static void test_answers(void)
     is_str(text, "www.example.com", "as it was");
 }
 
+/* The data of an answer's record, as the C library's parser finds it. */
+static const uint8_t *record_data(ns_msg *m, size_t len, int i, uint16_t *size)
+{
+    ns_rr rr;
+    if (ns_initparse(many, (int)len, m) < 0 || ns_parserr(m, ns_s_an, i, &rr) < 0)
+        return NULL;
+    *size = ns_rr_rdlen(rr);
+    return ns_rr_rdata(rr);
+}
+
+static void test_records(void)
+{
+    struct dns_reply r;
+    ns_msg m;
+    uint16_t size = 0;
+    size_t n = ask("_db._tcp.example.com", ns_t_srv);
+    dns_query_read(wire, n, &q, &code);
+    dns_reply_begin(&r, &q, DNS_OK, many, DNS_PLAIN_MAX);
+    dns_reply_service(&r, (uint16_t[]){1, 2, 300}, "a.example", 60);
+    dns_reply_service(&r, (uint16_t[]){1, 2, 3}, "no host", 60);
+    dns_reply_service(&r, (uint16_t[]){1, 2, 3}, "10.1", 60);
+    dns_reply_service(&r, (uint16_t[]){4, 5, 6}, "", 60);
+    size_t len = dns_reply_end(&r, &q);
+    const uint8_t *data = record_data(&m, len, 0, &size);
+    ok(data && size == 17 && memcmp(data, "\0\1\0\2\1\54\1a\7example\0", 17) == 0, "a service");
+    data = record_data(&m, len, 1, &size);
+    ok(data && size == 7 && memcmp(data, "\0\4\0\5\0\6\0", 7) == 0, "that there is none");
+    is_int(ns_msg_count(m, ns_s_an), 2, "what names no host is left out");
+    ok(!ns_msg_getflag(m, ns_f_tc), "and that is no cut");
+
+    dns_reply_begin(&r, &q, DNS_OK, many, DNS_PLAIN_MAX);
+    for (int i = 0; i < 100; i++)
+        dns_reply_mail(&r, 7, "mail.example", 60);
+    len = dns_reply_end(&r, &q);
+    data = record_data(&m, len, 0, &size);
+    ok(data && size == 16 && len <= DNS_PLAIN_MAX && ns_msg_getflag(m, ns_f_tc),
+       "what does not fit is cut and marked");
+    /* a record: pointer, type, class, time, length and data */
+    is_int(ns_msg_count(m, ns_s_an), (int)((DNS_PLAIN_MAX - 11 - n) / (12 + 16)),
+           "as late as it can");
+}
+
+static void test_texts(void)
+{
+    static char large[255];
+    struct dns_reply r;
+    ns_msg m;
+    uint16_t size = 0;
+    size_t n = ask("example.com", ns_t_txt);
+    dns_query_read(wire, n, &q, &code);
+    dns_reply_begin(&r, &q, DNS_OK, many, DNS_STREAM_MAX);
+    dns_reply_text(&r, true, "ab", 2, 60);
+    dns_reply_text(&r, false, "", 0, 60);
+    dns_reply_text(&r, true, "c\0d", 3, 60);
+    dns_reply_text(&r, true, many, 256, 60);
+    size_t len = dns_reply_end(&r, &q);
+    const uint8_t *data = record_data(&m, len, 0, &size);
+    ok(data && size == 4 && memcmp(data, "\2ab\0", 4) == 0, "a text in two strings");
+    data = record_data(&m, len, 1, &size);
+    ok(data && size == 4 && memcmp(data, "\3c\0d", 4) == 0, "and one with any bytes");
+    is_int(ns_msg_count(m, ns_s_an), 2, "no string is longer than it may be");
+    dns_reply_begin(&r, &q, DNS_OK, many, DNS_PLAIN_MAX);
+    dns_reply_text(&r, true, "ab", 2, 60);
+    dns_reply_text(&r, true, large, sizeof(large), 60);
+    dns_reply_text(&r, false, large, sizeof(large), 60);
+    dns_reply_text(&r, false, "x", 1, 60);
+    len = dns_reply_end(&r, &q);
+    data = record_data(&m, len, 0, &size);
+    ok(data && ns_msg_count(m, ns_s_an) == 1 && ns_msg_getflag(m, ns_f_tc) && size == 3,
+       "half a text is left out");
+}
+
 int main(void)
 {
     test_questions();
     test_malformed();
     test_answers();
+    test_records();
+    test_texts();
     return done_testing();
 }

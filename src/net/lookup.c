@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Records that no address of ours can stand for: where a service lives (SRV), who takes mail (MX),
+ * and text. They are looked up in earnest, for names that the policy allows, and what comes back is
+ * read and written anew: nothing else of a name server's answer reaches the command. Names in it
+ * are only names; whoever wants to go there asks for them.
+ */
+
+#include <ares.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/dns.h"
+#include "net/gate-int.h"
+
+enum { LOOKUPS_MAX = 128, SECONDS_VALID = 60, CLASS_IN = 1 };
+
+struct lookup {
+    struct lookup *next, *prev;
+    struct gate *gate;
+    struct dns_query query;
+    struct conn *conn; /* that asked, or NULL: */
+    int fd;            /* a datagram did; -1: nobody waits any more */
+    struct sockaddr_storage from;
+    socklen_t from_len;
+};
+
+bool lookup_knows(uint16_t type)
+{
+    return type == DNS_SRV || type == DNS_MX || type == DNS_TXT;
+}
+
+/* "_xmpp._tcp.example.com" is a service of example.com's. */
+void lookup_owner(const struct peer *asked, struct peer *out)
+{
+    const char *at = asked->name, *dot;
+    while (*at == '_' && (dot = strchr(at, '.')))
+        at = dot + 1;
+    if (!peer_parse(at, strlen(at), out))
+        *out = *asked;
+}
+
+/* ---- answers ---- */
+
+static void add_services(struct dns_reply *r, const uint8_t *data, int n)
+{
+    struct ares_srv_reply *list = NULL;
+    if (ares_parse_srv_reply(data, n, &list) != ARES_SUCCESS)
+        return;
+    for (struct ares_srv_reply *i = list; i; i = i->next)
+        dns_reply_service(r, (uint16_t[]){i->priority, i->weight, i->port}, i->host, SECONDS_VALID);
+    ares_free_data(list);
+}
+
+static void add_mail(struct dns_reply *r, const uint8_t *data, int n)
+{
+    struct ares_mx_reply *list = NULL;
+    if (ares_parse_mx_reply(data, n, &list) != ARES_SUCCESS)
+        return;
+    for (struct ares_mx_reply *i = list; i; i = i->next)
+        dns_reply_mail(r, i->priority, i->host, SECONDS_VALID);
+    ares_free_data(list);
+}
+
+static void add_text(struct dns_reply *r, const uint8_t *data, int n)
+{
+    struct ares_txt_ext *list = NULL;
+    if (ares_parse_txt_reply_ext(data, n, &list) != ARES_SUCCESS)
+        return;
+    for (struct ares_txt_ext *i = list; i; i = i->next)
+        dns_reply_text(r, i->record_start, i->txt, i->length, SECONDS_VALID);
+    ares_free_data(list);
+}
+
+static enum dns_code code_of(int status)
+{
+    if (status == ARES_SUCCESS || status == ARES_ENODATA)
+        return DNS_OK;
+    return status == ARES_ENOTFOUND ? DNS_NO_NAME : DNS_FAILED;
+}
+
+static void send_reply(struct lookup *l, int status, const uint8_t *data, int n)
+{
+    uint8_t out[2 + DNS_STREAM_MAX];
+    size_t cap = l->query.edns ? DNS_MAX : DNS_PLAIN_MAX;
+    struct dns_reply r;
+    dns_reply_begin(&r, &l->query, code_of(status), out + 2, l->conn ? DNS_STREAM_MAX : cap);
+    if (status == ARES_SUCCESS && l->query.type == DNS_SRV)
+        add_services(&r, data, n);
+    else if (status == ARES_SUCCESS && l->query.type == DNS_MX)
+        add_mail(&r, data, n);
+    else if (status == ARES_SUCCESS)
+        add_text(&r, data, n);
+    size_t size = dns_reply_end(&r, &l->query);
+    out[0] = (uint8_t)(size >> 8);
+    out[1] = (uint8_t)size;
+    if (l->conn)
+        side_send(&l->conn->client, out, size + 2);
+    else if (l->fd >= 0)
+        sendto(l->fd, out + 2, size, 0, (struct sockaddr *)&l->from, l->from_len);
+}
+
+static void on_found(void *arg, int status, int timeouts, unsigned char *data, int n)
+{
+    struct lookup *l = arg;
+    struct gate *g = l->gate;
+    (void)timeouts;
+    if (status != ARES_EDESTRUCTION)
+        send_reply(l, status, data, n);
+    if (l->prev)
+        l->prev->next = l->next;
+    else
+        g->lookups = l->next;
+    if (l->next)
+        l->next->prev = l->prev;
+    g->nlookups--;
+    free(l);
+}
+
+bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who)
+{
+    struct lookup *l = g->nlookups < LOOKUPS_MAX ? calloc(1, sizeof(*l)) : NULL;
+    if (!l)
+        return false;
+    *l = (struct lookup){.next = g->lookups, .gate = g, .query = *q, .conn = who->conn};
+    l->fd = who->conn ? -1 : who->fd;
+    l->from = *who->from;
+    l->from_len = who->from_len;
+    if (g->lookups)
+        g->lookups->prev = l;
+    g->lookups = l;
+    g->nlookups++;
+    ares_query(g->dialer.channel, q->host.name, CLASS_IN, q->type, on_found, l);
+    return true;
+}
+
+void lookup_forget(struct conn *c)
+{
+    for (struct lookup *l = c->gate->lookups; l; l = l->next)
+        if (l->conn == c) {
+            l->conn = NULL;
+            l->fd = -1;
+        }
+}
