@@ -33,19 +33,9 @@ union address {
  */
 static void tell_untaken(struct worker *w, const struct request *r, const union address *to)
 {
-    static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
     enum vocab_op op = w->handler[r->nr] == HANDLE_BIND ? OP_NETWORK_BIND : OP_NETWORK_OUTBOUND;
-    struct teller t = {w->proc, w->events, &w->event};
     bool named = to->any.sa_family == AF_UNIX && to->un.sun_path[0];
-    const char *shown = named ? to->un.sun_path : "a socket";
-    tell_event(&t, &(struct told){.tid = r->tid,
-                                  .pid = target_process(w, r),
-                                  .nr = r->nr,
-                                  .op = op,
-                                  .verdict = &refused,
-                                  .err = EPERM,
-                                  .path = shown,
-                                  .len = strlen(shown)});
+    tell_refused(w, r, op, named ? to->un.sun_path : "a socket");
 }
 
 /* Copies socket and address. The address of a Unix socket is NUL-terminated behind its bytes. */

@@ -22,21 +22,6 @@
 #include "base/own.h"
 #include "kernel/worker.h"
 
-static void tell_refused(struct worker *w, const struct request *r, enum vocab_op op,
-                         const char *what)
-{
-    static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
-    struct teller t = {w->proc, w->events, &w->event};
-    tell_event(&t, &(struct told){.tid = r->tid,
-                                  .pid = target_process(w, r),
-                                  .nr = r->nr,
-                                  .op = op,
-                                  .verdict = &refused,
-                                  .err = EPERM,
-                                  .path = what,
-                                  .len = strlen(what)});
-}
-
 /* The same as the filter's: where user namespaces are allowed, only mount namespaces are not. */
 bool space_is_refused(const struct worker *w, uint64_t flags)
 {

@@ -247,3 +247,17 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
     struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
 }
+
+void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+{
+    static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
+    struct teller t = {w->proc, w->events, &w->event};
+    tell_event(&t, &(struct told){.tid = r->tid,
+                                  .pid = target_process(w, r),
+                                  .nr = r->nr,
+                                  .op = op,
+                                  .verdict = &refused,
+                                  .err = EPERM,
+                                  .path = what,
+                                  .len = strlen(what)});
+}

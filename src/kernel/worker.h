@@ -364,6 +364,9 @@ int relation_signal_group(const struct worker *w, const struct request *r, int s
 enum { RELATION_FACTS = 7 };
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f);
 
+/* Tells of something that is refused whatever the policy says of it. */
+void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what);
+
 /* ---- handlers (act-*.c) ---- */
 
 struct answer act_open(struct worker *w, const struct request *r);
