@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "format/format.h"
 
 bool load_from_text(const struct cli_args *args)
 {
@@ -109,6 +110,27 @@ static int add_named(struct sbpl_unit *unit, const char *name, struct bk_err *er
     return sbpl_add_file(unit, name, err);
 }
 
+/* Compiled profiles are told from text by their bytes: both kinds of file end in .sb. */
+static const struct source *compiled(const struct loaded *l)
+{
+    const struct source *s = l->unit.map.last;
+    return s && blob_is_binary(s->text, s->len) ? s : NULL;
+}
+
+static int decode(const struct cli_args *args, const struct source *s, struct loaded *out,
+                  struct bk_err *err)
+{
+    struct blob blob;
+    if (args_count(args, "prelude"))
+        return err_set(err, BK_E_INPUT, "%s: a compiled profile takes no --prelude", s->name);
+    if (blob_open(&blob, s->text, s->len, err) < 0 ||
+        blob_decode(&blob, s->name, &out->graph, err) < 0) {
+        err_place(err, s->name, 0, 0);
+        return -1;
+    }
+    return 0;
+}
+
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err)
 {
@@ -124,7 +146,10 @@ int load_profile(const struct cli_args *args, const char *name, struct loaded *o
     const char *text = args_value(args, "text");
     int added = text ? sbpl_add_text(&out->unit, "<text>", text, strlen(text), err)
                      : add_named(&out->unit, name, err);
-    if (added < 0 || sbpl_compile(&out->unit, &out->graph, err) < 0)
+    if (added < 0)
+        return -1;
+    const struct source *blob = compiled(out);
+    if ((blob ? decode(args, blob, out, err) : sbpl_compile(&out->unit, &out->graph, err)) < 0)
         return -1;
     out->cache = graph_cache_new(out->graph);
     return out->cache ? 0 : err_nomem(err);

@@ -31,9 +31,10 @@ struct loaded {
 /* Whether --text stands in for the PROFILE argument. */
 bool load_from_text(const struct cli_args *args);
 
-/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text). Fails
- * when it cannot be had or has errors; out->unit.diags then says more than *err when it is not
- * empty. Free with loaded_free() whatever happened. */
+/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text), or
+ * decodes it when it is a compiled profile. Fails when it cannot be had or has errors;
+ * out->unit.diags then says more than *err when it is not empty. Free with loaded_free() whatever
+ * happened. */
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err);
 void loaded_free(struct loaded *l);

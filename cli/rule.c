@@ -15,7 +15,7 @@ static const struct graph_rule_info *info_of(const struct graph *g, uint32_t rul
 void rule_text(const struct graph *g, uint32_t rule, struct buf *out)
 {
     const struct graph_rule_info *r = info_of(g, rule);
-    if (!r || r->is_default || (!r->origin.line && !r->implicit)) {
+    if (!r || r->is_default || (!r->origin.line && !r->implicit && !r->compiled)) {
         buf_str(out, "no rule matches: built-in default");
         return;
     }
@@ -25,7 +25,8 @@ void rule_text(const struct graph *g, uint32_t rule, struct buf *out)
     } else {
         const char *file = r->origin.file ? r->origin.file : "";
         buf_safe(out, file, strlen(file));
-        buf_fmt(out, ":%u", r->origin.line);
+        if (r->origin.line)
+            buf_fmt(out, ":%u", r->origin.line);
     }
     if (*text) {
         buf_str(out, ": ");
@@ -36,8 +37,11 @@ void rule_text(const struct graph *g, uint32_t rule, struct buf *out)
 void rule_json(const struct graph *g, uint32_t rule, struct buf *out)
 {
     const struct graph_rule_info *r = info_of(g, rule);
-    bool fallback = !r || r->is_default;
-    buf_fmt(out, "{\"kind\": \"%s\"", fallback ? "default" : r->implicit ? "implicit" : "written");
+    const char *kind = !r || r->is_default ? "default"
+                       : r->implicit       ? "implicit"
+                       : r->compiled       ? "compiled"
+                                           : "written";
+    buf_fmt(out, "{\"kind\": \"%s\"", kind);
     if (r && r->origin.line) {
         const char *file = r->origin.file ? r->origin.file : "";
         buf_str(out, ", \"file\": ");

@@ -101,6 +101,7 @@ void graph_build_free(struct graph_build *b)
     if (!b)
         return;
     intern_free(b);
+    free(b->given);
     graph_free(b->g);
     free(b);
 }

@@ -302,6 +302,8 @@ int graph_compile(struct graph_build *b, struct bk_err *err)
     struct graph *g = b->g;
     size_t n = ((size_t)g->npolicies + 1) * OP_COUNT;
     g->entry_nodes = arena_array(&g->arena, n, sizeof(*g->entry_nodes));
+    if (g->entry_nodes && b->given)
+        return nodes_enter(b, err);
     int r = g->entry_nodes ? compile_all(&c, err) : build_exhausted(b, err);
     free(c.stack);
     free(c.lists);

@@ -108,8 +108,10 @@ static void tell_decision(const struct story *s, struct buf *out)
     buf_chr(out, '\n');
     struct telling w = {.out = out};
     story_reasons(s, tell_reason, &w);
-    if (s->decided_by_trial)
+    if (s->decided_by_trial || w.told)
         buf_chr(out, '\n');
+    else if (r->compiled)
+        buf_str(out, "  because no test on the way holds\n");
     else if (r->filtered)
         buf_str(out, "  because its condition always holds\n");
     else
@@ -213,8 +215,8 @@ static void tell_trials(const struct story *s, struct buf *out)
 static void tell_path(const struct story *s, struct buf *out)
 {
     uint16_t last = s->decided_by_trial ? s->trials[s->ntrials - 1].op : s->tail_op;
-    if (last == s->q->op)
-        return;
+    if (last == s->q->op || s->g->rules[s->verdict.rule].compiled)
+        return; /* compiled profiles have no lists left */
     buf_fmt(out, "\nConsulted the rules for %s", vocab_ops[s->q->op].name);
     for (uint16_t op = s->q->op; op != last && vocab_ops[op].parent != OP_NONE;) {
         op = vocab_ops[op].parent;

@@ -75,7 +75,7 @@ static bool names_above(const struct graph_rule_info *r, uint16_t op)
 static uint32_t trial_end(const struct story *s, uint32_t from, uint16_t op)
 {
     const struct graph_node *first = &s->g->nodes[s->steps[from].node];
-    bool again = first->rule != GRAPH_NO_RULE && names_above(&s->g->rules[first->rule], op);
+    bool again = names_above(&s->g->rules[first->rule], op);
     uint32_t end = from + 1;
     for (; end < s->nsteps; end++) {
         const struct graph_node *n = &s->g->nodes[s->steps[end].node];
@@ -91,8 +91,11 @@ static void group_steps(struct story *s)
     for (uint32_t i = 0; i < s->nsteps && !s->failed;) {
         uint32_t rule = s->g->nodes[s->steps[i].node].rule;
         const struct trial *before = s->ntrials ? &s->trials[s->ntrials - 1] : NULL;
-        if (rule != GRAPH_NO_RULE)
-            op = list_of(s->g, op, before, rule);
+        if (rule == GRAPH_NO_RULE) { /* out of a compiled profile: nothing was tried in turn */
+            i++;
+            continue;
+        }
+        op = list_of(s->g, op, before, rule);
         uint32_t end = trial_end(s, i, op);
         bool near = false;
         for (uint32_t k = i; k < end; k++)
@@ -112,6 +115,8 @@ static uint16_t find_tail(const struct story *s)
     const struct graph_rule_info *r = &s->g->rules[s->verdict.rule];
     uint16_t op = s->ntrials ? s->trials[s->ntrials - 1].op : s->q->op;
     int version = s->g->opt.version - 1;
+    if (r->compiled)
+        return s->q->op;
     while (vocab_ops[op].parent != OP_NONE) {
         if (r->is_default ? vocab_ops[op].tail[version] != TAIL_PARENT : names(r, op))
             break;
@@ -141,6 +146,9 @@ void story_free(struct story *s)
 /* A test mattered when it held, or when the other outcome would have left the rule. */
 void story_reasons(const struct story *s, story_reason_fn *each, void *arg)
 {
+    for (uint32_t i = 0; i < s->nsteps && s->g->rules[s->verdict.rule].compiled; i++)
+        if (s->steps[i].matched)
+            each(arg, &s->g->tests[s->g->nodes[s->steps[i].node].test], true);
     if (!s->decided_by_trial)
         return;
     const struct trial *t = &s->trials[s->ntrials - 1];
@@ -211,7 +219,7 @@ static void flatten_text(const char *text, struct buf *out)
 void story_rule_text(const struct graph *g, uint32_t rule, struct buf *out)
 {
     const struct graph_rule_info *r = &g->rules[rule];
-    if (r->origin.text) {
+    if (r->origin.text && !r->compiled) {
         flatten_text(r->origin.text, out);
         return;
     }

@@ -189,7 +189,9 @@ struct graph_build {
     uint64_t seed;
     uint32_t policy; /* the nested policy being written, or 0 */
     const char *last_file;
-    uint64_t work; /* items compiled so far */
+    uint64_t work;   /* items compiled so far */
+    uint32_t *given; /* entries that a producer of nodes gave, OP_COUNT a policy, or NULL */
+    uint32_t ngiven, cap_given;
 };
 
 /* Makes room for one more element. */
@@ -207,6 +209,9 @@ void intern_free(struct graph_build *b);
 
 /* A rule that nobody wrote. */
 int build_rule_add(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err);
+
+/* nodes.c: the entries that were given become the graph's. */
+int nodes_enter(struct graph_build *b, struct bk_err *err);
 
 /* compile.c: rules → nodes and entries. */
 int graph_compile(struct graph_build *b, struct bk_err *err);

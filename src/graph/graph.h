@@ -113,6 +113,21 @@ int graph_build_rule(struct graph_build *b, const struct graph_rule *rule, struc
 int graph_build_policy_begin(struct graph_build *b, struct bk_err *err);
 int graph_build_policy_end(struct graph_build *b, int64_t *policy, struct bk_err *err);
 
+/*
+ * For producers that have nodes already: compiled profiles. Nodes are made bottom up, so that every
+ * edge leads to a node that exists; equal ones are one. A builder takes rules or nodes, not both:
+ * once entries were given, what they name is the policy. Numbers of nodes are the builder's until
+ * the graph is frozen.
+ */
+int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, uint32_t *node,
+                         struct bk_err *err); /* ops and when are not looked at */
+int graph_build_filter(struct graph_build *b, const struct graph_test *test, uint32_t match,
+                       uint32_t unmatch, uint32_t *node, struct bk_err *err);
+/* Where every operation (OP_COUNT) of the profile, or of a nested policy, begins. Policies are
+ * numbered by graph_build_policy_begin() and _end(); all of them must be given, in order. */
+int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,
+                        struct bk_err *err);
+
 /* Facts about the profile that are not rules: (debug …), (trace …). */
 int graph_build_note(struct graph_build *b, const char *key, const char *value, struct bk_err *err);
 
@@ -142,6 +157,7 @@ struct graph_rule_info {
     bool filtered;
     bool implicit;   /* signal to self and the like */
     bool is_default; /* stands for an operation's built-in tail, or for the missing default */
+    bool compiled;   /* out of a compiled profile: origin.text says which node it was */
     const uint16_t *ops;
     uint32_t nops;
     uint32_t policy; /* 0: the profile itself; else the nested policy it belongs to */

@@ -158,8 +158,11 @@ void graph_print_json(const struct graph *g, enum vocab_op op, struct buf *out)
         out->failed = true;
         return;
     }
-    buf_fmt(out, "{\n  \"version\": %d,\n  \"fold_case\": %s,\n", g->opt.version,
-            g->opt.fold_case ? "true" : "false");
+    if (g->nrules && g->rules[0].compiled) /* which does not say */
+        buf_str(out, "{\n  \"version\": null,\n");
+    else
+        buf_fmt(out, "{\n  \"version\": %d,\n", g->opt.version);
+    buf_fmt(out, "  \"fold_case\": %s,\n", g->opt.fold_case ? "true" : "false");
     notes_json(g, out);
     buf_str(out, "  \"entries\": ");
     entries_json(g, 0, op, out);

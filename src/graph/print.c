@@ -26,6 +26,8 @@ void graph_place_print(const struct graph_rule_info *r, struct buf *out)
         buf_str(out, "implicit");
     else if (r->is_default)
         buf_str(out, "built-in");
+    else if (r->compiled && r->origin.text)
+        buf_safe(out, r->origin.text, strlen(r->origin.text));
     else if (!r->origin.file || !r->origin.line)
         buf_str(out, "nowhere");
     else {
@@ -220,8 +222,11 @@ void graph_print_text(const struct graph *g, enum vocab_op op, struct buf *out)
         out->failed = true;
         return;
     }
-    buf_fmt(out, "version %d, %u rules, %u tests, %u nodes\n", g->opt.version, g->nrules, g->ntests,
-            g->nnodes);
+    if (g->nrules && g->rules[0].compiled)
+        buf_fmt(out, "compiled, ");
+    else
+        buf_fmt(out, "version %d, ", g->opt.version);
+    buf_fmt(out, "%u rules, %u tests, %u nodes\n", g->nrules, g->ntests, g->nnodes);
     for (const struct note *n = g->notes; n; n = n->next) {
         buf_fmt(out, "%s ", n->key);
         buf_sbpl(out, n->value ? n->value : "", n->value ? strlen(n->value) : 0);

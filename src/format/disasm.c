@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A blob as a person can follow it with a hex viewer beside: the header field by field, the tables,
+ * every node with its offset, its bytes and what they say. What cannot be read is shown as bytes,
+ * with the reason.
+ */
+
+#include <string.h>
+
+#include "base/own.h"
+#include "format/format-int.h"
+
+enum { LINE_WIDTH = 96 };
+
+static void print_bytes(const struct blob *b, size_t at, size_t n, struct buf *out)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(out, "%s%02x", i && i % 2 == 0 ? " " : "", b->data[at + i]);
+}
+
+static void field(const struct blob *b, size_t at, size_t n, struct buf *out)
+{
+    size_t before = out->n;
+    buf_fmt(out, "  0x%04zx  ", at);
+    print_bytes(b, at, n, out);
+    while (out->n - before < 24)
+        buf_chr(out, ' ');
+}
+
+static void header_e(const struct blob *b, struct buf *out)
+{
+    static const struct {
+        uint8_t at, n;
+        const char *name;
+    } fields[] = {
+        {0, 2, "flags"},     {2, 2, "nodes"},    {4, 1, "operations"},
+        {5, 1, "variables"}, {6, 1, "states"},   {7, 1, "padding"},
+        {8, 2, "profiles"},  {10, 2, "regexes"}, {12, 2, "message filters"},
+    };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        unsigned v = fields[i].n == 1 ? b->data[fields[i].at] : get16(b->data + fields[i].at);
+        field(b, fields[i].at, fields[i].n, out);
+        if (i == 0)
+            buf_fmt(out, "flags 0x%04x%s%s\n", v, v & BLOB_COLLECTION ? ", a collection" : "",
+                    v & BLOB_MESSAGE_FILTERS ? ", message filters" : "");
+        else
+            buf_fmt(out, "%s %u\n", fields[i].name, v);
+    }
+}
+
+static void header_a(const struct blob *b, struct buf *out)
+{
+    field(b, 0, 2, out);
+    buf_fmt(out, "regexes at 0x%zx\n", b->regexes);
+    field(b, 2, 2, out);
+    buf_fmt(out, "regexes %u\n", b->nregexes);
+}
+
+static void table(const struct blob *b, const char *name, size_t at, uint32_t n, struct buf *out)
+{
+    if (!n)
+        return;
+    buf_fmt(out, "\n%s\n", name);
+    for (uint32_t i = 0; i < n; i++, at += 2) {
+        field(b, at, 2, out);
+        buf_fmt(out, "%u: %u\n", i, get16(b->data + at));
+    }
+}
+
+static void op_name(const struct blob *b, uint32_t id, struct buf *out)
+{
+    enum vocab_op op = blob_op_name(b, id);
+    if (op == OP_NONE)
+        buf_fmt(out, "op-%u", id);
+    else
+        buf_str(out, vocab_ops[op].name);
+}
+
+static void list_ops(const struct blob *b, uint32_t node, struct buf *out)
+{
+    size_t line = out->n;
+    for (uint32_t id = 0; id < b->nops; id++) {
+        if (blob_op_entry(b, id) != node)
+            continue;
+        if (out->n - line > LINE_WIDTH - 24) {
+            buf_str(out, "\n            ");
+            line = out->n;
+        }
+        buf_chr(out, ' ');
+        op_name(b, id, out);
+    }
+}
+
+static void operations(const struct blob *b, struct buf *out)
+{
+    buf_fmt(out, "\noperations: %u from 0x%zx\n", b->nops, b->ops);
+    if (b->flags & BLOB_COLLECTION) {
+        buf_str(out, "  a collection's tables are not established\n");
+        return;
+    }
+    uint32_t seen[256];
+    uint32_t nseen = 0;
+    for (uint32_t id = 0; id < b->nops; id++) {
+        uint32_t node = blob_op_entry(b, id), k = 0;
+        while (k < nseen && seen[k] != node)
+            k++;
+        if (k < nseen || nseen == sizeof(seen) / sizeof(seen[0]))
+            continue;
+        seen[nseen++] = node;
+        buf_fmt(out, "  node %-5u", node);
+        list_ops(b, node, out);
+        buf_chr(out, '\n');
+    }
+}
+
+static void filter_words(const struct blob *b, struct budget *g, const struct blob_node *n,
+                         struct buf *out)
+{
+    struct alternatives any = {0};
+    struct bk_err err;
+    if (blob_tests(b, g, n, &any, &err) < 0) {
+        buf_fmt(out, "filter 0x%02x argument 0x%04x: ", n->filter, n->arg);
+        buf_safe(out, err.msg, strlen(err.msg));
+        return;
+    }
+    if (any.n != 1)
+        buf_fmt(out, "(require-any");
+    for (uint32_t i = 0; i < any.n; i++) {
+        if (any.n != 1)
+            buf_chr(out, ' ');
+        graph_test_print(&any.tests[i], out);
+    }
+    if (any.n != 1)
+        buf_chr(out, ')');
+}
+
+static void decision_words(const struct blob_node *n, struct buf *out)
+{
+    buf_fmt(out, "%s, flags 0x%x", n->flags & VOCAB_FLAG_DENY ? "deny" : "allow", n->flags);
+    if (n->inlined)
+        buf_fmt(out, ", modifier %u, byte 0x%02x, argument %u", n->mod, n->mod_op, n->mod_arg);
+}
+
+static void nodes(const struct blob *b, struct buf *out)
+{
+    OWN(budget) struct budget g = {0};
+    budget_init(&g, b);
+    buf_fmt(out, "\nnodes: %u from 0x%zx\n", b->nnodes, b->nodes);
+    for (uint32_t i = 0; i < b->nnodes; i++) {
+        struct blob_node n = blob_node_at(b, i);
+        buf_fmt(out, "  0x%04zx  ", n.offset);
+        print_bytes(b, n.offset, BLOB_NODE_SIZE, out);
+        buf_fmt(out, "  %u  ", i);
+        if (n.terminal) {
+            decision_words(&n, out);
+        } else {
+            filter_words(b, &g, &n, out);
+            buf_fmt(out, "  yes %u, no %u", n.match, n.unmatch);
+        }
+        buf_chr(out, '\n');
+    }
+}
+
+static void rest(const struct blob *b, size_t from, struct buf *out)
+{
+    if (from >= b->size)
+        return;
+    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era == BLOB_A ? "regexes" : "pool",
+            b->size - from, from);
+    for (size_t at = from; at < b->size; at += 16) {
+        size_t n = b->size - at < 16 ? b->size - at : 16, line = out->n;
+        buf_fmt(out, "  0x%04zx  ", at);
+        print_bytes(b, at, n, out);
+        while (out->n - line < 52)
+            buf_chr(out, ' ');
+        for (size_t i = 0; i < n; i++) {
+            uint8_t c = b->data[at + i];
+            buf_chr(out, c >= 0x20 && c < 0x7f ? (char)c : '.');
+        }
+        buf_chr(out, '\n');
+    }
+}
+
+void blob_disasm(const struct blob *b, struct buf *out)
+{
+    buf_fmt(out, "era %s, %zu bytes\n\nheader\n", blob_era_words(b->era), b->size);
+    (b->era == BLOB_E ? header_e : header_a)(b, out);
+    table(b, "regexes: index, offset / 8", b->regexes, b->nregexes, out);
+    if (b->era == BLOB_E) {
+        table(b, "variables: index, offset / 8", b->vars, b->nvars, out);
+        table(b, "states", b->states, b->nstates, out);
+        table(b, "message filters: index, node", b->policies, b->npolicies, out);
+    }
+    operations(b, out);
+    nodes(b, out);
+    rest(b, b->era == BLOB_E ? b->pool : b->regexes + 2 * (size_t)b->nregexes, out);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_FORMAT_INT_H
+#define BK_FORMAT_INT_H
+
+#include "base/arena.h"
+#include "format/format.h"
+
+/* Private to src/format. */
+
+/*
+ * What decoding may cost, in proportion to the file: hostile blobs point ten thousand nodes at one
+ * long pattern, or fold a pattern into exponentially many.
+ */
+struct budget {
+    struct arena arena; /* strings and lists */
+    uint64_t work;      /* bytes that may still be looked at */
+};
+
+void budget_init(struct budget *g, const struct blob *b);
+void budget_free(struct budget *g);
+#define OWN_budget budget_free
+int budget_spend(struct budget *g, size_t work, size_t offset, struct bk_err *err);
+int budget_exhausted(size_t offset, struct bk_err *err);
+
+/* Tests of which any may hold. */
+struct alternatives {
+    struct graph_test *tests;
+    uint32_t n, cap;
+};
+int alternatives_add(struct budget *g, struct alternatives *a, const struct graph_test *t,
+                     size_t offset, struct bk_err *err);
+
+static inline uint16_t get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | p[1] << 8);
+}
+
+static inline uint32_t get32(const uint8_t *p)
+{
+    return (uint32_t)get16(p) | (uint32_t)get16(p + 2) << 16;
+}
+
+static inline uint32_t get32_big(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* A range of the file. */
+struct span {
+    const uint8_t *p;
+    size_t n, offset;
+};
+
+/* Era E: the record of `u16 length, bytes` at a pool offset of arg × 8. */
+int blob_pool(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
+
+/* argument.c: what the filter node tests. None means that nothing matches. */
+int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *node,
+               struct alternatives *out, struct bk_err *err);
+
+/* pattern.c: era E's bytecode. filter is the graph's. */
+int pattern_tests(struct budget *g, struct span code, uint16_t filter, struct alternatives *out,
+                  struct bk_err *err);
+
+/* regex.c: entry `index` of the regex table as text. */
+int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
+               struct bk_err *err);
+
+/* ---- automaton.c: from a compiled regex back to text ---- */
+
+enum { AUTOMATON_STATES_MAX = 2048 };
+
+struct automaton; /* states are 0 … n - 1 */
+/* NULL when the budget is exhausted. */
+struct automaton *automaton_new(struct budget *g, uint32_t states);
+/* An edge that takes nothing (label NULL), one byte of a set, or an anchor. */
+int automaton_empty(struct automaton *a, uint32_t from, uint32_t to);
+int automaton_bytes(struct automaton *a, uint32_t from, uint32_t to, const uint8_t set[32]);
+int automaton_anchor(struct automaton *a, uint32_t from, uint32_t to, char anchor);
+/* NULL when the budget is exhausted. "[]", which nothing matches, when `accept` is out of reach. */
+const char *automaton_text(struct automaton *a, uint32_t start, uint32_t accept);
+
+#endif

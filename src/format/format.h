@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_FORMAT_FORMAT_H
+#define BK_FORMAT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "graph/graph.h"
+
+/*
+ * Compiled profiles: bytes → policy graph. docs/formats.md has the layouts. A blob is opened first,
+ * which checks every table, count and edge; only then is anything followed. What is not known is
+ * refused with its offset, never skipped.
+ */
+
+enum blob_era {
+    BLOB_NONE, /* not a compiled profile that we know */
+    BLOB_A,    /* Mac OS X 10.6, iOS 4 */
+    BLOB_E,    /* macOS 14 */
+};
+
+/* Offsets are in bytes from the start of the file. */
+struct blob {
+    enum blob_era era;
+    const uint8_t *data; /* the caller's */
+    size_t size;
+    uint16_t flags; /* E */
+    uint32_t nnodes, nops, nvars, nstates, nprofiles, nregexes, npolicies;
+    size_t regexes, vars, states, policies; /* tables of u16 */
+    size_t ops;                             /* operation table, or a collection's profiles */
+    size_t nodes;                           /* 8 bytes each */
+    size_t pool;                            /* E: what offsets × 8 count from */
+};
+
+enum { BLOB_COLLECTION = 0x8000, BLOB_MESSAGE_FILTERS = 0x4000, BLOB_NODE_SIZE = 8 };
+
+struct blob_node {
+    size_t offset;
+    bool terminal;
+    uint8_t filter;          /* id on the wire */
+    uint16_t arg;            /* filter node */
+    uint32_t match, unmatch; /* indices of nodes */
+    uint32_t flags;          /* terminal: decision bits, without the one for a modifier */
+    bool inlined;            /* terminal: a modifier follows */
+    uint8_t mod, mod_op;     /* its id, and the byte behind that */
+    uint16_t mod_arg;
+};
+
+/* Text never holds a NUL byte, a compiled profile does so early. */
+bool blob_is_binary(const void *data, size_t n);
+
+/* Finds out what it is and checks its tables. *out refers to data. */
+int blob_open(struct blob *out, const void *data, size_t n, struct bk_err *err);
+
+/* node < nnodes, op < nops */
+struct blob_node blob_node_at(const struct blob *b, uint32_t node);
+uint32_t blob_op_entry(const struct blob *b, uint32_t op);
+/* OP_NONE when the name is not established. */
+enum vocab_op blob_op_name(const struct blob *b, uint32_t id);
+enum vocab_filter blob_filter_name(const struct blob *b, uint8_t id);
+const char *blob_era_words(enum blob_era era); /* "era E (macOS 14)" */
+
+/* name is for messages and for explanations. */
+int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err);
+
+/* Header, tables and every node with its offset. Says of what it cannot read why it cannot. */
+void blob_disasm(const struct blob *b, struct buf *out);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Compiled regexes, back to text by way of their automaton.
+ *
+ * Version 1 (era A): a header of six big-endian words (1, nodes, start, accept, classes, captures)
+ * and nodes of three (kind, next, argument). Version 3 (era E): a byte program, addressed from
+ * behind its six-byte header; only what the start reaches is read.
+ */
+
+#include <string.h>
+
+#include "format/format-int.h"
+#include "graph/regex/regex.h"
+
+enum { V1_HEADER = 24, V1_NODE = 12, V3_HEADER = 6 };
+
+enum v1_kind {
+    V1_CHAR = 0x10,
+    V1_ACCEPT = 0x22,
+    V1_PAREN_CLOSE = 0x23,
+    V1_PAREN_OPEN = 0x24,
+    V1_SPLIT = 0x25,
+    V1_DOT = 0x30,
+    V1_EPSILON = 0x31,
+    V1_CARET = 0x32,
+    V1_DOLLAR = 0x33,
+};
+
+enum v3_op {
+    V3_CHAR = 0x02,
+    V3_DOT = 0x09,
+    V3_CARET = 0x19,
+    V3_DOLLAR = 0x29,
+    V3_SPLIT = 0x2f,
+    /* by the low half of the byte */
+    V3_END = 0x5,
+    V3_JUMP = 0xa,
+    V3_CLASS = 0xb,
+};
+
+static const uint8_t every_byte[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                       255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                       255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+
+static int add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte)
+{
+    uint8_t set[32] = {0};
+    set[byte / 8] = (uint8_t)(1 << (byte % 8));
+    return automaton_bytes(a, from, to, set);
+}
+
+static int too_large(size_t offset, struct bk_err *err)
+{
+    return err_set(err, BK_E_LIMIT, "offset 0x%zx: a regex of more than %d states", offset,
+                   AUTOMATON_STATES_MAX);
+}
+
+static int finish(struct automaton *a, uint32_t start, uint32_t accept, size_t offset,
+                  struct graph_test *out, struct bk_err *err)
+{
+    const char *text = automaton_text(a, start, accept);
+    if (!text)
+        return budget_exhausted(offset, err);
+    out->how = GRAPH_REGEX;
+    out->str = text;
+    out->len = (uint32_t)strlen(text);
+    return 0;
+}
+
+/* ---- version 1 ---- */
+
+static int v1_node(struct automaton *a, struct span s, uint32_t i, uint32_t n, struct bk_err *err)
+{
+    const uint8_t *p = s.p + V1_HEADER + (size_t)i * V1_NODE;
+    size_t at = s.offset + V1_HEADER + (size_t)i * V1_NODE;
+    uint32_t kind = get32_big(p), next = get32_big(p + 4), arg = get32_big(p + 8);
+    if (kind == V1_ACCEPT)
+        return 0;
+    if (next >= n || (kind == V1_SPLIT && arg >= n))
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's node leads out of its %u", at, n);
+    int r;
+    switch (kind) {
+    case V1_CHAR:
+        if (!(arg & 0xff))
+            return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex holds a NUL byte", at);
+        r = add_byte(a, i, next, (uint8_t)arg);
+        break;
+    case V1_DOT:
+        r = automaton_bytes(a, i, next, every_byte);
+        break;
+    case V1_CARET:
+    case V1_DOLLAR:
+        r = automaton_anchor(a, i, next, kind == V1_CARET ? '^' : '$');
+        break;
+    case V1_SPLIT:
+        r = automaton_empty(a, i, next) < 0 ? -1 : automaton_empty(a, i, arg);
+        break;
+    case V1_PAREN_CLOSE:
+    case V1_PAREN_OPEN:
+    case V1_EPSILON:
+        r = automaton_empty(a, i, next);
+        break;
+    default:
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's node of kind 0x%x is not known",
+                       at, kind);
+    }
+    return r < 0 ? budget_exhausted(at, err) : 0;
+}
+
+static int v1_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err)
+{
+    if (s.n < V1_HEADER || get32_big(s.p) != 1)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: not a regex of version 1", s.offset);
+    uint32_t n = get32_big(s.p + 4), start = get32_big(s.p + 8), accept = get32_big(s.p + 12);
+    if (n > (s.n - V1_HEADER) / V1_NODE || start >= n || accept >= n)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's %u nodes do not fit its length",
+                       s.offset, n);
+    if (get32_big(s.p + 16) || s.n - V1_HEADER != (size_t)n * V1_NODE)
+        return err_set(err, BK_E_INPUT,
+                       "offset 0x%zx: a regex with classes, whose layout is not "
+                       "established",
+                       s.offset);
+    if (n > AUTOMATON_STATES_MAX)
+        return too_large(s.offset, err);
+    if (get32_big(s.p + V1_HEADER + (size_t)accept * V1_NODE) != V1_ACCEPT)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's last node does not accept",
+                       s.offset);
+    struct automaton *a = automaton_new(g, n);
+    if (!a)
+        return budget_exhausted(s.offset, err);
+    for (uint32_t i = 0; i < n; i++)
+        if (v1_node(a, s, i, n, err) < 0)
+            return -1;
+    return finish(a, start, accept, s.offset, out, err);
+}
+
+/* ---- version 3 ---- */
+
+struct v3 {
+    struct budget *g;
+    struct span s; /* the program */
+    struct automaton *a;
+    uint16_t *state; /* by position, + 1 */
+    uint16_t *todo;
+    uint32_t n, ntodo;
+    uint32_t accept;
+};
+
+static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
+{
+    if (at >= v->s.n)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex leads beyond its end",
+                       v->s.offset + at);
+    if (!v->state[at]) {
+        if (v->n == AUTOMATON_STATES_MAX)
+            return too_large(v->s.offset, err);
+        v->state[at] = (uint16_t)++v->n;
+        v->todo[v->ntodo++] = (uint16_t)at;
+    }
+    *out = v->state[at] - 1u;
+    return 0;
+}
+
+/* Ranges of bytes; one that ends below its beginning goes round through 255 and 0. */
+static void v3_class(const uint8_t *p, unsigned n, uint8_t set[32])
+{
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned c = p[2 * i], end = p[2 * i + 1];; c = (c + 1) & 0xff) {
+            set[c / 8] |= (uint8_t)(1 << (c % 8));
+            if (c == end)
+                break;
+        }
+}
+
+static size_t v3_length(uint8_t op)
+{
+    if (op == V3_CHAR)
+        return 2;
+    if (op == V3_SPLIT || (op & 15) == V3_JUMP)
+        return 3;
+    return (op & 15) == V3_CLASS ? 1 + 2 * (size_t)(op >> 4) : 1;
+}
+
+static int v3_step(struct v3 *v, size_t at, struct bk_err *err)
+{
+    const uint8_t *p = v->s.p + at;
+    uint32_t from = v->state[at] - 1u, next, other;
+    size_t length = v3_length(p[0]), place = v->s.offset + at;
+    int r = 0;
+    if (length > v->s.n - at)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex ends early", place);
+    if ((p[0] & 15) == V3_END)
+        return automaton_empty(v->a, from, v->accept) < 0 ? budget_exhausted(place, err) : 0;
+    if ((p[0] & 15) == V3_JUMP) {
+        if (v3_state(v, get16(p + 1), &other, err) < 0)
+            return -1;
+        return automaton_empty(v->a, from, other) < 0 ? budget_exhausted(place, err) : 0;
+    }
+    if (v3_state(v, at + length, &next, err) < 0)
+        return -1;
+    if (p[0] == V3_CHAR && p[1]) {
+        r = add_byte(v->a, from, next, p[1]);
+    } else if (p[0] == V3_DOT) {
+        r = automaton_bytes(v->a, from, next, every_byte);
+    } else if (p[0] == V3_CARET || p[0] == V3_DOLLAR) {
+        r = automaton_anchor(v->a, from, next, p[0] == V3_CARET ? '^' : '$');
+    } else if (p[0] == V3_SPLIT) {
+        if (v3_state(v, get16(p + 1), &other, err) < 0)
+            return -1;
+        r = automaton_empty(v->a, from, next) < 0 ? -1 : automaton_empty(v->a, from, other);
+    } else if ((p[0] & 15) == V3_CLASS && p[0] >> 4) {
+        uint8_t set[32] = {0};
+        v3_class(p + 1, p[0] >> 4, set);
+        r = automaton_bytes(v->a, from, next, set);
+    } else {
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: regex byte 0x%02x is not known", place,
+                       p[0]);
+    }
+    return r < 0 ? budget_exhausted(place, err) : 0;
+}
+
+static int v3_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err)
+{
+    if (s.n < V3_HEADER || get32_big(s.p) != 3 || get16(s.p + 4) != s.n - V3_HEADER)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: not a regex of version 3", s.offset);
+    struct v3 v = {.g = g, .s = {s.p + V3_HEADER, s.n - V3_HEADER, s.offset + V3_HEADER}};
+    v.accept = v.s.n < AUTOMATON_STATES_MAX ? (uint32_t)v.s.n : AUTOMATON_STATES_MAX;
+    v.state = arena_array(&g->arena, v.s.n + 1, sizeof(*v.state));
+    v.todo = arena_array(&g->arena, v.accept + 1, sizeof(*v.todo));
+    v.a = automaton_new(g, v.accept + 1);
+    if (!v.state || !v.todo || !v.a)
+        return budget_exhausted(s.offset, err);
+    uint32_t start;
+    if (v3_state(&v, 0, &start, err) < 0)
+        return -1;
+    while (v.ntodo)
+        if (v3_step(&v, v.todo[--v.ntodo], err) < 0)
+            return -1;
+    return finish(v.a, start, v.accept, s.offset, out, err);
+}
+
+/* Era A: `u32 length, bytes`, at an offset that counts eights from the file's start. */
+static int span_a(const struct blob *b, uint16_t entry, struct span *s, struct bk_err *err)
+{
+    size_t at = (size_t)entry * 8;
+    if (at > b->size || b->size - at < 4 || b->size - at - 4 < get32(b->data + at))
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex goes beyond the file's end", at);
+    *s = (struct span){b->data + at + 4, get32(b->data + at), at + 4};
+    return 0;
+}
+
+int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
+               struct bk_err *err)
+{
+    struct span s;
+    if (index >= b->nregexes)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: regex %u of %u", b->regexes, index,
+                       b->nregexes);
+    uint16_t entry = get16(b->data + b->regexes + 2 * (size_t)index);
+    int r = b->era == BLOB_A ? span_a(b, entry, &s, err) : blob_pool(b, entry, &s, err);
+    if (r < 0 || budget_spend(g, s.n, s.offset, err) < 0)
+        return -1;
+    if ((b->era == BLOB_A ? v1_text : v3_text)(g, s, out, err) < 0)
+        return -1;
+    /* Era A's compiler turns literals into regexes; they are literals again. */
+    bool exact;
+    char *literal = arena_alloc(&g->arena, out->len + 1);
+    if (!literal)
+        return budget_exhausted(s.offset, err);
+    size_t n = regex_literal_prefix(out->str, out->len, literal, out->len, &exact);
+    if (exact && n) {
+        out->how = GRAPH_LITERAL;
+        out->str = literal;
+        out->len = (uint32_t)n;
+    }
+    return 0;
+}

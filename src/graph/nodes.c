@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Taking nodes in. A compiled profile has no rules left, only the decision graph that they became;
+ * turning that back into rules would multiply it. So its nodes are interned as they are, one rule
+ * standing behind each decision to say where in the file it was.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/graph-int.h"
+
+int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, uint32_t *node,
+                         struct bk_err *err)
+{
+    static const uint16_t any = OP_DEFAULT;
+    struct graph *g = b->g;
+    struct graph_rule r = *rule;
+    r.ops = &any;
+    r.nops = 1;
+    r.when = NULL;
+    if (graph_build_rule(b, &r, err) < 0 ||
+        build_room(b, &g->nodes, &b->cap_nodes, g->nnodes, sizeof(*g->nodes), err) < 0)
+        return -1;
+    uint32_t last = g->nrules - 1;
+    struct rule_body *body = &g->bodies[last];
+    g->rules[last].nops = 0;
+    g->rules[last].compiled = true;
+    g->nodes[g->nnodes] = (struct graph_node){.kind = GRAPH_NODE_DECISION,
+                                              .allow = r.allow,
+                                              .flags = body->flags,
+                                              .mods = body->mod,
+                                              .nmods = body->nmods,
+                                              .rule = last};
+    body->decision = *node = g->nnodes++;
+    return 0;
+}
+
+int graph_build_filter(struct graph_build *b, const struct graph_test *test, uint32_t match,
+                       uint32_t unmatch, uint32_t *node, struct bk_err *err)
+{
+    uint32_t t;
+    if (match >= b->g->nnodes || unmatch >= b->g->nnodes)
+        return err_set(err, BK_E_BUG, "an edge leads to a node that was not made yet");
+    if (intern_test(b, test, &t, err) < 0)
+        return -1;
+    return intern_node(b, t, match, unmatch, GRAPH_NO_RULE, node, err);
+}
+
+int graph_build_entries(struct graph_build *b, uint32_t policy, const uint32_t *entries,
+                        struct bk_err *err)
+{
+    if (policy > b->g->npolicies || policy != b->ngiven)
+        return err_set(err, BK_E_BUG, "entries of policy %u come out of order", policy);
+    if (build_room(b, &b->given, &b->cap_given, b->ngiven, OP_COUNT * sizeof(*b->given), err) < 0)
+        return -1;
+    for (uint32_t op = 0; op < OP_COUNT; op++)
+        if (entries[op] >= b->g->nnodes)
+            return err_set(err, BK_E_BUG, "an entry leads to a node that was not made");
+    memcpy(b->given + (size_t)policy * OP_COUNT, entries, OP_COUNT * sizeof(*entries));
+    b->ngiven++;
+    return 0;
+}
+
+int nodes_enter(struct graph_build *b, struct bk_err *err)
+{
+    if (b->ngiven != b->g->npolicies + 1)
+        return err_set(err, BK_E_BUG, "a policy was left without entries");
+    memcpy(b->g->entry_nodes, b->given, (size_t)b->ngiven * OP_COUNT * sizeof(*b->given));
+    return 0;
+}
