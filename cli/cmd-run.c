@@ -26,6 +26,7 @@
 #include "kernel/ground.h"
 #include "kernel/launch.h"
 #include "kernel/scratch.h"
+#include "net/upstream.h"
 #include "load.h"
 #include "run-profile.h"
 
@@ -48,6 +49,7 @@ static const struct cli_option options[] = {
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
+    {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
     {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
@@ -81,6 +83,7 @@ struct run {
     struct ground ground;
     struct arena arena;
     struct environ_result env;
+    struct upstream upstream;
     struct report *report;
     enum report_how how;
     int report_fd;
@@ -269,6 +272,13 @@ static int prepare(void *arg, struct launch_policy *out)
         cli_fail(&err);
         return -1;
     }
+    if (args_has(r->args, "upstream") && !r->plan.net_ns) {
+        err_set(&err, BK_E_INPUT,
+                "--upstream: the network is not filtered, so nothing leads there");
+        err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");
+        cli_fail(&err);
+        return -1;
+    }
     *out = (struct launch_policy){&r->plan, r->profile.graph};
     return 0;
 }
@@ -283,11 +293,15 @@ static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
     const char *memory = args_value(r->args, "max-memory");
+    const char *upstream = args_value(r->args, "upstream");
     uint64_t seconds = 0, nprocs = 0;
     if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
         (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
         (memory && parse_count("max-memory", memory, INT64_MAX, &l->max_memory, err) < 0))
         return -1;
+    if (upstream && upstream_parse(upstream, &r->upstream, err) < 0)
+        return -1;
+    l->upstream = upstream ? &r->upstream : NULL;
     l->timeout_ms = (uint32_t)seconds * 1000;
     l->max_procs = (uint32_t)nprocs;
     /* the sandbox as a whole where a control group can be had, else each process */

@@ -32,6 +32,8 @@ struct launch_policy {
     const struct graph *graph; /* what the plan was made from */
 };
 
+struct upstream;
+
 struct launch {
     struct launch_policy policy; /* or empty, and then: */
     /* Called in the worker's process while it is still as unconfined as the caller: fills *out, or
@@ -46,14 +48,15 @@ struct launch {
     const char *cwd;
     const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;
-    int cgroup;          /* a control group to start in, or -1 */
-    uint64_t max_memory; /* bytes of address space a process; 0: as it is */
-    uint32_t max_procs;  /* 0: as it is */
-    uint32_t timeout_ms; /* 0: none */
-    bool wait_all;       /* background processes may finish */
-    bool leave_worker;   /* return without waiting for what the kernel still cleans up: the ground's
-                            first process may be dying, but nothing of the command's is left */
-    bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
+    const struct upstream *upstream; /* the proxy that connections leave through, or NULL */
+    int cgroup;                      /* a control group to start in, or -1 */
+    uint64_t max_memory;             /* bytes of address space a process; 0: as it is */
+    uint32_t max_procs;              /* 0: as it is */
+    uint32_t timeout_ms;             /* 0: none */
+    bool wait_all;                   /* background processes may finish */
+    bool leave_worker; /* return without waiting for what the kernel still cleans up: the ground's
+                          first process may be dying, but nothing of the command's is left */
+    bool give_stdio;   /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
     void *arg;
 };

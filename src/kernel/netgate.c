@@ -124,8 +124,12 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
 {
     static struct telling telling;
     char byte;
-    struct gate_options o = {
-        .graph = s->graph, .token = token, .on_denial = on_denial, .arg = &telling, .until = from};
+    struct gate_options o = {.graph = s->graph,
+                             .token = token,
+                             .upstream = s->launch->upstream,
+                             .on_denial = on_denial,
+                             .arg = &telling,
+                             .until = from};
     prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
     telling.s = s;
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);

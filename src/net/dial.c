@@ -66,7 +66,8 @@ static void list_own(struct dialer *d)
     freeifaddrs(list);
 }
 
-int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules)
+int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
+                const struct upstream *upstream)
 {
     struct ares_options options = {.timeout = LOOKUP_MS,
                                    .tries = LOOKUP_TRIES,
@@ -75,6 +76,7 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules)
     memset(d, 0, sizeof(*d));
     d->loop = l;
     d->rules = rules;
+    d->upstream = upstream;
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
     list_own(d);
@@ -205,16 +207,82 @@ static bool start_next(struct dial *dial)
     return false;
 }
 
+/* ---- through the parent ---- */
+
+static void fail_with(struct dial *dial, int err)
+{
+    dial->last_error = err;
+    fail(dial);
+}
+
+static bool send_talk(struct dial *dial)
+{
+    const struct upstream_talk *t = &dial->talk;
+    /* so little fits into an empty socket */
+    return send(dial->listening->watch.fd, t->says, t->nsays, MSG_NOSIGNAL) == (ssize_t)t->nsays;
+}
+
+/* Answers are taken as far as they go and no further: what follows is the host's. */
+static void hear_parent(struct dial *dial)
+{
+    struct watch *w = &dial->listening->watch;
+    uint8_t data[UPSTREAM_HEARS];
+    for (;;) {
+        ssize_t n = recv(w->fd, data, sizeof(data), MSG_PEEK);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        ssize_t used = n > 0 ? upstream_hear(&dial->talk, data, (size_t)n) : -ECONNRESET;
+        if (used == 0)
+            return; /* not all of it */
+        if (used < 0 || recv(w->fd, data, (size_t)used, 0) != used ||
+            (dial->talk.nsays && !send_talk(dial))) {
+            fail_with(dial, used < 0 ? (int)-used : ECONNRESET);
+            return;
+        }
+        if (dial->talk.done)
+            break;
+    }
+    int fd = w->fd;
+    loop_forget(dial->dialer->loop, w);
+    finish(dial, fd, dial->addresses[dial->listening->address]);
+}
+
+static void speak_to_parent(struct dial *dial, struct dial_try *t)
+{
+    for (size_t i = 0; i < DIAL_TRIES; i++)
+        if (&dial->tries[i] != t)
+            loop_remove(dial->dialer->loop, &dial->tries[i].watch);
+    dial->started = dial->naddresses; /* no others are tried */
+    dial->listening = t;
+    dial->talk.to = dial->dialer->upstream;
+    dial->talk.host = &dial->target;
+    upstream_begin(&dial->talk);
+    if (send_talk(dial))
+        hear_parent(dial);
+    else
+        fail_with(dial, ECONNRESET);
+}
+
+/* ---- tries that end ---- */
+
 static void on_try(struct watch *w, unsigned what)
 {
     struct dial_try *t = (struct dial_try *)w;
     struct dial *dial = t->dial;
     int err = 0;
     socklen_t n = sizeof(err);
+    if (dial->listening) {
+        hear_parent(dial);
+        return;
+    }
     if (!(what & LOOP_OUT))
         return;
     if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
         err = errno;
+    if (err == 0 && dial->via) {
+        speak_to_parent(dial, t);
+        return;
+    }
     if (err == 0) {
         int fd = w->fd;
         loop_forget(dial->dialer->loop, w);
@@ -229,21 +297,26 @@ static void on_try(struct watch *w, unsigned what)
 
 /* ---- looking up ---- */
 
-static const char *refusal(const struct dialer *d, const uint8_t addr[16], uint16_t port,
-                           enum dial_kind kind)
+/* What it is, in words, when it is a place where names may not lead. */
+static const char *special(const struct dialer *d, const uint8_t addr[16])
 {
     const char *why = addr_is_special(addr);
     for (size_t i = 0; i < d->nown && !why; i++)
         if (memcmp(d->own[i], addr, 16) == 0)
             why = "this machine's own";
-    return why && !rules_name_address(d->rules, addr, port, kind == DIAL_STREAM ? NET_TCP : NET_UDP)
-               ? why
-               : NULL;
+    return why;
+}
+
+static const char *refusal(const struct dial *dial, const uint8_t addr[16])
+{
+    const char *why = dial->via ? NULL : special(dial->dialer, addr); /* the parent was chosen */
+    uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
+    return why && !rules_name_address(dial->dialer->rules, addr, dial->port, proto) ? why : NULL;
 }
 
 static void add_address(struct dial *dial, const uint8_t addr[16])
 {
-    const char *why = refusal(dial->dialer, addr, dial->port, dial->kind);
+    const char *why = refusal(dial, addr);
     if (why) {
         dial->why = why;
         memcpy(dial->refused, addr, 16);
@@ -300,6 +373,12 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
         begin_tries(dial);
 }
 
+static bool goes_via(const struct dialer *d, const struct peer *host, enum dial_kind kind)
+{
+    return d->upstream && kind == DIAL_STREAM && !peer_is_localhost(host) &&
+           !(host->address && special(d, host->addr));
+}
+
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
                         enum dial_kind kind, dial_done *done, void *arg)
 {
@@ -314,6 +393,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     /* what is known at once is begun with the next tick, so that done comes later */
     dial->next_ms = d->loop->now_ms;
     dial->starting = true;
+    if (goes_via(d, host, kind)) {
+        dial->via = true;
+        dial->target = *host;
+        dial->talk.port = port;
+        host = &d->upstream->host;
+        dial->port = d->upstream->port;
+    }
     for (size_t i = 0; i < DIAL_TRIES; i++)
         dial->tries[i] = (struct dial_try){{-1, on_try}, dial, 0};
     if (d->dials)

@@ -11,11 +11,14 @@
 #include "net/peer.h"
 #include "net/loop.h"
 #include "net/rules.h"
+#include "net/upstream.h"
 
 /*
  * Connecting in the command's stead: looks the name up, leaves out addresses where an allowed name
  * may not lead, and tries the others, both families in turn, each a moment after the one before.
- * The address that was checked is the one that is dialled.
+ * The address that was checked is the one that is dialled. With a parent proxy it is the parent
+ * that is looked up and dialled, and the name is given to it; only what is on this machine, where
+ * rules name it, is not its business.
  */
 enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16, DIAL_OWN = 64 };
 
@@ -51,6 +54,10 @@ struct dial {
     const char *why;
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
+    bool via;                   /* the parent proxy is dialled, */
+    struct dial_try *listening; /* and this one is spoken with */
+    struct peer target;
+    struct upstream_talk talk;
 };
 
 struct ares_watch {
@@ -61,6 +68,7 @@ struct ares_watch {
 struct dialer {
     struct loop *loop;
     struct net_rules *rules;
+    const struct upstream *upstream; /* or NULL */
     ares_channel channel;
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
@@ -68,7 +76,8 @@ struct dialer {
     size_t nown;
 };
 
-int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules);
+int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
+                const struct upstream *upstream);
 void dialer_free(struct dialer *d);
 
 /* NULL without memory; done is always called later, not from here, unless cancelled. */

@@ -107,7 +107,7 @@ struct gate {
     struct flows *flows; /* of datagrams; NULL before the first */
     size_t nconns;
     bool over;
-    char login[128]; /* "Basic …", as clients send the token */
+    char login[HTTP_BASIC]; /* "Basic …", as clients send the token */
     char scratch[SCRATCH_BYTES];
     struct http_head head;
 };

@@ -81,27 +81,6 @@ static void on_until(struct watch *w, unsigned what)
     g->over = true;
 }
 
-/* ---- logging in ---- */
-
-/* "buckle:TOKEN" in base 64. */
-static void make_login(const char *token, char out[128])
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char plain[80];
-    int n = snprintf(plain, sizeof(plain), "buckle:%.64s", token);
-    char *to = out + sprintf(out, "Basic ");
-    for (int i = 0; i < n; i += 3) {
-        uint32_t v = (uint32_t)(uint8_t)plain[i] << 16;
-        v |= i + 1 < n ? (uint32_t)(uint8_t)plain[i + 1] << 8 : 0;
-        v |= i + 2 < n ? (uint8_t)plain[i + 2] : 0;
-        *to++ = digits[v >> 18];
-        *to++ = digits[v >> 12 & 63];
-        *to++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-        *to++ = i + 2 < n ? digits[v & 63] : '=';
-    }
-    *to = '\0';
-}
-
 /* ---- the loop ---- */
 
 static void sweep(struct gate *g)
@@ -150,12 +129,12 @@ int gate_run(const struct gate_options *o)
         return -ENOMEM;
     g->o = o;
     if (o->token)
-        make_login(o->token, g->login);
+        http_basic("buckle", o->token, g->login);
     int err = loop_init(&g->loop);
     if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || names_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
-        err = dialer_init(&g->dialer, &g->loop, &g->rules);
+        err = dialer_init(&g->dialer, &g->loop, &g->rules, o->upstream);
     if (err == 0)
         err = serve(g);
     dialer_free(&g->dialer);

@@ -10,6 +10,7 @@
 #include "graph/graph.h"
 #include "net/peer.h"
 #include "net/lay.h"
+#include "net/upstream.h"
 
 /*
  * The gate: everything that the sandbox sends out arrives here, is asked about by name, and goes on
@@ -38,8 +39,9 @@ struct gate_denial {
 struct gate_options {
     const struct graph *graph;
     struct laid_network sockets;
-    const char *token; /* what proxies' clients have to know, or NULL */
-    bool lazy_names;   /* answer for denied names too, and refuse connections to them */
+    const char *token;               /* what proxies' clients have to know, or NULL */
+    const struct upstream *upstream; /* through which connections leave, or NULL */
+    bool lazy_names; /* answer for denied names too, and refuse connections to them */
     void (*on_denial)(void *arg, const struct gate_denial *d);
     void *arg;
     int until; /* a descriptor: the gate closes when it ends */

@@ -67,6 +67,10 @@ bool http_might_be(const char *data, size_t n);
 /* The head as it goes on from a proxy: origin form, without what concerned only the proxy. */
 void http_head_forward(const struct http_head *h, struct buf *out);
 
+/* "Basic …", as clients send user and password; of each at most 127 bytes. */
+enum { HTTP_BASIC = 360 };
+void http_basic(const char *user, const char *password, char out[HTTP_BASIC]);
+
 /* ---- answers ---- */
 
 /* An answer is only followed to its end, so that the next request can be told from this one's

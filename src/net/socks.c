@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { ADDRESS_V4 = 1, ADDRESS_NAME = 3, ADDRESS_V6 = 4 };
-
 enum socks_result socks_greeting_read(const uint8_t *data, size_t n, struct socks_greeting *out)
 {
     *out = (struct socks_greeting){0};
@@ -58,17 +56,17 @@ enum socks_result socks_request_read(const uint8_t *data, size_t n, struct socks
     if (n < 5)
         return SOCKS_MORE;
     out->command = data[1];
-    size_t len = data[3] == ADDRESS_V4 ? 4 : data[3] == ADDRESS_V6 ? 16 : data[4] + 1u;
-    if (data[3] != ADDRESS_V4 && data[3] != ADDRESS_V6 && data[3] != ADDRESS_NAME)
+    size_t len = data[3] == SOCKS_IPV4 ? 4 : data[3] == SOCKS_IPV6 ? 16 : data[4] + 1u;
+    if (data[3] != SOCKS_IPV4 && data[3] != SOCKS_IPV6 && data[3] != SOCKS_NAME)
         return bad(out, SOCKS_NO_ADDRESS);
     out->size = 4 + len + 2;
     if (n < out->size)
         return SOCKS_MORE;
     const uint8_t *at = data + 4;
-    if (data[3] == ADDRESS_NAME) {
+    if (data[3] == SOCKS_NAME) {
         if (!peer_parse((const char *)at + 1, len - 1, &out->host))
             return bad(out, SOCKS_FAILED);
-    } else if (data[3] == ADDRESS_V4) {
+    } else if (data[3] == SOCKS_IPV4) {
         v4_mapped(at, addr);
         peer_from_address(addr, &out->host);
     } else {
@@ -85,5 +83,5 @@ void socks_reply(enum socks_code code, uint8_t out[SOCKS_REPLY])
     memset(out, 0, SOCKS_REPLY);
     out[0] = SOCKS_VERSION;
     out[1] = (uint8_t)code;
-    out[3] = ADDRESS_V4;
+    out[3] = SOCKS_IPV4;
 }

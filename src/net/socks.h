@@ -9,7 +9,7 @@
 
 #include "net/peer.h"
 
-/* SOCKS 5 (RFC 1928, 1929), the server's side of it. */
+/* SOCKS 5 (RFC 1928, 1929), the server's side of it; upstream.h has the client's. */
 
 enum socks_result { SOCKS_MORE, SOCKS_BAD, SOCKS_FOUND };
 
@@ -28,6 +28,8 @@ enum socks_code {
     SOCKS_NO_COMMAND = 7,
     SOCKS_NO_ADDRESS = 8,
 };
+
+enum socks_address { SOCKS_IPV4 = 1, SOCKS_NAME = 3, SOCKS_IPV6 = 4 };
 
 struct socks_greeting {
     size_t size;

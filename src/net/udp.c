@@ -344,8 +344,11 @@ static struct flow *flow_begin(struct gate *g, const struct flow_key *k)
     struct flow *f = flow_new(g, k);
     bool leads = gate_names(g, k->to, &host);
     struct graph_verdict v = rules_ask(&g->rules, &host, k->port, NET_UDP);
-    if (!leads || !v.allow) {
-        deny(f, &host, v, leads ? NULL : "an address that stands for no name");
+    if (!leads || !v.allow || g->o->upstream) {
+        deny(f, &host, v,
+             !leads    ? "an address that stands for no name"
+             : v.allow ? "datagrams do not go through the proxy upstream"
+                       : NULL);
         return NULL;
     }
     if (v.flags & VOCAB_FLAG_REPORT) {

@@ -396,6 +396,60 @@ def test_many_flows(net, who):
     tap.ok(done.out == "allowed.test 9999 got ping\n", f"{who.name}: 3,000 flows of datagrams", done)
 
 
+# ---- a parent proxy ----
+
+
+def test_upstream(net, who):
+    if not hasattr(net, "parent"):
+        net.parent = net.net.proxy(internet.ROUTER4, 3129)
+        net.strict_parent = net.net.proxy(internet.ROUTER4, 3130, "me:secret")
+
+    def via(url, script, *more, way="direct"):
+        net.parent.clear()
+        net.strict_parent.clear()
+        before = len(net.net.asked)
+        done = net.boxed(who, script, ["--upstream", url.replace("HOST", internet.ROUTER4), *more],
+                         way=way)
+        return done, [*net.parent, *net.strict_parent], net.net.asked[before:]
+
+    fetch = CURL + "https://allowed.test/hello http://four.test/hello"
+    for url in ("http://HOST:3129", "socks5://HOST:3129", "http://me:secret@HOST:3130",
+                "socks5://me:secret@HOST:3130"):
+        for way in WAYS:
+            done, parent, asked = via(url, fetch, way=way)
+            tap.ok(done.out == "hello there\n" * 2 and parent == ["allowed.test:443", "four.test:80"]
+                   and not asked, f"{who.name}: through {url.split('@')[-1]} ({way}), by name", parent,
+                   asked, done)
+    done, parent, _ = via("http://HOST:3129", CURL + "http://denied.test/hello")
+    tap.ok(done.status != 0 and not parent and "denied.test" in done.err,
+           f"{who.name}: denied hosts are not asked for upstream", parent, done)
+    done, parent, _ = via("http://HOST:3129", CURL + f"http://{SERVER4}:8080/hello")
+    tap.ok(done.out == "hello there\n" and parent == [f"{SERVER4}:8080"],
+           f"{who.name}: an address through the parent", parent, done)
+    done, parent, _ = via("http://HOST:3129", CURL + "http://169.254.169.254/", "--allow-net", "*")
+    tap.ok(done.status != 0 and not parent and "169.254.169.254" in done.err,
+           f"{who.name}: not where no name may lead", parent, done)
+    for url in ("http://HOST:3130", "socks5://HOST:3130", "http://HOST:3131", "http://me:no@HOST:3130",
+                "socks5://me:no@HOST:3130", "http://HOST:443"):
+        done, parent, _ = via(url, CURL + "http://allowed.test/hello")
+        tap.ok(done.status != 0 and "hello" not in done.out and not parent,
+               f"{who.name}: without {url} nothing is reached", parent, done)
+    if shutil.which("rsync"):
+        test_rsync(net, who)
+        done, parent, _ = via("socks5://HOST:3129", "rsync -q rsync://allowed.test/site/hello . && cat hello")
+        tap.ok(done.out == "hello there\n" and parent == ["allowed.test:873"],
+               f"{who.name}: a server that speaks first, through the parent", parent, done)
+    echo_servers(net)
+    done, _, _ = via("http://HOST:3129", ECHO.replace("{script}", "ask('allowed.test', 9999, socket.AF_INET)"))
+    tap.ok("ConnectionRefusedError" in done.out and "upstream" in done.err,
+           f"{who.name}: datagrams are refused and told", done)
+    done, _, _ = via("ftp://x", "true")
+    tap.ok(done.status == 2 or "no proxy" in done.err, f"{who.name}: no proxy's address", done)
+    done = net.boxed(who, "true", ["--upstream", "http://p:1"], profile="(version 1)\n(allow default)\n")
+    tap.ok(done.status != 0 and "not filtered" in done.err,
+           f"{who.name}: a network that is not filtered does not lead there", done)
+
+
 # ---- records ----
 
 # asks any resolver address, and prints the code, whether it was cut, and each record's data
@@ -592,7 +646,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
-         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows, test_records,
+         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows, test_records, test_upstream,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_cut_off, test_many]
 

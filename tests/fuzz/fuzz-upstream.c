@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Input: what a parent proxy answers. No more is taken than there is, and it comes to an end. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/upstream.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void converse(const char *url, const uint8_t *data, size_t size)
+{
+    struct upstream u;
+    struct bk_err err;
+    struct peer host;
+    if (upstream_parse(url, &u, &err) < 0 || !peer_parse("a.example", 9, &host))
+        abort();
+    struct upstream_talk t = {.to = &u, .host = &host, .port = 443};
+    upstream_begin(&t);
+    while (!t.done) {
+        if (t.nsays > sizeof(t.says))
+            abort();
+        ssize_t used = upstream_hear(&t, data, size);
+        if (used <= 0)
+            return;
+        if ((size_t)used > size)
+            abort();
+        data += used;
+        size -= (size_t)used;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct upstream u;
+    struct bk_err err;
+    char url[300] = "";
+    memcpy(url, data, size < sizeof(url) - 1 ? size : sizeof(url) - 1);
+    if (upstream_parse(url, &u, &err) == 0 && (u.port == 0 || u.host.len == 0))
+        abort();
+    converse("http://me:secret@p:1", data, size);
+    converse("socks5://p:1", data, size);
+    converse("socks5://me:secret@p:1", data, size);
+    return 0;
+}

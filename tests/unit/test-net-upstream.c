@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Addresses of parent proxies, and what is said to them. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "net/upstream.h"
+#include "tap.h"
+
+static struct upstream u;
+static struct bk_err err;
+static struct upstream_talk talk;
+static struct peer host;
+
+static void test_addresses(void)
+{
+    ok(upstream_parse("http://Proxy.example:3128", &u, &err) == 0 && !u.socks && !u.login &&
+           u.port == 3128 && strcmp(u.host.name, "proxy.example") == 0,
+       "an HTTP proxy");
+    ok(upstream_parse("http://proxy.example/", &u, &err) == 0 && u.port == 80, "its usual port");
+    ok(upstream_parse("socks5://[::1]", &u, &err) == 0 && u.socks && u.port == 1080 &&
+           u.host.address,
+       "a SOCKS proxy at an address");
+    ok(upstream_parse("socks5h://me:se:cret@p:9", &u, &err) == 0 && u.login &&
+           strcmp(u.user, "me") == 0 && strcmp(u.password, "se:cret") == 0,
+       "user and password");
+    static const char *const wrong[] = {
+        "",           "proxy:3128",     "https://p:1",        "http://",
+        "http://:80", "http://p:0",     "http://p:1/x",       "http://u@p:1",
+        "http://:@p", "http://u:a%b@p", "http://u:a\r\nb@p:1"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        ok(upstream_parse(wrong[i], &u, &err) < 0, "no proxy: %s",
+           i == 10 ? "a new line" : wrong[i]);
+}
+
+static void begin(const char *url, const char *where)
+{
+    upstream_parse(url, &u, &err);
+    peer_parse(where, strlen(where), &host);
+    talk = (struct upstream_talk){.to = &u, .host = &host, .port = 443};
+    upstream_begin(&talk);
+}
+
+static ssize_t hear(const void *data, size_t n)
+{
+    return upstream_hear(&talk, data, n);
+}
+
+static bool said(const void *data, size_t n)
+{
+    return talk.nsays == n && memcmp(talk.says, data, n) == 0;
+}
+
+#define SAID(text) said(text, sizeof(text) - 1)
+#define HEAR(text) hear(text, sizeof(text) - 1)
+
+static void test_http(void)
+{
+    begin("http://p:1", "2001:db8::1");
+    ok(SAID("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n"), "CONNECT");
+    /* printf me:secret | base64 */
+    begin("http://me:secret@p:1", "a.example");
+    ok(SAID("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n"
+            "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"),
+       "with user and password");
+    is_int(HEAR("HTTP/1.1 200 OK\r\nX: y\r\n"), 0, "half an answer");
+    is_int(HEAR("HTTP/1.1 200 OK\r\nX: y\r\n\r\nSSH-2.0"), 25, "an answer, and not what follows");
+    ok(talk.done, "the connection stands");
+    begin("http://p:1", "a.example");
+    ok(HEAR("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") == 25 && !talk.done, "not yet");
+    is_int(HEAR("HTTP/1.1 403 No\r\n\r\n"), -EACCES, "forbidden");
+    is_int(HEAR("HTTP/1.1 407 Who\r\n\r\n"), -EACCES, "unknown");
+    is_int(HEAR("HTTP/1.1 502 Bad\r\n\r\n"), -EHOSTUNREACH, "not reached");
+    is_int(HEAR("SSH-2.0-x\r\n\r\n"), -EPROTO, "another protocol");
+    static char endless[UPSTREAM_HEARS];
+    memset(endless, 'a', sizeof(endless));
+    memcpy(endless, "HTTP/1.1 200 OK\r\nX: ", 20);
+    is_int(hear(endless, sizeof(endless)), -EPROTO, "a head without an end");
+}
+
+static void test_socks(void)
+{
+    begin("socks5://p", "a.example");
+    ok(SAID("\5\1\0"), "a greeting");
+    is_int(HEAR("\5"), 0, "half an answer");
+    ok(HEAR("\5\0") == 2 && SAID("\5\1\0\3\11a.example\1\273"), "a name");
+    is_int(HEAR("\5\0\0\1\1\2\3\4\0"), 0, "half a reply");
+    ok(HEAR("\5\0\0\1\1\2\3\4\0\0more") == 10 && talk.done, "a reply, and not what follows");
+    begin("socks5://p", "192.0.2.1");
+    ok(HEAR("\5\0") == 2 && SAID("\5\1\0\1\300\0\2\1\1\273"), "an address");
+    ok(HEAR("\5\0\0\3\2ab\0\0more") == 9 && talk.done, "a reply with a name");
+    begin("socks5://p", "2001:db8::1");
+    ok(HEAR("\5\0") == 2 && talk.nsays == 22 && talk.says[3] == 4, "an IPv6 address");
+    is_int(HEAR("\5\2\0\1"), -EACCES, "not allowed");
+    is_int(HEAR("\5\5\0\1"), -ECONNREFUSED, "refused");
+    is_int(HEAR("\5\0\0\7\0\0\0\0\0\0\0"), -EPROTO, "an address of no kind");
+    begin("socks5://me:secret@p", "a.example");
+    ok(SAID("\5\2\0\2"), "a greeting that offers a password");
+    ok(HEAR("\5\2") == 2 && SAID("\1\2me\6secret"), "the password");
+    ok(HEAR("\1\0") == 2 && talk.says[1] == 1, "then the request");
+    begin("socks5://me:secret@p", "a.example");
+    HEAR("\5\2");
+    is_int(HEAR("\1\1"), -EACCES, "a wrong password");
+    begin("socks5://p", "a.example");
+    is_int(HEAR("\5\2"), -EACCES, "a password that we do not have");
+    is_int(HEAR("HTTP/1.1 400"), -EPROTO, "another protocol");
+}
+
+int main(void)
+{
+    test_addresses();
+    test_http();
+    test_socks();
+    return done_testing();
+}
