@@ -276,8 +276,7 @@ def long_suites():
 
 
 def bench_suites():
-    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-launch.py")],
-                            [tests("bench", "run-reads.py")]],
+    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-cost.py")]],
                   timeout=900)]
 
 

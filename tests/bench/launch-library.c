@@ -3,8 +3,8 @@
 
 /*
  * Times launches from a running process that has its policy at hand: bench-library REPETITIONS
- * PAUSE COMMAND. The profile is compiled and planned once. Launching takes turns with vfork and
- * exec of the same command; prints a line of nanoseconds for each, the bare one first.
+ * PAUSE PROFILE COMMAND. The profile is compiled and planned once. Launching takes turns with vfork
+ * and exec of the same command; prints a line of nanoseconds for each, the bare one first.
  */
 
 #include <limits.h>
@@ -60,9 +60,9 @@ static double launched(const struct launch *l)
     return now_ns() - start;
 }
 
-/* What the default profile says of this folder. */
-static void make_policy(const char *cwd, const struct host *host, struct plan *plan,
-                        struct graph **graph)
+/* What the profile says of this folder. */
+static void make_policy(const char *profile, const char *cwd, const struct host *host,
+                        struct plan *plan, struct graph **graph)
 {
     static struct sbpl_param params[] = {{"CWD", NULL}, {"TMPDIR", NULL}};
     struct sbpl_options opt = {.params = params, .nparams = 2, .os = VOCAB_OS_ANY};
@@ -71,7 +71,7 @@ static void make_policy(const char *cwd, const struct host *host, struct plan *p
     struct bk_err err;
     params[0].value = params[1].value = cwd;
     sbpl_unit_init(&unit, &opt);
-    if (sbpl_add_builtin(&unit, "default.sb", &err) < 0 || sbpl_compile(&unit, graph, &err) < 0 ||
+    if (sbpl_add_file(&unit, profile, &err) < 0 || sbpl_compile(&unit, graph, &err) < 0 ||
         plan_make(*graph, &how, host, plan, &err) < 0)
         give_up(err.msg);
     sbpl_unit_free(&unit);
@@ -87,28 +87,28 @@ static void print(const double *took, size_t n)
 int main(int argc, char **argv)
 {
     char cwd[PATH_MAX];
-    size_t n = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
-    useconds_t pause = argc > 3 ? (useconds_t)strtoul(argv[2], NULL, 10) : 0;
+    size_t n = argc > 4 ? strtoul(argv[1], NULL, 10) : 0;
+    useconds_t pause = argc > 4 ? (useconds_t)strtoul(argv[2], NULL, 10) : 0;
     double *took = n ? calloc(2 * n, sizeof(*took)) : NULL;
     if (!took || !getcwd(cwd, sizeof(cwd)))
-        give_up("usage: bench-library REPETITIONS PAUSE COMMAND…");
+        give_up("usage: bench-library REPETITIONS PAUSE PROFILE COMMAND…");
     struct host host;
     struct plan plan;
     struct graph *graph;
     host_quick(&host);
-    make_policy(cwd, &host, &plan, &graph);
+    make_policy(argv[3], cwd, &host, &plan, &graph);
     struct ground ground = {.pidfd = -1, .ready = -1};
     struct launch l = {.policy = {&plan, graph},
                        .host = &host,
                        .ground = &ground,
-                       .argv = argv + 3,
+                       .argv = argv + 4,
                        .env = environ,
                        .cwd = cwd,
                        .cgroup = -1,
                        .leave_worker = true};
     for (size_t r = 0; r < 2 * n + 2; r++) {
         bool first = r / 2 % 2 == r % 2; /* each time another one first */
-        double t = first ? bare(argv + 3) : launched(&l);
+        double t = first ? bare(argv + 4) : launched(&l);
         if (r >= 2) /* the first of each was for the caches */
             took[(first ? 0 : n) + r / 2 - 1] = t;
         if (!first)
