@@ -4,7 +4,10 @@
 servers in a small internet (tests/internet.py). Prints TAP.
 """
 
+import glob
+import json
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -296,6 +299,125 @@ def test_ssh(net, who):
     tap.ok(done.out == "over ssh\n", f"{who.name}: ssh, which knows of no proxy", done)
     done = net.boxed(who, ssh.format(host="denied.test"))
     tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: ssh to a denied host", done)
+
+
+JAVA = """
+import java.net.URI;
+import java.net.http.*;
+
+public class Get {
+    public static void main(String[] args) throws Exception {
+        for (String url : args)
+            System.out.print(HttpClient.newHttpClient().send(
+                HttpRequest.newBuilder(URI.create(url)).build(),
+                HttpResponse.BodyHandlers.ofString()).body());
+    }
+}
+"""
+
+
+def test_java(net, who):
+    if not shutil.which("javac") or not shutil.which("keytool"):
+        tap.skip("javac is not installed")
+        return
+    folder = os.path.join(FOLDER, "java")
+    if not os.path.exists(folder):
+        os.mkdir(folder, 0o755)
+        with open(folder + "/Get.java", "w", encoding="ascii") as f:
+            f.write(JAVA)
+        subprocess.run(["javac", "-d", folder, folder + "/Get.java"], check=True)
+        subprocess.run(["keytool", "-importcert", "-noprompt", "-file", net.ca, "-keystore",
+                        folder + "/trust", "-storepass", "changeit"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    java = (f"java -Djavax.net.ssl.trustStore={folder}/trust -Djavax.net.ssl.trustStorePassword=changeit "
+            f"-cp {folder} Get ")
+    for way in WAYS:
+        done = net.boxed(who, java + "https://allowed.test/hello http://four.test/hello", way=way, timeout=120)
+        tap.ok(done.out == "hello there\n" * 2, f"{who.name}: Java's HttpClient ({way})", done)
+    done = net.boxed(who, java + "https://denied.test/hello", timeout=120)
+    tap.ok(done.status != 0 and "hello" not in done.out and "denied.test" in done.err,
+           f"{who.name}: Java's HttpClient to a denied host", done)
+
+
+def postgres(net):
+    """A server in the world; why there is none, or None."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
+    if not found or not shutil.which("psql"):
+        return "postgresql is not installed"
+    if hasattr(net, "postgres"):
+        return None
+    data = os.path.join(FOLDER, "postgres")
+    uid = pwd.getpwnam("postgres").pw_uid
+    os.mkdir(data, 0o700)
+    os.chown(data, uid, uid)
+    person = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+    subprocess.run([*person, os.path.dirname(found[-1]) + "/initdb", "-D", data, "-A", "trust", "-N"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+    with open(data + "/pg_hba.conf", "a", encoding="ascii") as f:
+        f.write("host all all all trust\n")
+    net.postgres = net.net.start([*person, found[-1], "-D", data, "-c", f"listen_addresses={SERVER4},{OTHER4}",
+                                  "-c", "unix_socket_directories=", "-c", "fsync=off"])
+    return None if net.net.wait_for(SERVER4, 5432, 30) else "postgresql does not start"
+
+
+def test_psql(net, who):
+    why = postgres(net)
+    if why:
+        tap.skip(why)
+        return
+    psql = "PGCONNECT_TIMEOUT=20 psql -X -U postgres -d postgres -Atc 'select 6 * 7' -h "
+    for way in WAYS:
+        done = net.boxed(who, psql + "allowed.test", way=way)
+        tap.ok(done.out == "42\n", f"{who.name}: psql ({way})", done)
+    for host in ("denied.test", OTHER4):
+        done = net.boxed(who, psql + host)
+        tap.ok(done.status != 0 and host in done.err and "buckle:" in done.err,
+               f"{who.name}: psql to {host}, which is denied", done)
+
+
+def test_npm(net, who):
+    if not shutil.which("npm"):
+        tap.skip("npm is not installed")
+        return
+    registry = os.path.join(net.site, "npm")
+    if not os.path.exists(registry):
+        package = os.path.join(FOLDER, "small", "package")
+        os.makedirs(package)
+        os.mkdir(registry)
+        about = {"name": "small", "version": "1.0.0", "main": "index.js"}
+        with open(package + "/package.json", "w", encoding="ascii") as f:
+            json.dump(about, f)
+        with open(package + "/index.js", "w", encoding="ascii") as f:
+            f.write("module.exports = 'from the registry'\n")
+        subprocess.run(["tar", "czf", registry + "/small.tgz", "-C", FOLDER + "/small", "package"], check=True)
+        with open(registry + "/small", "w", encoding="ascii") as f:
+            json.dump({"name": "small", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
+                **about, "dist": {"tarball": "http://allowed.test/npm/small.tgz"}}}}, f)
+    script = ("npm install --cache $PWD/cache --no-audit --no-fund --no-update-notifier --fetch-retries 0 "
+              "--loglevel error --registry http://{host}/npm/ small >/dev/null && "
+              "node -p 'require(\"small\")'")
+    for way in WAYS:
+        done = net.boxed(who, script.format(host="allowed.test"), way=way, timeout=120)
+        tap.ok(done.out == "from the registry\n", f"{who.name}: npm install ({way})", done)
+        done = net.boxed(who, script.format(host="denied.test"), way=way, timeout=120)
+        tap.ok(done.status != 0 and "registry\n" not in done.out and "denied.test" in done.err,
+               f"{who.name}: npm install from a denied host ({way})", done)
+
+
+def test_socks(net, who):
+    """curl told to use SOCKS, with names and with addresses."""
+    login = "login=${{ALL_PROXY#*//}}; login=${{login%@*}}; export no_proxy= NO_PROXY=; "
+    ask = login + CURL + "-U $login --{how} localhost:1080 http://{host}/hello"
+    done = net.boxed(who, ask.format(how="socks5-hostname", host="allowed.test"), way="proxy")
+    tap.ok(done.out == "hello there\n", f"{who.name}: curl --socks5-hostname", done)
+    done = net.boxed(who, ask.format(how="socks5-hostname", host="denied.test"), way="proxy")
+    tap.ok(done.status != 0 and not done.out and "denied.test:80" in done.err,
+           f"{who.name}: curl --socks5-hostname to a denied host", done)
+    done = net.boxed(who, ask.format(how="socks5-hostname", host="allowed.test")
+                     .replace("-U $login", "-U buckle:wrong"), way="proxy")
+    tap.ok(done.status != 0 and not done.out, f"{who.name}: and with another token", done)
+    done = net.boxed(who, ask.format(how="socks5", host=f"{SERVER4}:8080"), way="proxy")
+    tap.ok(done.out == "hello there\n", f"{who.name}: curl --socks5 to an allowed address", done)
 
 
 # ---- datagrams ----
@@ -646,7 +768,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
-         test_flags, test_git, test_rsync, test_redis, test_ssh, test_datagrams, test_many_flows, test_records, test_upstream,
+         test_flags, test_git, test_rsync, test_redis, test_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_cut_off, test_many]
 
