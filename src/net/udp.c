@@ -172,12 +172,15 @@ static void send_inside(const struct gate *g, enum lay_socket v4_socket, const s
     if (v4) {
         struct in_pktinfo from = {0};
         memcpy(&from.ipi_spec_dst, k->to + 12, 4);
-        *c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IP, IP_PKTINFO};
+        *c = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(sizeof(from)), .cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO};
         memcpy(CMSG_DATA(c), &from, sizeof(from));
     } else {
         struct in6_pktinfo from = {0};
         memcpy(&from.ipi6_addr, k->to, 16);
-        *c = (struct cmsghdr){CMSG_LEN(sizeof(from)), IPPROTO_IPV6, IPV6_PKTINFO};
+        *c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(from)),
+                              .cmsg_level = IPPROTO_IPV6,
+                              .cmsg_type = IPV6_PKTINFO};
         memcpy(CMSG_DATA(c), &from, sizeof(from));
     }
     sendmsg(g->o->sockets.fds[v4 ? v4_socket : v4_socket + 1], &m, MSG_NOSIGNAL);

@@ -474,6 +474,8 @@ def test_datagrams(net, who):
     tap.ok(done.out == 2 * ("allowed.test 9999 got ping\nallowed.test 9999 got x +\n"
                             "allowed.test 9999 got 30000\nallowed.test 9999 got \n"),
            f"{who.name}: datagrams to an allowed host and back, in both families", done)
+    done = net.boxed(who, "true", ["--dry-run"])
+    tap.ok("datagrams too" in " ".join(done.out.split()), f"{who.name}: the plan says so", done)
     done = ask("ask('four.test', 9999, socket.AF_INET6); ask('six.test', 9999, socket.AF_INET)")
     tap.ok(done.out == "four.test 9999 got ping\nsix.test 9999 got ping\n",
            f"{who.name}: to hosts of the other family", done)
