@@ -128,15 +128,28 @@ static int decode(const struct cli_args *args, const struct source *s, struct lo
         err_place(err, s->name, 0, 0);
         return -1;
     }
+    out->compiled = true;
+    for (uint32_t id = 0; id < blob.nops; id++) {
+        enum vocab_op op = blob_op_name(&blob, id);
+        if (op != OP_NONE)
+            out->ops[op] = true;
+    }
     return 0;
 }
 
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err)
 {
+    return load_profile_folded(args, name, args_has(args, "fold-case"), out, err);
+}
+
+int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
+                        struct loaded *out, struct bk_err *err)
+{
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     *out = (struct loaded){0};
     int taken = take_options(args, out, &opt, err);
+    opt.fold_case = fold;
     sbpl_unit_init(&out->unit, &opt);
     if (taken < 0)
         return -1;

@@ -26,6 +26,8 @@ struct loaded {
     const char **dirs;
     struct graph *graph; /* NULL when the profile has errors */
     struct graph_cache *cache;
+    bool compiled; /* it was; then these operations have a name in it: */
+    bool ops[OP_COUNT];
 };
 
 /* Whether --text stands in for the PROFILE argument. */
@@ -37,6 +39,9 @@ bool load_from_text(const struct cli_args *args);
  * happened. */
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err);
+/* The same, whatever --fold-case says. */
+int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
+                        struct loaded *out, struct bk_err *err);
 void loaded_free(struct loaded *l);
 #define OWN_loaded loaded_free
 

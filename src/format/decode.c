@@ -123,9 +123,16 @@ static int make_decision(struct decoder *d, uint32_t node, const struct blob_nod
     if (n->inlined && modifier(d, n, &mod, err) < 0)
         return -1;
     bool allow = !(n->flags & VOCAB_FLAG_DENY);
+    uint32_t flags = n->flags;
+    if (b->era == BLOB_A) { /* a plain (deny …), which reports, is 1 there */
+        if (flags > VOCAB_FLAG_DENY)
+            return err_set(err, BK_E_INPUT, "offset 0x%zx: flags 0x%x of era A are not established",
+                           n->offset + 2, flags);
+        flags |= allow ? 0 : VOCAB_FLAG_REPORT;
+    }
     snprintf(text, sizeof(text), "node %u at 0x%zx", node, n->offset);
     struct graph_rule rule = {.allow = allow,
-                              .flags = n->flags,
+                              .flags = flags,
                               .mods = n->inlined ? &mod : NULL,
                               .nmods = n->inlined,
                               .origin = {.file = d->name, .text = text}};

@@ -250,6 +250,27 @@ void graph_explain_text(const struct graph *g, struct graph_cache *cache,
 void graph_explain_json(const struct graph *g, struct graph_cache *cache,
                         const struct graph_query *q, struct buf *out);
 
+/* ---- comparing ---- */
+
+enum graph_equality { GRAPH_EQUAL, GRAPH_UNDECIDED, GRAPH_DIFFERENT };
+
+/* An operation, an argument of it and what both graphs say. */
+struct graph_difference {
+    uint16_t op;
+    bool nested;        /* op filters messages, in these policies; 0: that graph has no filter */
+    uint32_t policy[2]; /* 0 otherwise */
+    struct graph_fact *facts;
+    size_t nfacts;
+    struct graph_verdict verdict[2]; /* alike when only modifiers differ */
+};
+
+/* Calls each for every operation (of those in ops; NULL: all) that the graphs decide differently,
+ * with a witness, and for those about which nothing could be proved (facts then mean nothing).
+ * *out is the worst. EQUAL is a proof; see diff.c for what may stay undecided. */
+typedef void graph_diff_fn(void *arg, enum graph_equality how, const struct graph_difference *d);
+int graph_diff(const struct graph *a, const struct graph *b, const bool *ops, graph_diff_fn *each,
+               void *arg, enum graph_equality *out, struct bk_err *err);
+
 /* ---- looking for rules that can never decide ---- */
 
 enum graph_lint_kind {

@@ -71,6 +71,15 @@ void regex_cache_free(struct regex_cache *cache);
 size_t regex_match(const struct regex_set *set, struct regex_cache *cache, const char *s, size_t n,
                    const uint32_t **ids);
 
+/*
+ * Every combination of patterns that some subject matches, at least once and with a shortest
+ * subject that does: the empty combination too. Subjects are without NUL. Fails when the automaton
+ * has more than max_states states, when memory is short, or when `each` answers false.
+ */
+typedef bool regex_explore_fn(void *arg, const uint32_t *ids, size_t n, const char *s, size_t len);
+int regex_explore(const struct regex_set *set, uint32_t max_states, regex_explore_fn *each,
+                  void *arg);
+
 /* (glob "…") → regex text, exactly as the specification's conversion does it; NUL-terminated in the
  * arena, NULL when it is exhausted. The text may still be refused as a pattern: [z-a], or [[a, of
  * which the conversion quotes only the first bracket. A glob with a NUL in it becomes ^[]$, which
