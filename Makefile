@@ -64,7 +64,7 @@ check-all: ## check, and the long suites
 	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind)
 	@$(RUNNER) check-all
 
-bench: ## benchmarks: ratios within one run, and instruction counts
+bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down
 	$(call need,$(PKG_BENCH))
 	@$(RUNNER) bench
 

@@ -276,7 +276,10 @@ def long_suites():
 
 
 def bench_suites():
-    return [Suite("bench", [[tests("bench", "run-bench.py")], [tests("bench", "run-cost.py")]],
+    how = ["--write"] if os.environ.get("BENCH_WRITE") else []
+    quick = ["--quick"] if os.environ.get("BENCH_QUICK") else []
+    return [Suite("bench", [[tests("bench", "run-bench.py"), *how],
+                            [tests("bench", "run-cost.py"), *how, *quick]],
                   timeout=900)]
 
 

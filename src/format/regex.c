@@ -232,7 +232,7 @@ static int v3_text(struct budget *g, struct span s, struct graph_test *out, stru
     v.a = automaton_new(g, v.accept + 1);
     if (!v.state || !v.todo || !v.a)
         return budget_exhausted(s.offset, err);
-    uint32_t start;
+    uint32_t start = 0;
     if (v3_state(&v, 0, &start, err) < 0)
         return -1;
     while (v.ntodo)
