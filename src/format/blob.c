@@ -14,9 +14,13 @@ enum { E_HEADER = 14, A_HEADER = 4, BINARY_WITHIN = 512 };
 
 static const uint16_t E_FLAGS = BLOB_COLLECTION | BLOB_MESSAGE_FILTERS;
 
+/* A text begins with a form, a comment or white space, whatever stands in it later. */
 bool blob_is_binary(const void *data, size_t n)
 {
-    return n && memchr(data, '\0', n < BINARY_WITHIN ? n : BINARY_WITHIN);
+    static const char text[] = "(;# \t\r\n\xef";
+    if (n == 0 || memchr(text, *(const char *)data, sizeof(text) - 1))
+        return false;
+    return memchr(data, '\0', n < BINARY_WITHIN ? n : BINARY_WITHIN) != NULL;
 }
 
 const char *blob_era_words(enum blob_era era)

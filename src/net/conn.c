@@ -221,7 +221,7 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
 static bool is_cut_off(const struct conn *c)
 {
     return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY &&
-           c->exchange == EX_IDLE && !c->dial;
+           !c->awaiting && !c->dial;
 }
 
 static bool is_over(const struct conn *c)
@@ -229,14 +229,33 @@ static bool is_over(const struct conn *c)
     bool client_has_all = queue_size(&c->client.out) == 0;
     if (is_cut_off(c))
         return true;
+    /* whoever is closed on while still talking would not hear what was said last */
     if (c->state == CONN_CLOSING)
-        return client_has_all;
+        return client_has_all && c->client.ended;
     /* whoever is no longer there to hear an answer needs none */
     if (c->client.shut && c->client.ended)
         return true;
     if (c->server.watch.fd < 0)
         return !c->dial && c->client.ended && client_has_all;
-    return c->server.ended && client_has_all && (c->client.ended || c->state == CONN_HTTP);
+    return c->server.ended && client_has_all && c->client.ended;
+}
+
+void conn_finish(struct conn *c)
+{
+    c->state = CONN_CLOSING;
+    c->deadline_ms = c->gate->loop.now_ms + LINGER_MS;
+    queue_free(&c->in);
+}
+
+/* Says that nothing more comes, once everything has been said. */
+static void take_leave(struct conn *c)
+{
+    if (!c->deadline_ms)
+        c->deadline_ms = c->gate->loop.now_ms + LINGER_MS;
+    if (queue_size(&c->client.out) || c->client.shut)
+        return;
+    shutdown(c->client.watch.fd, SHUT_WR);
+    c->client.shut = true;
 }
 
 enum { TURNS = 64 };
@@ -255,6 +274,10 @@ void conn_pump(struct conn *c)
     }
     if (c->dead)
         return;
+    if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0)
+        conn_finish(c);
+    if (c->state == CONN_CLOSING)
+        take_leave(c);
     pass_end(c, &c->client, &c->server);
     pass_end(c, &c->server, &c->client);
     if (is_over(c))

@@ -20,6 +20,7 @@ enum {
     WAITING_BYTES = 256 << 10, /* kept for a side that is slow, before the other is not read on */
     CONNS_MAX = 16384,
     HEAD_MS = 30000, /* for a proxy's client to say what it wants */
+    LINGER_MS = 2000, /* for a client to hear the last word while it is still talking */
 };
 
 /* Bytes that wait for somebody. */
@@ -60,9 +61,6 @@ enum conn_state {
     CONN_CLOSING,       /* nothing: what was answered is still to be sent */
 };
 
-/* Where the current HTTP exchange stands. */
-enum exchange { EX_IDLE, EX_BODY, EX_ANSWER, EX_ANSWER_BODY };
-
 struct conn {
     struct gate *gate;
     struct conn *next, *prev;
@@ -80,8 +78,10 @@ struct conn {
     uint16_t client_port;
 
     /* HTTP */
-    uint8_t exchange; /* enum exchange */
-    bool request_done, head_method, upgrading, close_after, answer_raw;
+    bool sending;   /* a request's body is not over */
+    bool awaiting;  /* its answer has not ended, */
+    bool answering; /* but begun: its head has been passed on */
+    bool head_method, upgrading, close_after, answer_raw;
     struct http_body body, answer_body;
     struct queue answer; /* an answer's head, while it is incomplete */
 };
@@ -129,6 +129,8 @@ void conn_accept(struct listener *l);
 void conn_close(struct conn *c);
 void conn_bury(struct gate *g);
 void conn_reset(struct conn *c); /* closes so that the client sees it was refused */
+/* No more is listened to; what was answered is sent, and then it ends. */
+void conn_finish(struct conn *c);
 /* Starts connecting to the conn's host; on failure the conn ends as its kind wants. */
 void conn_dial(struct conn *c);
 /* Sends to a side what can be sent, and keeps the rest. */

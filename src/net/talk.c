@@ -93,7 +93,8 @@ bool talk_inspect(struct conn *c)
 
 static void begin_exchange(struct conn *c, const struct http_head *h)
 {
-    c->exchange = EX_BODY;
+    c->sending = c->awaiting = true;
+    c->answering = false;
     c->head_method = h->method.n == 4 && memcmp(h->method.s, "HEAD", 4) == 0;
     c->upgrading = h->upgrade;
     http_body_start(&c->body, h->framing, h->length);
@@ -157,12 +158,15 @@ static bool begin_request(struct conn *c)
     return true;
 }
 
+/* Both halves have ended: the next request may come, if there is to be one. */
+static void rest(struct conn *c)
+{
+    if (!c->sending && !c->awaiting && c->close_after)
+        conn_finish(c);
+}
+
 static bool pass_body(struct conn *c)
 {
-    if (http_body_is_over(&c->body)) {
-        c->exchange = EX_ANSWER;
-        return true;
-    }
     size_t n = queue_size(&c->in);
     ssize_t used = n ? http_body_take(&c->body, c->in.data + c->in.from, n) : 0;
     if (used < 0) {
@@ -173,30 +177,29 @@ static bool pass_body(struct conn *c)
         side_send(&c->server, c->in.data + c->in.from, (size_t)used);
         queue_take(&c->in, (size_t)used);
     }
-    return http_body_is_over(&c->body);
+    if (!http_body_is_over(&c->body))
+        return false;
+    c->sending = false;
+    rest(c);
+    return true;
 }
 
 bool talk_http(struct conn *c)
 {
-    if (c->exchange == EX_IDLE)
-        return begin_request(c);
-    return c->exchange == EX_BODY && pass_body(c);
+    if (c->sending)
+        return pass_body(c);
+    return !c->awaiting && begin_request(c);
 }
 
 /* ---- answers ---- */
 
-static void end_exchange(struct conn *c)
+static void end_answer(struct conn *c)
 {
-    bool sent_all = c->exchange != EX_BODY || http_body_is_over(&c->body);
-    c->exchange = EX_IDLE;
-    /* answered before the request was over, or the last of its kind */
-    if (c->close_after || !sent_all) {
-        c->state = CONN_CLOSING;
-        c->client.ended = true;
-    }
+    c->awaiting = c->answering = false;
+    rest(c);
 }
 
-/* Takes an answer's head out of what has come; how much of data belongs to it, or 0. */
+/* Passes an answer's head on; false when it is not all there, or no answer. */
 static bool take_answer_head(struct conn *c)
 {
     struct http_answer a;
@@ -222,14 +225,9 @@ static bool take_answer_head(struct conn *c)
     c->close_after = a.close || a.until_close;
     c->answer_raw = a.until_close;
     http_body_start(&c->answer_body, a.framing, a.length);
-    if (c->exchange == EX_ANSWER || c->exchange == EX_BODY)
-        c->exchange =
-            c->exchange == EX_BODY && !http_body_is_over(&c->body) ? EX_BODY : EX_ANSWER_BODY;
-    c->request_done = true;
-    if (http_body_is_over(&c->answer_body) && !a.until_close) {
-        c->request_done = false;
-        end_exchange(c);
-    }
+    c->answering = true;
+    if (http_body_is_over(&c->answer_body) && !a.until_close)
+        end_answer(c);
     return true;
 }
 
@@ -241,10 +239,8 @@ static size_t pass_answer_body(struct conn *c, const char *data, size_t n)
         used = (ssize_t)n;
     }
     side_send(&c->client, data, (size_t)used);
-    if (used >= 0 && http_body_is_over(&c->answer_body)) {
-        c->request_done = false;
-        end_exchange(c);
-    }
+    if (!c->answer_raw && http_body_is_over(&c->answer_body))
+        end_answer(c);
     return (size_t)used;
 }
 
@@ -255,15 +251,15 @@ void talk_answer(struct conn *c, const char *data, size_t n)
         return;
     }
     if (queue_add(&c->answer, data, n) < 0) {
-        c->state = CONN_CLOSING;
+        conn_finish(c);
         return;
     }
     while (queue_size(&c->answer) && c->state == CONN_HTTP && !c->answer_raw) {
-        if (c->request_done) {
+        if (c->answering) {
             size_t used =
                 pass_answer_body(c, c->answer.data + c->answer.from, queue_size(&c->answer));
             queue_take(&c->answer, used);
-        } else if (c->exchange == EX_IDLE || !take_answer_head(c)) {
+        } else if (!c->awaiting || !take_answer_head(c)) {
             break; /* said without having been asked, or not all there */
         }
     }
