@@ -40,6 +40,11 @@
 #include "kernel/pass.h"
 #include "kernel/post.h"
 
+/* Beginning to watch a folder walks through all that the kernel remembers of it, which may be much
+ * (/tmp), and keeps a processor from the command that is just starting. What is made meanwhile is
+ * found when watching begins. */
+enum { SETTLE_US = 10000 };
+
 enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
 
 /* ---- telling the worker ---- */
@@ -461,8 +466,10 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     stage_inside(&p);
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if ((p.plan->masked || start_serving(&p) == 0) && unshare(CLONE_FS) == 0 &&
-        fchdir(p.proc) == 0 && post_confine(&p, false) == 0)
+        fchdir(p.proc) == 0 && post_confine(&p, false) == 0) {
+        usleep(SETTLE_US);
         watch_names(&p);
+    }
     _exit(1);
 }
 

@@ -220,8 +220,8 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
 /* The client has ended in the middle of what would have to be understood. */
 static bool is_cut_off(const struct conn *c)
 {
-    return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY &&
-           !c->awaiting && !c->dial;
+    return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY && !c->awaiting &&
+           !c->dial;
 }
 
 static bool is_over(const struct conn *c)

@@ -19,7 +19,7 @@ enum {
     SCRATCH_BYTES = 1 << 20,   /* read at once */
     WAITING_BYTES = 256 << 10, /* kept for a side that is slow, before the other is not read on */
     CONNS_MAX = 16384,
-    HEAD_MS = 30000, /* for a proxy's client to say what it wants */
+    HEAD_MS = 30000,  /* for a proxy's client to say what it wants */
     LINGER_MS = 2000, /* for a client to hear the last word while it is still talking */
 };
 
