@@ -150,6 +150,8 @@ static int watch(struct worker *w, const struct request *r, enum image image)
     x.ino = st.st_ino;
     x.stack = stack_of(w, x.pid);
     x.since = now_ms();
+    if (!x.stack)
+        return -EPERM;
     x.pidfd = (int)syscall(SYS_pidfd_open, x.pid, 0);
     if (x.pidfd < 0)
         return -EPERM;
@@ -178,8 +180,10 @@ static bool is_known(struct worker *w, const struct watched *x, int exe)
 /* True when there is nothing left to watch. */
 static bool look_at(struct worker *w, const struct watched *x, bool acts, uint64_t now)
 {
-    /* in this order: whose stack has moved has its new program, too */
-    bool moved = stack_of(w, x->pid) != x->stack;
+    /* in this order: whose stack has moved has its new program, too. None at all is the moment in
+     * which the process passes from its first thread to the one that executes: before it. */
+    uint64_t stack = stack_of(w, x->pid);
+    bool moved = stack && stack != x->stack;
     OWN(fd) int exe = exe_of(w, x->pid, O_PATH);
     bool changed = exe >= 0 && (moved || !same_file(x, exe));
     /* while the process is there its number means nobody else */
