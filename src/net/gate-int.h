@@ -155,7 +155,7 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
 
 bool talk_inspect(struct conn *c);
 bool talk_http(struct conn *c);
-/* The server's bytes during an exchange; true when they are to be passed on as they are. */
+/* The server's bytes during an exchange, on their way to the client. */
 void talk_answer(struct conn *c, const char *data, size_t n);
 
 /* ---- stub.c ---- */
