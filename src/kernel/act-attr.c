@@ -25,13 +25,8 @@
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
-#ifndef SYS_chmod /* architectures that have only the *at calls */
-#define SYS_chmod -1
-#define SYS_chown -1
-#define SYS_lchown -1
+#ifndef SYS_utime /* architectures that have only the *at calls */
 #define SYS_utime -1
-#define SYS_utimes -1
-#define SYS_futimesat -1
 #endif
 
 static struct answer done(int result)

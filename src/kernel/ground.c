@@ -32,6 +32,7 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/pass.h"
 
 /* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
  */
@@ -42,20 +43,7 @@ struct laid {
 static int announce(int to, enum launch_stage stage, int err, int fd)
 {
     struct laid laid = {(int32_t)stage, -err};
-    struct iovec bytes = {&laid, sizeof(laid)};
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
-    if (fd >= 0) {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof(control);
-        control.head = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-    }
-    return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(laid) ? 0 : -errno;
+    return pass_send(to, &laid, sizeof(laid), fd);
 }
 
 static int take(const struct laid *laid, ssize_t n, enum launch_stage *stage)
@@ -77,26 +65,10 @@ static int hear(int from, enum launch_stage *stage)
 static int hear_descriptor(int from, enum launch_stage *stage)
 {
     struct laid laid;
-    struct iovec bytes = {&laid, sizeof(laid)};
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct msghdr m = {.msg_iov = &bytes,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof(control)};
-    ssize_t n;
     int fd;
-    while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-        ;
+    ssize_t n = pass_receive(from, &laid, sizeof(laid), &fd);
     int err = take(&laid, n, stage);
-    if (err < 0)
-        return err;
-    if (m.msg_controllen < CMSG_LEN(sizeof(int)) || control.head.cmsg_type != SCM_RIGHTS)
-        return -EBADF;
-    memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
-    return fd;
+    return err < 0 ? err : fd < 0 ? -EBADF : fd;
 }
 
 /* ---- the first process ---- */

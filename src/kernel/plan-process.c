@@ -40,20 +40,8 @@ static unsigned outcome_of(const struct graph *g, const struct graph_node *d)
     return !d->allow ? OUTCOME_DENY : is_silent(g, d) ? OUTCOME_ALLOW : OUTCOME_TOLD;
 }
 
-/* Whether a test is decided by what is known; *holds is how. */
-static bool is_known(const struct graph_test *t, const struct plan_known *known, size_t n,
-                     bool *holds)
-{
-    for (size_t i = 0; i < n; i++)
-        if (t->filter == known[i].filter && t->how == GRAPH_INT && t->num == known[i].num) {
-            *holds = known[i].holds;
-            return true;
-        }
-    return false;
-}
-
-unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
-                       const struct plan_known *known, size_t n)
+unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_op op,
+                             plan_decided_fn *decided, const void *arg)
 {
     uint32_t entry = graph_entry(g, op);
     const struct graph_node *first = graph_node_at(g, entry);
@@ -74,13 +62,35 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
             seen |= outcome_of(g, node);
             continue;
         }
-        bool sure = is_known(graph_test_at(g, node->test), known, n, &holds);
+        bool sure = decided(arg, graph_test_at(g, node->test), &holds);
         if (!sure || holds)
             reached[node->match] = 1;
         if (!sure || !holds)
             reached[node->unmatch] = 1;
     }
     return seen;
+}
+
+struct knowledge {
+    const struct plan_known *list;
+    size_t n;
+};
+
+static bool is_known(const void *arg, const struct graph_test *t, bool *holds)
+{
+    const struct knowledge *k = arg;
+    for (size_t i = 0; i < k->n; i++)
+        if (t->filter == k->list[i].filter && t->how == GRAPH_INT && t->num == k->list[i].num) {
+            *holds = k->list[i].holds;
+            return true;
+        }
+    return false;
+}
+
+unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
+                       const struct plan_known *known, size_t n)
+{
+    return plan_outcomes_where(p, g, op, is_known, &(struct knowledge){known, n});
 }
 
 bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
