@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_RUN_SPEC_H
+#define BK_RUN_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/event.h"
+#include "sbpl/sbpl.h"
+
+/*
+ * What every front end makes of what a person wrote: SBPL, and how to run a command under it. Plain
+ * data, which belongs to who made it and outlives the run.
+ */
+struct run_source {
+    enum { RUN_SHIPPED, RUN_FILE, RUN_TEXT } kind;
+    const char *name; /* shipped: "default"; file: its path; text: what reports call it */
+    const char *text; /* text only */
+    size_t n;
+};
+
+struct run_spec {
+    /* The policy: these after one another. */
+    const struct run_source *sources;
+    size_t nsources;
+    const struct sbpl_param *params; /* besides CWD, TMPDIR, HOME and ORDINARY */
+    size_t nparams;
+
+    /* The command. */
+    char *const *argv;
+    const char *cwd; /* absolute */
+
+    /* Its environment: the caller's, less what looks like a secret and is not kept. */
+    const char *const *keep_env; /* names */
+    size_t nkeep_env;
+    const char *const *set_env; /* NAME=value; win over everything */
+    size_t nset_env;
+    const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
+    const int *keep_fds;
+    size_t nkeep_fds;
+
+    /* How it is enforced. */
+    bool updatable, accept_weaker, keep_userns, strict_reads;
+    uint64_t caps;        /* kept as root */
+    const char *upstream; /* URL of the proxy that connections leave through, or NULL */
+
+    /* Limits. 0: none */
+    uint64_t max_memory;
+    uint32_t max_procs, timeout_ms;
+    bool wait_all; /* background processes may finish */
+
+    /* Called in the thread that runs it. */
+    void (*on_event)(void *arg, const struct event *e);
+    void *arg;
+};
+
+#endif

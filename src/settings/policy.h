@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SETTINGS_POLICY_H
+#define BK_SETTINGS_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * What people say about policy, whichever front end they said it in (settings, presets, flags),
+ * with all layers merged and every path absolute and canonical as far as it exists. One writer
+ * turns it into SBPL; nothing downstream knows where it came from.
+ */
+enum place_kind {
+    PLACE_SUBPATH, /* a path and everything below it */
+    PLACE_LITERAL, /* that path alone */
+    PLACE_GLOB,    /* what (glob …) matches, and everything below that */
+};
+
+struct place {
+    const char *path;
+    const char *origin; /* for comments and reports: "user settings, line 12"; may be NULL */
+    enum place_kind kind;
+    bool keeps_metadata; /* a denied read that leaves file-read-metadata open (cage's deny) */
+};
+
+struct places {
+    struct place *at;
+    size_t n;
+};
+
+struct words {
+    const char **at;
+    size_t n;
+};
+
+struct access_policy {
+    /* Reading: all, unless `reads_nothing`; then only allow_read (and writable places). A denied
+     * place may have allowed ones inside, and those denied ones again: the more specific wins. */
+    bool reads_nothing;
+    struct places deny_read, allow_read;
+    /* Writing: nothing but allow_write, less deny_write, which always wins. */
+    bool writes_everything; /* filesystem.disabled, cage's --allow-all */
+    struct places allow_write, deny_write;
+    bool protects_names;   /* .bashrc, .git/hooks and their like, at any depth (settings.md) */
+    bool allow_git_config; /* … but .git/config */
+
+    /* The network. */
+    bool network_open; /* not restricted at all */
+    struct words allowed_domains, denied_domains;
+    struct places unix_sockets;
+    bool all_unix_sockets;
+    bool local_binding;          /* host loopback, both ways */
+    const uint16_t *local_ports; /* … or these ports of it */
+    size_t nlocal_ports;
+
+    /* macOS's own; without a meaning on Linux. */
+    bool pty, apple_events, weaker_trust;
+    bool keychain;
+    struct words mach_lookups;
+
+    const char *tag;    /* message of denials, so that a log line leads back to a command */
+    const char *tmpdir; /* always writable */
+};
+
+/* On macOS, names are filtered by proxies outside and the profile lets only their ports be reached;
+ * on Linux the profile itself has (domain …). */
+struct access_target {
+    bool macos;
+    uint16_t http_port, socks_port; /* macOS: 0 for none */
+};
+
+/* The whole profile, commented and formatted, in the order people know: header, process, Mach,
+ * POSIX IPC, IOKit, sysctl, devices, network, file read, file write, terminals. */
+int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
+                struct bk_err *err);
+
+#endif
