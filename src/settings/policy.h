@@ -27,6 +27,8 @@ struct place {
     const char *origin; /* for comments and reports: "user settings, line 12"; may be NULL */
     enum place_kind kind;
     bool keeps_metadata; /* a denied read that leaves file-read-metadata open (cage's deny) */
+    bool yields;         /* a denied write that a more specific allowed place inside re-opens, as
+                            presets mean it; at the same place the denial wins */
 };
 
 struct places {
@@ -44,7 +46,7 @@ struct access_policy {
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
     bool reads_nothing;
     struct places deny_read, allow_read;
-    /* Writing: nothing but allow_write, less deny_write, which always wins. */
+    /* Writing: nothing but allow_write, less deny_write, which always wins unless it yields. */
     bool writes_everything; /* filesystem.disabled, cage's --allow-all */
     struct places allow_write, deny_write;
     bool protects_names;   /* .bashrc, .git/hooks and their like, at any depth (settings.md) */
