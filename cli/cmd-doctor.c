@@ -14,7 +14,7 @@
 #include "base/own.h"
 #include "kernel/plan.h"
 #include "remedy.h"
-#include "run-profile.h"
+#include "run/policy.h"
 
 static const struct cli_option options[] = {
     {"json", 'j', NULL, "print one JSON object", NULL},
@@ -36,22 +36,23 @@ static void outcome_free(struct outcome *o)
         plan_free(&o->plan);
 }
 #define OWN_outcome outcome_free
-#define OWN_run_profile run_profile_free
 
-static int plan_default(const struct cli_args *args, const struct host *h,
-                        struct run_profile *profile, struct outcome *o, struct bk_err *err)
+static int plan_default(const struct host *h, struct run_policy *policy, struct outcome *o,
+                        struct bk_err *err)
 {
+    static const struct run_source source = {.kind = RUN_SHIPPED, .name = "default"};
+    static const struct run_spec spec = {.sources = &source, .nsources = 1, .cwd = "/nowhere"};
     struct plan_options opt = {.arch = PLAN_NATIVE};
-    if (run_profile_gather(profile, args, "/nowhere", "/tmp/nowhere", err) < 0 ||
-        run_profile_compile(profile, err) < 0)
+    if (run_policy_gather(policy, &spec, "/tmp/nowhere", err) < 0 ||
+        run_policy_compile(policy, err) < 0)
         return -1;
-    o->full = plan_make(profile->graph, &opt, h, &o->plan, err) == 0;
+    o->full = plan_make(policy->graph, &opt, h, &o->plan, err) == 0;
     o->planned = o->full;
     if (o->full)
         return 0;
     memcpy(o->missing, err->msg, sizeof(o->missing));
     opt.accept_weaker = true;
-    o->planned = plan_make(profile->graph, &opt, h, &o->plan, err) == 0;
+    o->planned = plan_make(policy->graph, &opt, h, &o->plan, err) == 0;
     return o->planned ? 0 : -1;
 }
 
@@ -208,7 +209,7 @@ static void print_json(const struct host *h, const struct outcome *o, struct buf
 static int run(struct cli_args *args)
 {
     OWN(buf) struct buf out = {0};
-    OWN(run_profile) struct run_profile profile = {0};
+    OWN(run_policy) struct run_policy policy = {0};
     OWN(outcome) struct outcome o = {0};
     struct bk_err err;
     struct host h;
@@ -216,7 +217,7 @@ static int run(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "doctor takes no arguments");
     if (host_probe(&h, &err) < 0 || (pretend && host_pretend(&h, pretend, &err) < 0) ||
-        plan_default(args, &h, &profile, &o, &err) < 0)
+        plan_default(&h, &policy, &o, &err) < 0)
         return cli_fail(&err);
     (args_has(args, "json") ? print_json : print_text)(&h, &o, &out);
     return cli_emit(&out, o.full ? CLI_OK : CLI_NO);

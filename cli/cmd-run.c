@@ -21,16 +21,8 @@
 #include "args.h"
 #include "base/own.h"
 #include "kernel/caps.h"
-#include "kernel/cgroup.h"
-#include "kernel/environ.h"
-#include "kernel/ground.h"
-#include "kernel/launch.h"
-#include "kernel/scratch.h"
-#include "net/upstream.h"
-#include "load.h"
-#include "run-profile.h"
-
-extern char **environ;
+#include "run-flags.h"
+#include "run/run.h"
 
 static const char cap_words[] =
 #define CAP(name, number, kind, words) #name " "
@@ -70,24 +62,22 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
+/* as env(1) and its like do when it was not the command that failed */
+enum { FAILED = 125 };
+
 enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 
-struct run {
+struct session {
     struct cli_args *args;
-    struct host host;
-    struct run_profile profile;
-    struct plan_options options;
-    struct plan plan;
-    struct scratch scratch;
-    struct cgroup cgroup;
-    struct ground ground;
-    struct arena arena;
-    struct environ_result env;
-    struct upstream upstream;
+    struct run_flags flags;
+    struct run_spec spec;
+    struct run run;
     struct report *report;
     enum report_how how;
     int report_fd;
     bool verbose;
+    const char **keep_env;
+    int *keep_fds;
     char cwd[PATH_MAX];
 };
 
@@ -116,7 +106,7 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
 }
 
 /* The folder that the command may change must not be everything one has. */
-static int check_place(struct run *r, struct bk_err *err)
+static int check_place(struct session *r, struct bk_err *err)
 {
     char home[PATH_MAX];
     if (!getcwd(r->cwd, sizeof(r->cwd)))
@@ -133,7 +123,7 @@ static int check_place(struct run *r, struct bk_err *err)
     return -1;
 }
 
-static int choose_report(struct run *r, struct bk_err *err)
+static int choose_report(struct session *r, struct bk_err *err)
 {
     const char *how = args_value(r->args, "report");
     r->report_fd = STDERR_FILENO;
@@ -170,24 +160,16 @@ static void write_out(int fd, struct buf *b)
     buf_free(b);
 }
 
-/* The worker has compiled the profile for itself; out here it is only needed to word a report. That
- * fails when memory is short, and then the rule's name is missing. */
-static const struct graph *graph_to_report(struct run *r)
-{
-    struct bk_err err;
-    return run_profile_compile(&r->profile, &err) == 0 ? r->profile.graph : NULL;
-}
-
 static void on_event(void *arg, const struct event *e)
 {
-    struct run *r = arg;
+    struct session *r = arg;
     struct buf line = {0};
     if (!r->report)
         r->report = report_new(0);
     if (r->report)
         report_add(r->report, e);
     if (r->how == REPORT_JSON) {
-        event_json(e, graph_to_report(r), NULL, &line);
+        event_json(e, run_graph(&r->run), NULL, &line);
         buf_chr(&line, '\n');
     } else if (r->how == REPORT_TEXT && r->verbose) {
         buf_str(&line, "buckle: ");
@@ -199,37 +181,17 @@ static void on_event(void *arg, const struct event *e)
 
 /* A program that misses a variable fails in its own words; this line says why. It is not worth
  * breaking the silence of a run that went well. */
-static void tell_removed(const struct run *r)
+static void tell_removed(const struct session *r)
 {
-    if (!r->env.nremoved || r->how != REPORT_TEXT)
+    if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
     fprintf(stderr, "buckle: not passed on:");
-    for (size_t i = 0; i < r->env.nremoved; i++)
-        fprintf(stderr, " %s", r->env.removed[i]);
+    for (size_t i = 0; i < r->run.env.nremoved; i++)
+        fprintf(stderr, " %s", r->run.env.removed[i]);
     fprintf(stderr, " (--env NAME keeps one)\n");
 }
 
 /* ---- preparing ---- */
-
-static int prepare_env(struct run *r, struct bk_err *err)
-{
-    size_t nkeep = args_count(r->args, "env");
-    const char **keep = arena_array(&r->arena, nkeep + 1, sizeof(*keep));
-    /* tmux and whoever keeps sockets in the session's folder would look for a place elsewhere */
-    static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
-    enum { PLACES = sizeof(places) / sizeof(places[0]) };
-    const char *set[PLACES + 2] = {[PLACES] = "SANDBOX_RUNTIME=1"};
-    for (size_t i = 0; i < PLACES; i++) {
-        char text[300];
-        snprintf(text, sizeof(text), "%s=%s", places[i], r->scratch.path);
-        set[i] = arena_strndup(&r->arena, text, strlen(text));
-    }
-    if (!keep || !set[0] || !set[1] || !set[2])
-        return err_nomem(err);
-    for (size_t i = 0; i < nkeep; i++)
-        keep[i] = args_nth(r->args, "env", i);
-    return environ_make(environ, keep, nkeep, set, &r->arena, &r->env) < 0 ? err_nomem(err) : 0;
-}
 
 static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err *err)
 {
@@ -246,136 +208,74 @@ static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err 
     return 0;
 }
 
-static int choose_options(struct run *r, struct bk_err *err)
-{
-    r->options = (struct plan_options){.updatable = args_has(r->args, "updatable"),
-                                       .accept_weaker = args_has(r->args, "accept-weaker"),
-                                       .keep_userns = args_has(r->args, "allow-userns"),
-                                       .strict_reads = args_has(r->args, "strict-reads"),
-                                       .cwd = r->cwd,
-                                       .arch = PLAN_NATIVE};
-    return asked_caps(r->args, &r->options.caps, err);
-}
-
-/* In the worker's process. What is wrong is told from there: the controller has no copy of it. */
-static int prepare(void *arg, struct launch_policy *out)
-{
-    struct run *r = arg;
-    struct bk_err err;
-    r->profile.unit.opt.terse = true;
-    if (run_profile_compile(&r->profile, &err) < 0) {
-        run_profile_complain(&r->profile, &err);
-        return -1;
-    }
-    r->options.terse = true;
-    if (plan_make(r->profile.graph, &r->options, &r->host, &r->plan, &err) < 0) {
-        cli_fail(&err);
-        return -1;
-    }
-    if (args_has(r->args, "upstream") && !r->plan.net_ns) {
-        err_set(&err, BK_E_INPUT,
-                "--upstream: the network is not filtered, so nothing leads there");
-        err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");
-        cli_fail(&err);
-        return -1;
-    }
-    *out = (struct launch_policy){&r->plan, r->profile.graph};
-    return 0;
-}
-
-static int meanwhile(void *arg, struct bk_err *err)
-{
-    struct run *r = arg;
-    return r->scratch.lock >= 0 ? 0 : scratch_make(&r->scratch, err);
-}
-
-static int fill_launch(struct run *r, struct launch *l, struct bk_err *err)
+static int choose_limits(struct session *r, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
     const char *memory = args_value(r->args, "max-memory");
-    const char *upstream = args_value(r->args, "upstream");
     uint64_t seconds = 0, nprocs = 0;
     if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
         (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
-        (memory && parse_count("max-memory", memory, INT64_MAX, &l->max_memory, err) < 0))
+        (memory && parse_count("max-memory", memory, INT64_MAX, &r->spec.max_memory, err) < 0))
         return -1;
-    if (upstream && upstream_parse(upstream, &r->upstream, err) < 0)
-        return -1;
-    l->upstream = upstream ? &r->upstream : NULL;
-    l->timeout_ms = (uint32_t)seconds * 1000;
-    l->max_procs = (uint32_t)nprocs;
-    /* the sandbox as a whole where a control group can be had, else each process */
-    if ((l->max_memory || nprocs) && cgroup_make(&r->cgroup, l->max_memory, l->max_procs))
-        l->max_memory = l->max_procs = 0;
-    l->cgroup = r->cgroup.fd;
-    l->wait_all = args_has(r->args, "wait");
-    l->give_stdio = true;
-    /* We end right after it. But a container's first process would inherit what we leave behind,
-     * and may take its end for ours (firejail does). */
-    l->leave_worker = getppid() != 1;
-    l->nkeep = args_count(r->args, "keep-fd");
-    int *keep = arena_array(&r->arena, l->nkeep + 1, sizeof(*keep));
-    if (!keep)
-        return err_nomem(err);
-    for (size_t i = 0; i < l->nkeep; i++) {
-        uint64_t fd;
-        if (parse_count("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
-            return -1;
-        keep[i] = (int)fd;
-    }
-    l->keep_fds = keep;
-    l->host = &r->host;
-    l->ground = &r->ground;
-    l->prepare = prepare;
-    l->meanwhile = meanwhile;
-    l->argv = (char *const *)r->args->pos;
-    l->env = r->env.env;
-    l->cwd = r->cwd;
-    l->on_event = on_event;
-    l->arg = r;
+    r->spec.timeout_ms = (uint32_t)seconds * 1000;
+    r->spec.max_procs = (uint32_t)nprocs;
     return 0;
 }
 
-/* ---- running ---- */
-
-/* An ability that the quick look took for granted and the launch found missing. */
-static bool learn(struct host *h, const struct launch_end *end)
+static int choose_kept(struct session *r, struct bk_err *err)
 {
-    /* a plain chroot, whose root is no mount of its own */
-    if (end->stage == STAGE_PRIVATE_MOUNTS && h->mount_ns)
-        return h->mount_ns = false, true;
-    if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
-        return h->mount_proc = false, true;
-    /* no FUSE, or too few descriptors to serve it */
-    bool unserved = end->stage == STAGE_SENTRY && end->sys == EMFILE;
-    if ((end->stage == STAGE_SENTRY_MOUNT || unserved) && h->fuse)
-        return h->fuse = false, true;
-    bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
-    bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
-    if (spaces && refused && !host_may_administer(h) && h->user_ns)
-        return h->user_ns = false, true;
-    /* a filter refuses them to root as well; which of them does not matter */
-    if (spaces && refused && host_may_administer(h) && h->mount_ns) {
-        h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
-        return true;
+    size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
+    r->keep_env = calloc(nenv + 1, sizeof(*r->keep_env));
+    r->keep_fds = calloc(nfds + 1, sizeof(*r->keep_fds));
+    if (!r->keep_env || !r->keep_fds)
+        return err_nomem(err);
+    for (size_t i = 0; i < nenv; i++)
+        r->keep_env[i] = args_nth(r->args, "env", i);
+    for (size_t i = 0; i < nfds; i++) {
+        uint64_t fd;
+        if (parse_count("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
+            return -1;
+        r->keep_fds[i] = (int)fd;
     }
-    bool listener = end->sys == EBUSY || end->sys == EPERM;
-    if (end->stage == STAGE_FILTER && listener && !h->listener_taken)
-        return h->listener_taken = true, true;
-    return false;
+    r->spec.keep_env = r->keep_env;
+    r->spec.nkeep_env = nenv;
+    r->spec.keep_fds = r->keep_fds;
+    r->spec.nkeep_fds = nfds;
+    return 0;
 }
 
-static int run_planned(struct run *r, struct launch_end *end, struct bk_err *err)
+static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
-    struct launch l = {0};
-    if (fill_launch(r, &l, err) < 0)
+    (void)arg;
+    run_complain(unit, err);
+}
+
+static int fill_spec(struct session *r, struct bk_err *err)
+{
+    r->spec = (struct run_spec){
+        .argv = (char *const *)r->args->pos,
+        .cwd = r->cwd,
+        .updatable = args_has(r->args, "updatable"),
+        .accept_weaker = args_has(r->args, "accept-weaker"),
+        .keep_userns = args_has(r->args, "allow-userns"),
+        .strict_reads = args_has(r->args, "strict-reads"),
+        .upstream = args_value(r->args, "upstream"),
+        .wait_all = args_has(r->args, "wait"),
+        /* We end right after it. But a container's first process would inherit what we leave
+         * behind, and may take its end for ours (firejail does). */
+        .leave_worker = getppid() != 1,
+        .give_stdio = true,
+        .on_event = on_event,
+        .complain = complain,
+        .arg = r,
+    };
+    if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
+        choose_kept(r, err) < 0)
         return -1;
-    for (;;) {
-        int result = launch_run(&l, end, err);
-        if (result == 0 || !learn(&r->host, end))
-            return result;
-    }
+    return run_flags_read(&r->flags, r->args, &r->spec, err);
 }
+
+/* ---- running ---- */
 
 /* Ends as the command ended, so that nobody can tell the difference. */
 static int mirror(const struct launch_end *end)
@@ -396,22 +296,18 @@ static int mirror(const struct launch_end *end)
     return 128 + sig;
 }
 
-static void __attribute__((noreturn)) finish(struct run *r, const struct launch_end *end)
+static void __attribute__((noreturn)) finish(struct session *r, const struct launch_end *end)
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
     if (r->how == REPORT_TEXT && denied)
-        report_summary(r->report, graph_to_report(r), &summary);
+        report_summary(r->report, run_graph(&r->run), &summary);
     write_out(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
-    if (!scratch_remove_empty(&r->scratch)) {
-        ground_end(&r->ground); /* who could still move things about in there */
-        scratch_remove(&r->scratch);
-    }
-    cgroup_remove(&r->cgroup);
+    run_clean(&r->run);
     int status = mirror(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
     fflush(NULL);
@@ -423,56 +319,36 @@ static int failed(const struct launch_end *end, const struct bk_err *err)
     if (end->stage != STAGE_POLICY) /* that was told already */
         cli_fail(err);
     /* as shells and env(1) do */
-    return end->stage == STAGE_EXEC ? (end->sys == ENOENT ? 127 : 126) : 125;
+    return end->stage == STAGE_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
 }
 
-static int dry_run(struct run *r, struct bk_err *err)
+static int dry_run(struct session *r)
 {
-    struct buf out = {0};
-    if (plan_make(r->profile.graph, &r->options, &r->host, &r->plan, err) < 0)
-        return cli_fail(err);
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    if (run_policy_compile(&r->run.policy, &err) < 0)
+        return run_complain(&r->run.policy.unit, &err), FAILED;
+    if (run_plan(&r->run, &err) < 0)
+        return cli_fail(&err);
     if (args_has(r->args, "json"))
-        plan_print_json(&r->plan, r->profile.graph, &out);
+        plan_print_json(&r->run.plan, r->run.policy.graph, &out);
     else
-        plan_print_text(&r->plan, r->profile.graph, &out);
+        plan_print_text(&r->run.plan, r->run.policy.graph, &out);
     return cli_emit(&out, CLI_OK);
 }
 
-/* What this host can do, or is to be taken for. */
-static int look_at_host(struct run *r, struct bk_err *err)
-{
-    const char *pretend = getenv("BUCKLE_PRETEND");
-    /* a plan that is to be read can wait for the truth; a launch finds it out as it goes */
-    if (!args_has(r->args, "dry-run"))
-        host_quick(&r->host);
-    else if (host_probe(&r->host, err) < 0)
-        return -1;
-    return pretend ? host_pretend(&r->host, pretend, err) : 0;
-}
-
-static int run_all(struct run *r)
+static int run_all(struct session *r)
 {
     struct bk_err err;
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
-    if (check_place(r, &err) < 0 || choose_report(r, &err) < 0 || choose_options(r, &err) < 0 ||
-        look_at_host(r, &err) < 0)
-        return cli_fail(&err), 125;
-    if (scratch_name(&r->scratch, &err) < 0)
-        return cli_fail(&err), 125;
-    /* A file could be another one when it is read again, and the command may be able to write it.
-     */
-    if (run_profile_gather(&r->profile, r->args, r->cwd, r->scratch.path, &err) < 0)
-        return run_profile_complain(&r->profile, &err), 125;
-    if (!dry && !r->profile.shipped) /* laid meanwhile */
-        ground_start(&r->ground, &r->host, r->cwd);
-    if ((dry || !r->profile.shipped) && run_profile_compile(&r->profile, &err) < 0)
-        return run_profile_complain(&r->profile, &err), 125;
+    if (check_place(r, &err) < 0 || choose_report(r, &err) < 0 || fill_spec(r, &err) < 0)
+        return cli_fail(&err), FAILED;
+    if (run_open(&r->run, &r->spec, dry, &err) < 0)
+        return run_complain(&r->run.policy.unit, &err), FAILED;
     if (dry)
-        return dry_run(r, &err);
-    if (prepare_env(r, &err) < 0)
-        return cli_fail(&err), 125;
-    if (run_planned(r, &end, &err) < 0)
+        return dry_run(r);
+    if (run_go(&r->run, &end, &err) < 0)
         return failed(&end, &err);
     finish(r, &end);
 }
@@ -481,22 +357,17 @@ static int cmd_run_main(struct cli_args *args)
 {
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "which command?");
-    struct run *r = calloc(1, sizeof(*r));
+    struct session *r = calloc(1, sizeof(*r));
     if (!r)
         return CLI_ERROR;
     r->args = args;
-    r->scratch.lock = -1;
-    r->cgroup.fd = -1;
-    r->ground.pidfd = r->ground.ready = -1;
-    arena_init(&r->arena, 64 << 20);
     int status = run_all(r);
-    ground_end(&r->ground);
-    cgroup_remove(&r->cgroup);
-    scratch_remove(&r->scratch);
-    plan_free(&r->plan);
+    if (r->run.spec)
+        run_close(&r->run);
     report_free(r->report);
-    run_profile_free(&r->profile);
-    arena_free(&r->arena);
+    run_flags_free(&r->flags);
+    free(r->keep_env);
+    free(r->keep_fds);
     free(r);
     return status;
 }

@@ -19,6 +19,7 @@ struct run_source {
     const char *name; /* shipped: "default"; file: its path; text: what reports call it */
     const char *text; /* text only */
     size_t n;
+    bool imports_files; /* text: (import …) may open files, not only shipped profiles */
 };
 
 struct run_spec {
@@ -51,8 +52,14 @@ struct run_spec {
     uint32_t max_procs, timeout_ms;
     bool wait_all; /* background processes may finish */
 
+    /* For a program that ends right after the command (launch.h). */
+    bool leave_worker, give_stdio;
+
     /* Called in the thread that runs it. */
     void (*on_event)(void *arg, const struct event *e);
+    /* Tells the person what is wrong with the policy. May be called in the worker's process, which
+     * shares no memory with the caller's. */
+    void (*complain)(void *arg, const struct sbpl_unit *unit, const struct bk_err *err);
     void *arg;
 };
 

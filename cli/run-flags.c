@@ -8,7 +8,7 @@
  * before its parent's, those name all writing operations.
  */
 
-#include "run-profile.h"
+#include "run-flags.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -25,8 +25,6 @@ static const char read_operations[] =
 static const char write_operations[] =
     "file-write* file-write-acl file-write-create file-write-data file-write-flags "
     "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr";
-
-enum { FLAG_PARAMS = 8 };
 
 /* Whether it is a glob. When not, out has the path, in which [*], [?] and [[] meant the character
  * itself: so does the summary write names that contain one. */
@@ -169,24 +167,17 @@ static void flag_rules(const struct cli_args *args, const char *cwd, bool shippe
 
 /* ---- parameters ---- */
 
-static int set_params(struct run_profile *p, const struct cli_args *args, const char *cwd,
-                      const char *tmpdir, struct sbpl_options *opt, struct bk_err *err)
+static int set_params(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
+                      struct bk_err *err)
 {
-    size_t n = args_count(args, "define"), used = 0, bytes = 0;
+    size_t n = args_count(args, "define"), bytes = 1;
     for (size_t i = 0; i < n; i++)
         bytes += strlen(args_nth(args, "define", i)) + 1;
-    p->params = calloc(n + FLAG_PARAMS, sizeof(*p->params));
-    p->words = calloc(1, bytes + PATH_MAX + 1);
-    if (!p->params || !p->words)
+    f->params = calloc(n + 1, sizeof(*f->params));
+    f->words = malloc(bytes);
+    if (!f->params || !f->words)
         return err_nomem(err);
-    char *home = p->words, *at = p->words + PATH_MAX;
-    const char *named = getenv("HOME");
-    p->params[used++] = (struct sbpl_param){"CWD", cwd};
-    p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
-    if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
-        p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
-    if (named && realpath(named, home))
-        p->params[used++] = (struct sbpl_param){"HOME", home};
+    char *at = f->words;
     for (size_t i = 0; i < n; i++) {
         const char *given = args_nth(args, "define", i);
         size_t len = strlen(given) + 1;
@@ -195,11 +186,11 @@ static int set_params(struct run_profile *p, const struct cli_args *args, const 
         if (!equals || equals == at)
             return err_set(err, BK_E_INPUT, "-D takes KEY=VALUE, not %s", given);
         *equals = '\0';
-        p->params[used++] = (struct sbpl_param){at, equals + 1};
+        f->params[i] = (struct sbpl_param){at, equals + 1};
         at += len;
     }
-    opt->params = p->params;
-    opt->nparams = used;
+    spec->params = f->params;
+    spec->nparams = n;
     return 0;
 }
 
@@ -207,61 +198,46 @@ static int set_params(struct run_profile *p, const struct cli_args *args, const 
 
 /* A bare word is a shipped profile and never a file: a file that happens to be called `default`
  * must not become the policy. */
-static int add_profile(struct run_profile *p, const char *name, struct bk_err *err)
+static struct run_source named_profile(const char *name)
 {
-    char file[128];
     size_t n = strlen(name);
-    p->shipped = !strchr(name, '/') && !(n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    if (!p->shipped)
-        return sbpl_add_file(&p->unit, name, err);
-    snprintf(file, sizeof(file), "%.100s.sb", name);
-    if (sbpl_add_builtin(&p->unit, file, err) == 0)
-        return 0;
-    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
-    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
-    return -1;
+    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
+    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
 }
 
-int run_profile_gather(struct run_profile *p, const struct cli_args *args, const char *cwd,
-                       const char *tmpdir, struct bk_err *err)
+int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
+                   struct bk_err *err)
 {
-    struct sbpl_options opt = {.os = VOCAB_OS_ANY, .reserve = 384 << 10};
     const char *name = args_value(args, "profile");
-    if (set_params(p, args, cwd, tmpdir, &opt, err) < 0)
+    if (set_params(f, args, spec, err) < 0)
         return -1;
-    sbpl_unit_init(&p->unit, &opt);
-    if (add_profile(p, name ? name : "default", err) < 0)
+    f->sources[0] = named_profile(name ? name : "default");
+    flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules);
+    if (net_rules(args, &f->rules, err) < 0)
         return -1;
-    flag_rules(args, cwd, p->shipped, &p->rules);
-    if (net_rules(args, &p->rules, err) < 0)
-        return -1;
-    if (!buf_ok(&p->rules))
+    if (!buf_ok(&f->rules))
         return err_nomem(err);
-    return p->rules.n ? sbpl_add_text(&p->unit, "<flags>", p->rules.s, p->rules.n, err) : 0;
+    f->sources[1] = (struct run_source){
+        .kind = RUN_TEXT, .name = "<flags>", .text = f->rules.s, .n = f->rules.n};
+    spec->sources = f->sources;
+    spec->nsources = f->rules.n ? 2 : 1;
+    return 0;
 }
 
-int run_profile_compile(struct run_profile *p, struct bk_err *err)
+void run_flags_free(struct run_flags *f)
 {
-    return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
+    buf_free(&f->rules);
+    free(f->params);
+    free(f->words);
 }
 
-void run_profile_complain(const struct run_profile *p, const struct bk_err *err)
+void run_complain(const struct sbpl_unit *unit, const struct bk_err *err)
 {
-    struct buf out = {0};
-    if (p->unit.diags.errors == 0) {
+    OWN(buf) struct buf out = {0};
+    if (unit->diags.errors == 0) {
         cli_fail(err);
         return;
     }
-    load_findings(&p->unit, &out);
+    load_findings(unit, &out);
     fputs(out.s ? out.s : "", stderr);
-    buf_free(&out);
-}
-
-void run_profile_free(struct run_profile *p)
-{
-    graph_free(p->graph);
-    sbpl_unit_free(&p->unit);
-    buf_free(&p->rules);
-    free(p->params);
-    free(p->words);
 }

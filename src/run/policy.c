@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From a spec to a graph. Where only shipped texts and texts at hand have a say, compiling can wait
+ * for whoever needs the graph, in whichever process that is.
+ */
+
+#include "run/policy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* CWD, TMPDIR, ORDINARY, HOME */
+enum { OWN_PARAMS = 4 };
+
+static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      struct sbpl_options *opt, struct bk_err *err)
+{
+    size_t used = 0;
+    const char *home = getenv("HOME");
+    p->params = calloc(spec->nparams + OWN_PARAMS, sizeof(*p->params));
+    if (!p->params)
+        return err_nomem(err);
+    p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
+    p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
+    if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+        p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
+    if (home && realpath(home, p->home))
+        p->params[used++] = (struct sbpl_param){"HOME", p->home};
+    for (size_t i = 0; i < spec->nparams; i++)
+        p->params[used++] = spec->params[i];
+    opt->params = p->params;
+    opt->nparams = used;
+    return 0;
+}
+
+static int add_shipped(struct run_policy *p, const char *name, struct bk_err *err)
+{
+    char file[128];
+    snprintf(file, sizeof(file), "%.100s.sb", name);
+    if (sbpl_add_builtin(&p->unit, file, err) == 0)
+        return 0;
+    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
+    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
+    return -1;
+}
+
+static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+{
+    switch (s->kind) {
+    case RUN_SHIPPED:
+        return add_shipped(p, s->name, err);
+    case RUN_FILE:
+        return sbpl_add_file(&p->unit, s->name, err);
+    case RUN_TEXT:
+        return sbpl_add_text(&p->unit, s->name, s->text, s->n, err);
+    }
+    return err_set(err, BK_E_BUG, "a source of no kind");
+}
+
+static bool opens_files(const struct run_spec *spec)
+{
+    for (size_t i = 0; i < spec->nsources; i++)
+        if (spec->sources[i].kind == RUN_FILE || spec->sources[i].imports_files)
+            return true;
+    return false;
+}
+
+int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      struct bk_err *err)
+{
+    struct sbpl_options opt = {
+        .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
+    int set = set_params(p, spec, tmpdir, &opt, err);
+    sbpl_unit_init(&p->unit, &opt);
+    if (set < 0)
+        return -1;
+    p->shipped = opt.shipped_only;
+    for (size_t i = 0; i < spec->nsources; i++)
+        if (add_source(p, &spec->sources[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int run_policy_compile(struct run_policy *p, struct bk_err *err)
+{
+    return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
+}
+
+void run_policy_free(struct run_policy *p)
+{
+    graph_free(p->graph);
+    sbpl_unit_free(&p->unit);
+    free(p->params);
+}

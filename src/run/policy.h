@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_RUN_POLICY_H
+#define BK_RUN_POLICY_H
+
+#include <limits.h>
+
+#include "run/spec.h"
+
+/* The policy of one run: the spec's sources and parameters as one program, compiled when needed. */
+struct run_policy {
+    struct sbpl_unit unit;
+    struct sbpl_param *params;
+    char home[PATH_MAX];
+    bool shipped; /* no file has a say in it, so that it can be compiled at any time */
+    struct graph *graph;
+};
+
+/* Gathers everything that the policy depends on, but for files that it imports. Free with
+ * run_policy_free() whatever happened. */
+int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      struct bk_err *err);
+/* Compiles it, unless that is done already. Findings are in unit.diags. */
+int run_policy_compile(struct run_policy *p, struct bk_err *err);
+void run_policy_free(struct run_policy *p);
+#define OWN_run_policy run_policy_free
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The one way to run a command, whichever front end asks for it. Here things are put together in
+ * the order that makes a launch quick: the policy is compiled in the worker's process while this
+ * one makes the TMPDIR, unless a file has a say in it: that could be another one when it is read
+ * again, and the command may be able to write it.
+ */
+
+#include "run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+extern char **environ;
+
+/* ---- preparing ---- */
+
+static int look_at_host(struct run *r, bool probe, struct bk_err *err)
+{
+    const char *pretend = getenv("BUCKLE_PRETEND");
+    if (!probe)
+        host_quick(&r->host);
+    else if (host_probe(&r->host, err) < 0)
+        return -1;
+    return pretend ? host_pretend(&r->host, pretend, err) : 0;
+}
+
+static const char *tmpdir(const struct run *r)
+{
+    return r->spec->tmpdir ? r->spec->tmpdir : r->scratch.path;
+}
+
+static void fill_options(struct run *r)
+{
+    const struct run_spec *s = r->spec;
+    r->options = (struct plan_options){.updatable = s->updatable,
+                                       .accept_weaker = s->accept_weaker,
+                                       .keep_userns = s->keep_userns,
+                                       .strict_reads = s->strict_reads,
+                                       .caps = s->caps,
+                                       .cwd = s->cwd,
+                                       .arch = PLAN_NATIVE};
+}
+
+int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
+{
+    *r = (struct run){
+        .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .ground = {.pidfd = -1, .ready = -1}};
+    arena_init(&r->arena, 64 << 20);
+    fill_options(r);
+    if (look_at_host(r, probe, err) < 0)
+        return -1;
+    if (!spec->tmpdir && scratch_name(&r->scratch, err) < 0)
+        return -1;
+    if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
+        return -1;
+    return run_policy_gather(&r->policy, spec, tmpdir(r), err);
+}
+
+int run_plan(struct run *r, struct bk_err *err)
+{
+    if (run_policy_compile(&r->policy, err) < 0)
+        return -1;
+    return plan_make(r->policy.graph, &r->options, &r->host, &r->plan, err);
+}
+
+const struct graph *run_graph(struct run *r)
+{
+    struct bk_err err;
+    return run_policy_compile(&r->policy, &err) == 0 ? r->policy.graph : NULL;
+}
+
+static int prepare_env(struct run *r, struct bk_err *err)
+{
+    const struct run_spec *s = r->spec;
+    /* tmux and whoever keeps sockets in the session's folder would look for a place elsewhere */
+    static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
+    enum { PLACES = sizeof(places) / sizeof(places[0]) };
+    const char **set = arena_array(&r->arena, PLACES + 1 + s->nset_env + 1, sizeof(*set));
+    size_t n = 0;
+    if (!set)
+        return err_nomem(err);
+    for (size_t i = 0; i < PLACES; i++) {
+        char text[PATH_MAX + 32];
+        int len = snprintf(text, sizeof(text), "%s=%s", places[i], tmpdir(r));
+        set[n] = arena_strndup(&r->arena, text, (size_t)len);
+        if (!set[n++])
+            return err_nomem(err);
+    }
+    set[n++] = "SANDBOX_RUNTIME=1";
+    for (size_t i = 0; i < s->nset_env; i++)
+        set[n++] = s->set_env[i];
+    int made = environ_make(environ, s->keep_env, s->nkeep_env, set, &r->arena, &r->env);
+    return made < 0 ? err_nomem(err) : 0;
+}
+
+/* ---- running ---- */
+
+static int refuse(const struct run *r, const struct bk_err *err)
+{
+    if (r->spec->complain)
+        r->spec->complain(r->spec->arg, &r->policy.unit, err);
+    return -1;
+}
+
+/* In the worker's process. What is wrong is told from there: the caller has no copy of it. */
+static int prepare(void *arg, struct launch_policy *out)
+{
+    struct run *r = arg;
+    struct bk_err err;
+    r->policy.unit.opt.terse = true;
+    r->options.terse = true;
+    if (run_plan(r, &err) < 0)
+        return refuse(r, &err);
+    if (r->spec->upstream && !r->plan.net_ns) {
+        err_set(&err, BK_E_INPUT,
+                "--upstream: the network is not filtered, so nothing leads there");
+        err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");
+        return refuse(r, &err);
+    }
+    *out = (struct launch_policy){&r->plan, r->policy.graph};
+    return 0;
+}
+
+static int meanwhile(void *arg, struct bk_err *err)
+{
+    struct run *r = arg;
+    if (r->spec->tmpdir)
+        return mkdir(r->spec->tmpdir, 0700) < 0 && errno != EEXIST
+                   ? err_sys(err, "cannot make %s", r->spec->tmpdir)
+                   : 0;
+    return r->scratch.lock >= 0 ? 0 : scratch_make(&r->scratch, err);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+    const struct run *r = arg;
+    if (r->spec->on_event)
+        r->spec->on_event(r->spec->arg, e);
+}
+
+static void fill_launch(struct run *r, struct launch *l)
+{
+    const struct run_spec *s = r->spec;
+    *l = (struct launch){
+        .prepare = prepare,
+        .meanwhile = meanwhile,
+        .host = &r->host,
+        .ground = &r->ground,
+        .argv = s->argv,
+        .env = r->env.env,
+        .cwd = s->cwd,
+        .keep_fds = s->keep_fds,
+        .nkeep = s->nkeep_fds,
+        .upstream = s->upstream ? &r->upstream : NULL,
+        .max_memory = s->max_memory,
+        .max_procs = s->max_procs,
+        .timeout_ms = s->timeout_ms,
+        .wait_all = s->wait_all,
+        .leave_worker = s->leave_worker,
+        .give_stdio = s->give_stdio,
+        .on_event = on_event,
+        .arg = r,
+    };
+    /* the sandbox as a whole where a control group can be had, else each process */
+    if ((l->max_memory || l->max_procs) && cgroup_make(&r->cgroup, l->max_memory, l->max_procs))
+        l->max_memory = l->max_procs = 0;
+    l->cgroup = r->cgroup.fd;
+}
+
+/* An ability that the quick look took for granted and the launch found missing. */
+static bool learn(struct host *h, const struct launch_end *end)
+{
+    /* a plain chroot, whose root is no mount of its own */
+    if (end->stage == STAGE_PRIVATE_MOUNTS && h->mount_ns)
+        return h->mount_ns = false, true;
+    if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
+        return h->mount_proc = false, true;
+    /* no FUSE, or too few descriptors to serve it */
+    bool unserved = end->stage == STAGE_SENTRY && end->sys == EMFILE;
+    if ((end->stage == STAGE_SENTRY_MOUNT || unserved) && h->fuse)
+        return h->fuse = false, true;
+    bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
+    bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
+    if (spaces && refused && !host_may_administer(h) && h->user_ns)
+        return h->user_ns = false, true;
+    /* a filter refuses them to root as well; which of them does not matter */
+    if (spaces && refused && host_may_administer(h) && h->mount_ns) {
+        h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
+        return true;
+    }
+    bool listener = end->sys == EBUSY || end->sys == EPERM;
+    if (end->stage == STAGE_FILTER && listener && !h->listener_taken)
+        return h->listener_taken = true, true;
+    return false;
+}
+
+int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    struct launch l;
+    if (!r->policy.shipped) { /* the ground is laid meanwhile */
+        ground_start(&r->ground, &r->host, r->spec->cwd);
+        if (run_policy_compile(&r->policy, err) < 0)
+            return end->stage = STAGE_POLICY, refuse(r, err);
+    }
+    if (prepare_env(r, err) < 0)
+        return -1;
+    fill_launch(r, &l);
+    for (;;) {
+        int result = launch_run(&l, end, err);
+        if (result == 0 || !learn(&r->host, end))
+            return result;
+    }
+}
+
+/* ---- afterwards ---- */
+
+void run_clean(struct run *r)
+{
+    if (!scratch_remove_empty(&r->scratch)) {
+        ground_end(&r->ground); /* who could still move things about in there */
+        scratch_remove(&r->scratch);
+    }
+    cgroup_remove(&r->cgroup);
+}
+
+void run_close(struct run *r)
+{
+    ground_end(&r->ground);
+    cgroup_remove(&r->cgroup);
+    scratch_remove(&r->scratch);
+    plan_free(&r->plan);
+    run_policy_free(&r->policy);
+    arena_free(&r->arena);
+}

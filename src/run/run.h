@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_RUN_RUN_H
+#define BK_RUN_RUN_H
+
+#include "kernel/cgroup.h"
+#include "kernel/environ.h"
+#include "kernel/ground.h"
+#include "kernel/launch.h"
+#include "kernel/scratch.h"
+#include "net/upstream.h"
+#include "run/policy.h"
+
+/*
+ * One run of a command: spec → policy → plan → launch. Whatever a front end wants to show (the
+ * plan, a summary, the policy's mistakes) is in here to be read.
+ */
+struct run {
+    const struct run_spec *spec;
+    struct host host;
+    struct run_policy policy;
+    struct plan_options options;
+    struct plan plan;
+    struct scratch scratch;
+    struct cgroup cgroup;
+    struct ground ground;
+    struct arena arena;
+    struct environ_result env;
+    struct upstream upstream;
+};
+
+/* Looks at the host and gathers the policy. `probe`: finds out for certain what the host can do,
+ * for a plan that is to be read; a launch finds it out as it goes. On failure, policy.unit.diags
+ * may say more than *err. Free with run_close() whatever happened. */
+int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err);
+
+/* Compiles and plans, and does nothing else. */
+int run_plan(struct run *r, struct bk_err *err);
+
+/* Runs the command to its end. Call from a thread that lives as long as that. On failure
+ * end->stage says how far it came; STAGE_POLICY was told by spec->complain. */
+int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
+
+/* To word a report: the worker has compiled the policy for itself. NULL when memory is short. */
+const struct graph *run_graph(struct run *r);
+
+/* Removes what the run left: its TMPDIR, its control group, its first process. */
+void run_clean(struct run *r);
+void run_close(struct run *r);
+
+#endif
