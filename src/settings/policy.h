@@ -19,7 +19,7 @@
 enum place_kind {
     PLACE_SUBPATH, /* a path and everything below it */
     PLACE_LITERAL, /* that path alone */
-    PLACE_GLOB,    /* what (glob …) matches, and everything below that */
+    PLACE_GLOB,    /* what (glob …) matches; among denials, everything below that as well */
 };
 
 struct place {

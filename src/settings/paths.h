@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SETTINGS_PATHS_H
+#define BK_SETTINGS_PATHS_H
+
+#include "settings/policy.h"
+
+/*
+ * One entry of a list of paths, as a person wrote it, becomes places: ~, $VAR and ${VAR} are
+ * replaced, what is relative begins in the working directory, symbolic links are followed, and
+ * * ** ? [set] make a pattern. What stands for something (~, a variable, the working directory)
+ * is a name and never a pattern.
+ */
+struct path_base {
+    const char *cwd;                                    /* absolute */
+    const char *home;                                   /* of ~; NULL when nobody knows */
+    const char *(*getenv)(void *arg, const char *name); /* NULL: the process's own environment */
+    void *arg;
+};
+
+struct path_entry {
+    const char *text;
+    size_t n;
+    const char *origin; /* kept, not copied; may be NULL */
+    bool literal;       /* {"path": …, "literal": true}: a path and never a pattern */
+    bool denies;        /* for a list of denials */
+    bool keeps_metadata;
+    struct places *links; /* gets the symbolic links on the way; may be NULL */
+};
+
+/*
+ * Appends what the entry means to `out`. More than one place when
+ *  - a denied path leads through symbolic links: each link is denied as well, so that none can be
+ *    turned elsewhere. An allowed one opens only what it really is;
+ *  - brackets spell a set and could be part of a name too ("app/[id]"): a denial covers both
+ *    readings, and permission does when the name is there.
+ * Fails, with nothing appended, on what cannot be enforced: an unknown variable, a pattern that
+ * ends in a slash, ".." behind a wildcard, a set with a wildcard in it.
+ */
+int path_places(struct arena *a, const struct path_base *base, const struct path_entry *e,
+                struct places *out, struct bk_err *err);
+
+/* The same as one path, for what takes no pattern; links followed. NULL on failure. */
+const char *path_real(struct arena *a, const struct path_base *base, const char *text,
+                      struct bk_err *err);
+
+/* Lists grow in the arena. -1 when memory is short. */
+int places_push(struct arena *a, struct places *list, const struct place *p);
+int words_push(struct arena *a, struct words *list, const char *word);
+
+#endif
