@@ -10,16 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "base/own.h"
+#include "ending.h"
 #include "kernel/caps.h"
 #include "run-flags.h"
 #include "run/run.h"
@@ -149,17 +147,6 @@ static int choose_report(struct session *r, struct bk_err *err)
 
 /* ---- telling ---- */
 
-static void write_out(int fd, struct buf *b)
-{
-    for (size_t at = 0; buf_ok(b) && at < b->n;) {
-        ssize_t n = write(fd, b->s + at, b->n - at);
-        if (n < 0 && errno != EINTR)
-            break;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    buf_free(b);
-}
-
 static void on_event(void *arg, const struct event *e)
 {
     struct session *r = arg;
@@ -176,7 +163,7 @@ static void on_event(void *arg, const struct event *e)
         event_line(e, &line);
         buf_chr(&line, '\n');
     }
-    write_out(r->report_fd, &line);
+    end_write(r->report_fd, &line);
 }
 
 /* A program that misses a variable fails in its own words; this line says why. It is not worth
@@ -277,38 +264,19 @@ static int fill_spec(struct session *r, struct bk_err *err)
 
 /* ---- running ---- */
 
-/* Ends as the command ended, so that nobody can tell the difference. */
-static int mirror(const struct launch_end *end)
-{
-    if (end->timed_out)
-        return 124;
-    if (WIFEXITED(end->status))
-        return WEXITSTATUS(end->status);
-    int sig = WTERMSIG(end->status);
-    struct rlimit none = {0, 0};
-    sigset_t one;
-    setrlimit(RLIMIT_CORE, &none); /* one core is enough */
-    signal(sig, SIG_DFL);
-    sigemptyset(&one);
-    sigaddset(&one, sig);
-    sigprocmask(SIG_UNBLOCK, &one, NULL);
-    raise(sig);
-    return 128 + sig;
-}
-
 static void __attribute__((noreturn)) finish(struct session *r, const struct launch_end *end)
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
     if (r->how == REPORT_TEXT && denied)
         report_summary(r->report, run_graph(&r->run), &summary);
-    write_out(STDERR_FILENO, &summary);
+    end_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
     run_clean(&r->run);
-    int status = mirror(end);
+    int status = end_as(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
     fflush(NULL);
     _exit(status);

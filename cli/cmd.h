@@ -28,7 +28,8 @@ struct cli_command {
     const struct cli_option *options;
     const char *complete; /* for positional arguments: "file operation" etc., may be NULL */
     bool takes_command;   /* what follows the first positional is somebody else's command line */
-    int (*run)(struct cli_args *args); /* exit status */
+    int (*run)(struct cli_args *args);  /* exit status */
+    int (*main)(int argc, char **argv); /* drop-in names sort their words themselves (drop.h) */
 };
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "base/own.h"
+#include "drop.h"
 #include "help.h"
 
 extern const struct cli_command cmd_check, cmd_eval, cmd_explain, cmd_vocab, cmd_graph, cmd_help,
@@ -39,6 +40,9 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
+    const struct cli_command *name = argc ? drop_find(argv[0]) : NULL;
+    if (name)
+        return name->main(argc, argv);
     if (argc < 2) {
         help_program(&out);
         fputs(out.s ? out.s : "", stderr);

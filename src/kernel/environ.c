@@ -92,7 +92,7 @@ bool environ_is_secret(const char *name, size_t n)
 static bool is_kept(const char *name, size_t n, const char *const *keep, size_t nkeep)
 {
     for (size_t i = 0; i < nkeep; i++)
-        if (strlen(keep[i]) == n && memcmp(keep[i], name, n) == 0)
+        if (strcmp(keep[i], "*") == 0 || (strlen(keep[i]) == n && memcmp(keep[i], name, n) == 0))
             return true;
     return false;
 }

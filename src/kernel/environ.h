@@ -11,7 +11,7 @@
 /*
  * The environment a command gets: the caller's without the variables that commonly hold secrets or
  * lead to agents outside (tokens, passwords, cloud keys, agent sockets), and with those that say
- * where it is. Names given with --env stay.
+ * where it is. Names given with --env stay, and with "*" all.
  */
 struct environ_result {
     char **env;           /* NULL-terminated, in the arena */

@@ -242,6 +242,8 @@ static const char *no_guards(const struct plan *p)
         return "--updatable";
     if (!host_spaces(h).mount)
         return "there is no mount namespace for a sentry";
+    if (p->opt.no_masks && !h->fuse)
+        return "there is no FUSE for a sentry, and a mask would hide names as well";
     return NULL;
 }
 

@@ -115,6 +115,7 @@ struct plan_options {
     bool keep_userns;    /* programs inside may make user namespaces */
     uint64_t caps;       /* capabilities that root asks for besides those for work on files */
     bool strict_reads;   /* judge reading where a sentry would do */
+    bool no_masks;       /* judge reading where a mask would do, which hides more than is denied */
     const char *cwd;     /* where the command works, or NULL; outlives the plan */
     enum plan_arch arch; /* PLAN_NATIVE */
 };

@@ -24,12 +24,14 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     p->params = calloc(spec->nparams + OWN_PARAMS, sizeof(*p->params));
     if (!p->params)
         return err_nomem(err);
-    p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
-    p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
-    if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
-        p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
-    if (home && realpath(home, p->home))
-        p->params[used++] = (struct sbpl_param){"HOME", p->home};
+    if (!spec->bare) {
+        p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
+        p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
+        if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+            p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
+        if (home && realpath(home, p->home))
+            p->params[used++] = (struct sbpl_param){"HOME", p->home};
+    }
     for (size_t i = 0; i < spec->nparams; i++)
         p->params[used++] = spec->params[i];
     opt->params = p->params;

@@ -45,6 +45,7 @@ static void fill_options(struct run *r)
                                        .accept_weaker = s->accept_weaker,
                                        .keep_userns = s->keep_userns,
                                        .strict_reads = s->strict_reads,
+                                       .no_masks = s->no_masks,
                                        .caps = s->caps,
                                        .cwd = s->cwd,
                                        .arch = PLAN_NATIVE};
@@ -58,7 +59,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     fill_options(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
-    if (!spec->tmpdir && scratch_name(&r->scratch, err) < 0)
+    if (!spec->tmpdir && !spec->bare && scratch_name(&r->scratch, err) < 0)
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
@@ -88,17 +89,21 @@ static int prepare_env(struct run *r, struct bk_err *err)
     size_t n = 0;
     if (!set)
         return err_nomem(err);
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < PLACES && !s->bare; i++) {
         char text[PATH_MAX + 32];
         int len = snprintf(text, sizeof(text), "%s=%s", places[i], tmpdir(r));
         set[n] = arena_strndup(&r->arena, text, (size_t)len);
         if (!set[n++])
             return err_nomem(err);
     }
-    set[n++] = "SANDBOX_RUNTIME=1";
+    if (!s->bare)
+        set[n++] = "SANDBOX_RUNTIME=1";
     for (size_t i = 0; i < s->nset_env; i++)
         set[n++] = s->set_env[i];
-    int made = environ_make(environ, s->keep_env, s->nkeep_env, set, &r->arena, &r->env);
+    static const char *const all[] = {"*"};
+    bool whole = s->whole_env || s->bare;
+    int made = environ_make(environ, whole ? all : s->keep_env, whole ? 1 : s->nkeep_env, set,
+                            &r->arena, &r->env);
     return made < 0 ? err_nomem(err) : 0;
 }
 
@@ -137,6 +142,8 @@ static int meanwhile(void *arg, struct bk_err *err)
         return mkdir(r->spec->tmpdir, 0700) < 0 && errno != EEXIST
                    ? err_sys(err, "cannot make %s", r->spec->tmpdir)
                    : 0;
+    if (r->spec->bare)
+        return 0;
     return r->scratch.lock >= 0 ? 0 : scratch_make(&r->scratch, err);
 }
 

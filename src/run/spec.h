@@ -26,7 +26,7 @@ struct run_spec {
     /* The policy: these after one another. */
     const struct run_source *sources;
     size_t nsources;
-    const struct sbpl_param *params; /* besides CWD, TMPDIR, HOME and ORDINARY */
+    const struct sbpl_param *params; /* besides CWD, TMPDIR, HOME and ORDINARY, unless bare */
     size_t nparams;
 
     /* The command. */
@@ -39,11 +39,14 @@ struct run_spec {
     const char *const *set_env; /* NAME=value; win over everything */
     size_t nset_env;
     const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
+    bool whole_env;     /* nothing is removed from it */
+    bool bare;          /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
     const int *keep_fds;
     size_t nkeep_fds;
 
     /* How it is enforced. */
     bool updatable, accept_weaker, keep_userns, strict_reads;
+    bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */
     const char *upstream; /* URL of the proxy that connections leave through, or NULL */
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What the drop-in names have in common: the run itself, and words on standard error that begin
+ * with the name the person typed. They are as quiet as the programs whose place they take: no
+ * summary, and denied operations are told only when asked for.
+ */
+
+#include "drop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "ending.h"
+#include "load.h"
+
+extern const struct cli_command name_sandbox_exec;
+
+const struct cli_command *const drop_names[] = {&name_sandbox_exec, NULL};
+
+const struct cli_command *drop_find(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/'), *base = slash ? slash + 1 : argv0;
+    for (const struct cli_command *const *c = drop_names; *c; c++)
+        if (strcmp((*c)->name, base) == 0)
+            return *c;
+    return NULL;
+}
+
+void drop_tell(const char *name, const struct bk_err *err)
+{
+    struct buf line = {0};
+    buf_fmt(&line, "%s: ", name);
+    if (err->file[0]) {
+        buf_safe(&line, err->file, strlen(err->file));
+        if (err->line)
+            buf_fmt(&line, ":%u:%u", err->line, err->col);
+        buf_str(&line, ": ");
+    }
+    buf_safe(&line, err->msg, strlen(err->msg));
+    buf_chr(&line, '\n');
+    if (err->hint[0]) {
+        buf_str(&line, "  hint: ");
+        buf_safe(&line, err->hint, strlen(err->hint));
+        buf_chr(&line, '\n');
+    }
+    end_write(STDERR_FILENO, &line);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+    const struct drop *d = arg;
+    struct buf line = {0};
+    if (!d->verbose)
+        return;
+    buf_fmt(&line, "%s: ", d->name);
+    event_line(e, &line);
+    buf_chr(&line, '\n');
+    end_write(STDERR_FILENO, &line);
+}
+
+static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+{
+    const struct drop *d = arg;
+    struct buf text = {0};
+    if (!unit->diags.errors) {
+        drop_tell(d->name, err);
+        return;
+    }
+    buf_fmt(&text, "%s: ", d->name);
+    load_findings(unit, &text);
+    end_write(STDERR_FILENO, &text);
+}
+
+int drop_init(struct drop *d, const char *name, struct bk_err *err)
+{
+    *d = (struct drop){.name = name};
+    d->spec = (struct run_spec){
+        .cwd = d->cwd,
+        /* a container's first process would inherit what is left behind */
+        .leave_worker = getppid() != 1,
+        .give_stdio = true,
+        .no_masks = true, /* scripts ask by looking, and expect an error */
+        .on_event = on_event,
+        .complain = complain,
+        .arg = d,
+    };
+    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
+}
+
+static void __attribute__((noreturn)) finish(struct drop *d, const struct launch_end *end)
+{
+    run_clean(&d->run);
+    int status = end_as(end);
+    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    fflush(NULL);
+    _exit(status);
+}
+
+int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
+{
+    *end = (struct launch_end){0};
+    if (run_open(&d->run, &d->spec, false, err) < 0) {
+        end->stage = STAGE_POLICY;
+        complain(d, &d->run.policy.unit, err);
+        run_close(&d->run);
+        return -1;
+    }
+    if (d->opened)
+        d->opened(d);
+    if (run_go(&d->run, end, err) == 0)
+        finish(d, end);
+    run_close(&d->run);
+    return -1;
+}

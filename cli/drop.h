@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_DROP_H
+#define BK_CLI_DROP_H
+
+#include <limits.h>
+
+#include "base/buf.h"
+#include "cmd.h"
+#include "run/run.h"
+
+/*
+ * Names of other programs under which this one takes their command lines, so that scripts written
+ * for them go on working. Each is a link to the program; the last part of argv[0] selects it.
+ */
+extern const struct cli_command *const drop_names[]; /* ends with NULL */
+
+/* The name that argv[0] asks for, or NULL for our own. */
+const struct cli_command *drop_find(const char *argv0);
+
+/* One run under such a name. */
+struct drop {
+    const char *name;     /* what messages begin with */
+    struct run_spec spec; /* cwd is set by drop_init() */
+    struct run run;
+    bool verbose;                   /* tell of each denied operation as it happens */
+    void (*opened)(struct drop *d); /* called before the command starts; may be NULL */
+    char cwd[PATH_MAX];
+};
+
+int drop_init(struct drop *d, const char *name, struct bk_err *err);
+
+/* Runs the command. When it ran, this program ends as it did and drop_run() never returns. On
+ * failure everything but *err is cleaned up; STAGE_POLICY in end->stage: the policy is wrong, and
+ * was told of. */
+int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err);
+
+/* "NAME: message", and the place and hint if there are any, to standard error. */
+void drop_tell(const char *name, const struct bk_err *err);
+
+#endif

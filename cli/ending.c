@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* How a program ends that ran another one. */
+
+#include "ending.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int end_as(const struct launch_end *end)
+{
+    if (end->timed_out)
+        return 124;
+    if (WIFEXITED(end->status))
+        return WEXITSTATUS(end->status);
+    int sig = WTERMSIG(end->status);
+    struct rlimit none = {0, 0};
+    sigset_t one;
+    setrlimit(RLIMIT_CORE, &none); /* one core is enough */
+    signal(sig, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(sig);
+    return 128 + sig;
+}
+
+void end_write(int fd, struct buf *b)
+{
+    for (size_t at = 0; buf_ok(b) && at < b->n;) {
+        ssize_t n = write(fd, b->s + at, b->n - at);
+        if (n < 0 && errno != EINTR)
+            break;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    buf_free(b);
+}

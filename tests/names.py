@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The drop-in names as a script finds them: links to the program, on PATH."""
+
+import os
+
+from running import BUCKLE, PATH
+
+FOLDER = os.path.join(os.path.dirname(BUCKLE), "names")
+NAMES = ("sandbox-exec",)
+
+os.makedirs(FOLDER, exist_ok=True)
+for name in NAMES:
+    link = os.path.join(FOLDER, name)
+    if not os.path.lexists(link):
+        os.symlink(BUCKLE, link)
+
+
+def env(**more):
+    """An environment whose PATH has them."""
+    return {"PATH": FOLDER + ":" + PATH, **more}
+
+
+def call(person, *words, **how):
+    """Runs a command line that begins with one of the names."""
+    return person.call([os.path.join(FOLDER, words[0]), *words[1:]],
+                       env=env(**how.pop("env", {})), **how)
+
+
+def script(person, text, **how):
+    """A shell script that uses them."""
+    return person.call(["/bin/sh", "-c", text], env=env(**how.pop("env", {})), **how)
