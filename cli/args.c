@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near.h"
 #include "base/own.h"
-
-enum { NAME_MAX_LEN = 48 };
 
 static const struct cli_option *find_long(const struct cli_option *table, const char *name,
                                           size_t n)
@@ -36,46 +35,9 @@ static const struct cli_option *find_letter(const struct cli_option *table, char
     return NULL;
 }
 
-static size_t min_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Edits (insert, delete, replace, swap neighbours) from a to b. Both are short. */
-static size_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-    size_t rows[3][NAME_MAX_LEN + 1];
-    for (size_t j = 0; j <= m; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            best = min_of(best, min_of(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                best = min_of(best, before[j - 2] + 1);
-            row[j] = best;
-        }
-    }
-    return rows[n % 3][m];
-}
-
 const char *cli_nearest(const char *name, const char *const *names, size_t n)
 {
-    size_t len = strlen(name), best = 3;
-    const char *found = NULL;
-    if (len > NAME_MAX_LEN)
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        size_t m = strlen(names[i]);
-        size_t d = m <= NAME_MAX_LEN ? distance(name, len, names[i], m) : best;
-        if (d < best && d < min_of(len, m)) {
-            best = d;
-            found = names[i];
-        }
-    }
-    return found;
+    return near_word(name, names, n);
 }
 
 static int unknown_long(const struct cli_command *command, const char *name, size_t n,
@@ -86,7 +48,7 @@ static int unknown_long(const struct cli_command *command, const char *name, siz
     for (const struct cli_option *o = command->options; o && o->name && count < 63; o++)
         names[count++] = o->name;
     names[count++] = "help";
-    char typed[NAME_MAX_LEN + 1];
+    char typed[NEAR_MAX + 1];
     snprintf(typed, sizeof(typed), "%.*s", (int)n, name);
     const char *near = cli_nearest(typed, names, count);
     err_set(err, BK_E_INPUT, "%s: unknown option --%.*s", command->name, (int)n, name);
