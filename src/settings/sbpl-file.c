@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Files. Reading is open but for denied places, each less what is allowed inside of it; or closed
+ * but for what is allowed, less the same. Writing is closed but for what is allowed, less what is
+ * denied, wherever that lies.
+ */
+
+#include <string.h>
+
+#include "settings/sbpl-int.h"
+
+static const char read_linux[] =
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
+/* a clone would have the contents */
+static const char read_macos[] =
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence file-clone";
+static const char data_macos[] = "file-read-data file-clone";
+
+static const char write_linux[] =
+    "file-write* file-write-acl file-write-create file-write-data\n"
+    "      file-write-flags file-write-mode file-write-owner file-write-times\n"
+    "      file-write-unlink file-write-xattr file-write-setugid";
+static const char write_macos[] =
+    "file-write* file-write-acl file-write-create file-write-data\n"
+    "      file-write-finderinfo file-write-flags file-write-mode file-write-owner\n"
+    "      file-write-times file-write-unlink file-write-xattr file-write-setugid\n"
+    "      file-link";
+
+const char *write_operations(const struct writer *w)
+{
+    return w->t->macos ? write_macos : write_linux;
+}
+
+/* ---- denied places ---- */
+
+static int denied_filter(struct writer *w, const struct carving *c, size_t d, struct buf *out)
+{
+    const bool *inside = c->inside + d * c->allow->n;
+    bool any = false;
+    for (size_t a = 0; a < c->allow->n; a++)
+        any |= inside[a];
+    buf_str(out, any ? "(require-all\n        " : "");
+    if (place_filter(w, &c->deny->at[d], out) < 0)
+        return -1;
+    if (!any)
+        return 0;
+    buf_str(out, "\n        (require-not");
+    for (size_t a = 0; a < c->allow->n; a++) {
+        if (!inside[a])
+            continue;
+        buf_str(out, "\n            ");
+        if (place_filter(w, &c->allow->at[a], out) < 0)
+            return -1;
+    }
+    buf_str(out, "))");
+    return 0;
+}
+
+int write_denied(struct writer *w, const struct carving *c, size_t d)
+{
+    struct buf filter = {0};
+    int result = denied_filter(w, c, d, &filter);
+    if (result == 0)
+        write_filter(w, c->deny->at[d].origin, &filter);
+    buf_free(&filter);
+    return result;
+}
+
+/* ---- reading ---- */
+
+static const char *deny_operations(const struct writer *w, const struct place *d)
+{
+    if (d->keeps_metadata)
+        return w->t->macos ? data_macos : "file-read-data";
+    return w->t->macos ? read_macos : read_linux;
+}
+
+/* One rule for all that keep their metadata, one for all that do not. */
+static int write_denials(struct writer *w, bool keeps)
+{
+    const struct places *deny = &w->p->deny_read;
+    bool open = false;
+    for (size_t d = 0; d < deny->n; d++) {
+        if (deny->at[d].keeps_metadata != keeps)
+            continue;
+        if (!open)
+            write_open(w, "deny", deny_operations(w, &deny->at[d]));
+        open = true;
+        if (write_denied(w, &w->reads, d) < 0)
+            return -1;
+    }
+    if (open)
+        write_close(w, "reading is denied there");
+    return 0;
+}
+
+/* From which byte of an allowed path on the folders above it are denied; its length for none. */
+static size_t way_starts(const struct writer *w, size_t a)
+{
+    const struct places *deny = &w->p->deny_read, *allow = &w->p->allow_read;
+    size_t from = strlen(allow->at[a].path);
+    for (size_t d = 0; d < deny->n; d++) {
+        const struct place *place = &deny->at[d];
+        size_t n = place->kind == PLACE_GLOB ? glob_fixed(place->path) : strlen(place->path);
+        if (w->reads.inside[d * allow->n + a] && !place->keeps_metadata && n < from)
+            from = n;
+    }
+    return from > 0 ? from : 1;
+}
+
+/* Whoever may read something in a denied folder has to find the way: the folders above it can be
+ * looked at, not listed. */
+static int write_ways(struct writer *w)
+{
+    const struct places *allow = &w->p->allow_read;
+    bool open = false;
+    for (size_t a = 0; a < allow->n; a++) {
+        const char *path = allow->at[a].path;
+        size_t n = allow->at[a].kind == PLACE_GLOB ? glob_fixed(path) + 1 : strlen(path);
+        for (size_t i = way_starts(w, a); i < n; i++) {
+            if (path[i] != '/')
+                continue;
+            struct place above = {arena_strndup(&w->arena, path, i), allow->at[a].origin,
+                                  PLACE_LITERAL, false, false};
+            if (!above.path)
+                return err_nomem(w->err);
+            if (!open) {
+                buf_str(w->out, "; The way to what may be read in there.\n");
+                write_open(w, "allow", "file-read-metadata file-test-existence");
+            }
+            open = true;
+            if (write_places(w, &(struct places){&above, 1}) < 0)
+                return -1;
+        }
+    }
+    if (open)
+        buf_str(w->out, ")\n");
+    return 0;
+}
+
+/* Without these in it not even a shell would start, says the system whose language this is. */
+static int write_only_reads(struct writer *w)
+{
+    write_open(w, "deny", w->t->macos ? data_macos : "file-read-data");
+    write_close(w, "only what is listed can be read");
+    write_open(w, "allow", w->t->macos ? data_macos : "file-read-data");
+    buf_str(w->out, "\n    (literal \"/\")");
+    if (write_places(w, &w->p->allow_read) < 0 || write_places(w, &w->writable) < 0)
+        return -1;
+    buf_str(w->out, ")\n");
+    return 0;
+}
+
+int write_reads(struct writer *w)
+{
+    write_section(w, "file read");
+    buf_str(w->out, "(allow file-read*)\n");
+    if (w->p->reads_nothing && write_only_reads(w) < 0)
+        return -1;
+    if (write_denials(w, true) < 0 || write_denials(w, false) < 0)
+        return -1;
+    return write_ways(w);
+}
+
+/* ---- writing ---- */
+
+static const char quiet_linux[] =
+    "; Programs try these and go on without: nothing that anybody needs to be told.\n"
+    "(deny file-write*\n"
+    "    (regex #\"/__pycache__(/|$)\")\n"
+    "    (prefix \"/tmp/hsperfdata_\")\n"
+    "    (subpath \"/var/cache/fontconfig\" \"/var/cache/man\")\n"
+    "    (with no-report))\n";
+
+/* macOS gives everybody a folder with T for temporary files, C for caches beside it, and programs
+ * that ask the system rather than TMPDIR use both. */
+static int own_temporary(struct writer *w, struct buf *out)
+{
+    const char *path = w->p->tmpdir, *rest = path;
+    size_t slashes = 0;
+    if (!w->t->macos || !path)
+        return 0;
+    rest += strncmp(rest, "/private/", 9) == 0 ? 8 : 0;
+    if (strncmp(rest, "/var/folders/", 13) != 0)
+        return 0;
+    const char *at = rest + 13;
+    for (; *at && slashes < 2; at++)
+        slashes += *at == '/';
+    if (slashes < 2 || at[0] != 'T' || (at[1] && at[1] != '/'))
+        return 0;
+    char *folder = arena_strndup(&w->arena, rest, (size_t)(at - 1 - rest));
+    if (!folder)
+        return err_nomem(w->err);
+    struct place place = {.path = folder};
+    return place_filter(w, &place, out);
+}
+
+/* Everything that may be written, as filters one a line. */
+static int write_writable(struct writer *w)
+{
+    struct buf folder = {0};
+    int result = own_temporary(w, &folder);
+    if (result == 0 && folder.n)
+        write_filter(w, "temporary files and caches", &folder);
+    buf_free(&folder);
+    return result < 0 ? -1 : write_places(w, &w->writable);
+}
+
+static int write_allowed(struct writer *w)
+{
+    if (w->p->writes_everything) {
+        buf_str(w->out, "(allow file-write* file-write-setugid)\n");
+        return 0;
+    }
+    if (!w->t->macos)
+        buf_str(w->out, quiet_linux);
+    if (w->t->macos)
+        buf_str(w->out, "; A second name for a file would lead around rules about its first.\n"
+                        "(deny file-link)\n");
+    if (!w->writable.n)
+        return 0;
+    write_open(w, "allow", w->t->macos ? "file-write* file-link" : "file-write*");
+    if (write_writable(w) < 0)
+        return -1;
+    buf_str(w->out, ")\n; Folders may pass their group on; programs may not.\n");
+    write_open(w, "allow", "file-write-setugid");
+    buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) (require-any");
+    if (write_writable(w) < 0)
+        return -1;
+    buf_str(w->out, ")))\n");
+    return 0;
+}
+
+int write_writes(struct writer *w)
+{
+    write_section(w, "file write");
+    if (write_allowed(w) < 0)
+        return -1;
+    if (w->p->protects_names)
+        write_protected(w);
+    if (w->p->deny_write.n) {
+        write_open(w, "deny", write_operations(w));
+        for (size_t d = 0; d < w->p->deny_write.n; d++)
+            if (write_denied(w, &w->writes, d) < 0)
+                return -1;
+        write_close(w, "writing is denied there");
+    }
+    return write_moves(w);
+}

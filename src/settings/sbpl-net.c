@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The network. On macOS a profile can tell ports of this machine apart and nothing else, so names
+ * are the proxies' affair. On Linux the policy has the names itself; what is denied stands last.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/net.h"
+#include "settings/sbpl-int.h"
+
+/* ---- names ---- */
+
+/* A host by name is a domain; an address, a range of them, every host or this one is told by
+ * (remote …), which knows those. */
+static int host_rule(struct writer *w, const char *action, const char *host, const char *reason)
+{
+    struct net_endpoint end;
+    bool remote = net_endpoint_parse(host, strlen(host), &end, NULL, NULL) == 0;
+    if (!remote && net_domain_check(host, strlen(host), NULL) < 0) {
+        err_set(w->err, BK_E_INPUT, "%.120s names no host", host);
+        err_hint(w->err, "write a name, *.name, or an address, with :port if only that is meant");
+        return -1;
+    }
+    buf_fmt(w->out, "(%s network-outbound (%s ", action, remote ? "remote ip" : "domain");
+    buf_sbpl(w->out, host, strlen(host));
+    buf_chr(w->out, ')');
+    if (reason)
+        write_close(w, reason);
+    else
+        buf_str(w->out, ")\n");
+    return 0;
+}
+
+static int write_hosts(struct writer *w)
+{
+    const struct words *allowed = &w->p->allowed_domains, *denied = &w->p->denied_domains;
+    for (size_t i = 0; i < allowed->n; i++)
+        if (host_rule(w, "allow", allowed->at[i], NULL) < 0)
+            return -1;
+    for (size_t i = 0; i < denied->n; i++)
+        if (host_rule(w, "deny", denied->at[i], "denied by name") < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- this machine ---- */
+
+static void write_loopback(struct writer *w, const char *port)
+{
+    buf_fmt(w->out,
+            "(allow network-bind network-inbound (local ip \"localhost:%s\"))\n"
+            "(allow network-outbound (remote ip \"localhost:%s\"))\n",
+            port, port);
+    if (w->t->macos) /* a socket that is not connected has no other end yet */
+        buf_fmt(w->out, "(allow network-outbound (local ip \"localhost:%s\"))\n", port);
+}
+
+static void write_local(struct writer *w)
+{
+    const struct access_policy *p = w->p;
+    if (!p->local_binding && !p->nlocal_ports)
+        return;
+    buf_str(w->out, "; Servers of this machine, and being one.\n");
+    if (p->local_binding)
+        write_loopback(w, "*");
+    for (size_t i = 0; !p->local_binding && i < p->nlocal_ports; i++) {
+        char port[8];
+        snprintf(port, sizeof(port), "%u", p->local_ports[i]);
+        write_loopback(w, port);
+    }
+}
+
+static void write_proxies(struct writer *w)
+{
+    const uint16_t ports[] = {w->t->http_port, w->t->socks_port};
+    if (!ports[0] && !ports[1])
+        return;
+    buf_str(w->out, "; The proxies, which know the names of hosts.\n");
+    for (size_t i = 0; i < 2; i++)
+        if (ports[i] && (i == 0 || ports[1] != ports[0]))
+            buf_fmt(w->out,
+                    "(allow network-bind network-inbound (local ip \"localhost:%u\"))\n"
+                    "(allow network-outbound (remote ip \"localhost:%u\"))\n",
+                    ports[i], ports[i]);
+}
+
+/* ---- Unix sockets ---- */
+
+/* Servers that the command starts listen where it may write: gpg's agent, tmux, a database of a
+ * test. Behind sockets that it did not bind itself stands somebody outside; the enforcer on Linux
+ * grants the extension for its own. */
+static int write_own_sockets(struct writer *w)
+{
+    struct buf all = {0};
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < w->writable.n; i++) {
+        buf_str(&all, "\n        ");
+        result = place_filter(w, &w->writable.at[i], &all);
+    }
+    if (result == 0 && all.n) {
+        buf_str(w->out, "; Sockets that the command makes itself.\n"
+                        "(allow network-bind network-inbound");
+        buf_add(w->out, all.s, all.n);
+        buf_str(w->out, ")\n(allow network-outbound\n    (require-all\n"
+                        "        (extension \"buckle.created-socket\")\n        (require-any");
+        buf_add(w->out, all.s, all.n);
+        buf_str(w->out, ")))\n");
+    }
+    w->out->failed |= !buf_ok(&all);
+    buf_free(&all);
+    return result;
+}
+
+static int write_unix(struct writer *w)
+{
+    const struct access_policy *p = w->p;
+    if (p->all_unix_sockets) {
+        buf_str(w->out, "; Every Unix socket.\n(allow network* (subpath \"/\"))\n");
+        return 0;
+    }
+    if (!w->t->macos && write_own_sockets(w) < 0)
+        return -1;
+    if (!w->t->macos)
+        buf_str(w->out, "; Who writes to the system's log goes on when there is none.\n"
+                        "(deny network-outbound (literal \"unix datagram socket\")\n"
+                        "    (with no-report))\n");
+    if (!p->unix_sockets.n)
+        return 0;
+    write_open(w, "allow", "network*");
+    if (write_places(w, &p->unix_sockets) < 0)
+        return -1;
+    buf_str(w->out, ")\n");
+    return 0;
+}
+
+int write_network(struct writer *w)
+{
+    const struct access_policy *p = w->p;
+    write_section(w, "network");
+    if (p->network_open) {
+        buf_str(w->out, "(allow network*)\n");
+        if (!w->t->macos)
+            buf_str(w->out, "(allow system-socket)\n");
+        return w->t->macos ? 0 : write_hosts(w);
+    }
+    write_open(w, "deny", "network*");
+    write_close(w, "this host is not allowed");
+    write_local(w);
+    if (write_unix(w) < 0)
+        return -1;
+    if (w->t->macos) {
+        write_proxies(w);
+        return 0;
+    }
+    if (p->allowed_domains.n)
+        buf_str(w->out, "(allow system-socket (socket-domain AF_ROUTE))\n");
+    return write_hosts(w);
+}

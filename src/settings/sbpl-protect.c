@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Names that nobody inside writes to, at any depth and whether they exist or not: what some program
+ * outside would run or obey later. The patterns match paths, so that nothing is put on disk and
+ * what is made during the run is covered.
+ *
+ * macOS's file systems do not tell upper from lower case: there every letter of a pattern is both.
+ */
+
+#include <ctype.h>
+#include <string.h>
+
+#include "settings/sbpl-int.h"
+
+struct protection {
+    const char *comment, *reason;
+    const char *patterns[4];
+};
+
+static const struct protection protections[] = {
+    {"Shells run these: .bashrc .bash_profile .zshrc .zprofile .profile.",
+     "protected: every new shell runs it",
+     {"/\\.(bashrc|bash_profile|zshrc|zprofile|profile)$"}},
+    {"Tools obey these: .gitconfig .gitmodules .ripgreprc .mcp.json.",
+     "protected: tells git and other tools what to run",
+     {"/\\.(gitconfig|gitmodules|ripgreprc)$", "/\\.mcp\\.json$"}},
+    {"Editors run tasks from .vscode and .idea.",
+     "protected: editors run tasks from it",
+     {"/\\.(vscode|idea)(/|$)"}},
+    {"Coding agents obey .claude/commands, .claude/agents and .claude/settings*.json.",
+     "protected: decides what a coding agent runs and may do",
+     {"/\\.claude/((commands|agents)(/|$)|settings[^/]*\\.json$)"}},
+    {"What decides about sandboxes: .srt-settings.json, .buckle*, .config/buckle, .config/cage.",
+     "protected: decides what sandboxes allow",
+     {"/\\.srt-settings\\.json$", "/\\.buckle[^/]*(/|$)", "/\\.config/(buckle|cage)(/|$)"}},
+};
+
+static const char hooks[] = "/\\.git/(modules/.*/)?hooks(/|$)";
+static const char git_settings[] = "/\\.git/(modules/.*/)?(config|config\\.worktree)$";
+static const char git_worktree[] = "/\\.git/worktrees/[^/]*/config\\.worktree$";
+/* another folder's settings would take the place of the repository's */
+static const char git_commondir[] = "/\\.git/(modules/.*/)?commondir$";
+/* the folders that hold protected ones */
+static const char holders[] = "/\\.(git|git/modules|claude|config|config/buckle|config/cage)$";
+
+static void write_pattern(struct writer *w, const char *pattern)
+{
+    bool set = false;
+    buf_str(w->out, "#\"");
+    for (const char *s = pattern; *s; s++) {
+        set = (set || *s == '[') && *s != ']';
+        if (w->t->macos && !set && isalpha((unsigned char)*s))
+            buf_fmt(w->out, "[%c%c]", *s, toupper((unsigned char)*s));
+        else
+            buf_chr(w->out, *s);
+    }
+    buf_chr(w->out, '"');
+}
+
+static void write_regex(struct writer *w, const char *const *patterns, size_t n)
+{
+    buf_str(w->out, "(regex");
+    for (size_t i = 0; i < n && patterns[i]; i++) {
+        buf_chr(w->out, ' ');
+        write_pattern(w, patterns[i]);
+    }
+    buf_chr(w->out, ')');
+}
+
+static void write_one(struct writer *w, const struct protection *p)
+{
+    buf_fmt(w->out, "; %s\n", p->comment);
+    write_open(w, "deny", write_operations(w));
+    buf_str(w->out, "\n    ");
+    write_regex(w, p->patterns, 4);
+    write_close(w, p->reason);
+}
+
+/* A repository that the command has made itself may be set up and removed again: the enforcer on
+ * Linux grants this extension for it. */
+static const char created[] = "(extension \"buckle.created-repository\")";
+
+/* `(patterns)`, but not where a created repository has an exception. */
+static void write_git_rule(struct writer *w, const char *const *patterns, size_t n,
+                           const char *exception, const char *reason)
+{
+    write_open(w, "deny", write_operations(w));
+    buf_str(w->out, w->t->macos ? "\n    " : "\n    (require-all\n        ");
+    write_regex(w, patterns, n);
+    if (!w->t->macos)
+        buf_fmt(w->out, "\n        (require-not %s))", exception);
+    write_close(w, reason);
+}
+
+static void write_git(struct writer *w)
+{
+    static const char sample[] = "(require-all (extension \"buckle.created-repository\") "
+                                 "(regex #\"/hooks(/[^/]*\\.sample)?$\"))";
+    const char *const run[] = {hooks};
+    const char *const settings[] = {git_commondir, git_settings, git_worktree};
+    buf_str(w->out, "; In a repository, git runs hooks and what its settings name.\n");
+    write_git_rule(w, run, 1, sample, "protected: git would run it");
+    write_git_rule(w, settings, w->p->allow_git_config ? 1 : 3, created,
+                   "protected: git runs programs named in a repository's settings");
+}
+
+/* Moving such a folder aside and making another in its place would replace what is protected in it;
+ * a link in its place would lead to names that are not. */
+static void write_holders(struct writer *w)
+{
+    const char *const folder[] = {holders};
+    buf_str(w->out,
+            "; The folders that hold these stay where they are, and no link takes their place.\n");
+    write_open(w, "deny", "file-write-unlink");
+    buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) ");
+    write_regex(w, folder, 1);
+    if (!w->t->macos)
+        buf_fmt(w->out, " (require-not %s)", created);
+    buf_chr(w->out, ')');
+    write_close(w, "protected: holds settings that something outside obeys");
+    write_open(w, "deny", "file-write-create");
+    buf_str(w->out, "\n    (require-all (vnode-type SYMLINK) ");
+    write_regex(w, folder, 1);
+    buf_chr(w->out, ')');
+    write_close(w, "protected: a link here would lead around protected names");
+}
+
+void write_protected(struct writer *w)
+{
+    for (size_t i = 0; i < sizeof(protections) / sizeof(protections[0]); i++)
+        write_one(w, &protections[i]);
+    write_git(w);
+    write_holders(w);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Policy → SBPL. The text is for two readers: people, who are shown it by `buckle profile`, and a
+ * compiler, ours or Apple's. It is the same for the same policy, whatever the machine.
+ *
+ * Three things about the language decide how it is written. An operation's own rules come before
+ * its parent's, so every denial names the operation and its children: whatever is mixed with this
+ * text later, none of them is lost. Among the rules of one operation the last wins, so denials
+ * stand below what is allowed. And a denied place with an allowed one inside is one condition
+ * ("this but not that") rather than two rules whose order would have to be found: with patterns
+ * there may be none.
+ */
+
+#include <string.h>
+
+#include "settings/sbpl-int.h"
+
+static void write_header(struct writer *w)
+{
+    buf_str(w->out, "(version 1)\n");
+    write_open(w, "deny", "default");
+    write_close(w, NULL);
+    if (!w->p->tag)
+        return;
+    buf_str(w->out, "\n; LogTag: ");
+    buf_safe(w->out, w->p->tag, strlen(w->p->tag));
+    buf_chr(w->out, '\n');
+}
+
+static int check_all(const struct places *list, struct bk_err *err)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (place_check(&list->at[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check(const struct access_policy *p, struct bk_err *err)
+{
+    const struct place tmpdir = {.path = p->tmpdir};
+    if (check_all(&p->deny_read, err) < 0 || check_all(&p->allow_read, err) < 0 ||
+        check_all(&p->allow_write, err) < 0 || check_all(&p->deny_write, err) < 0 ||
+        check_all(&p->unix_sockets, err) < 0)
+        return -1;
+    return p->tmpdir ? place_check(&tmpdir, err) : 0;
+}
+
+static int write_all(struct writer *w)
+{
+    write_header(w);
+    write_process(w);
+    write_mach(w);
+    write_posix_ipc(w);
+    write_iokit(w);
+    write_sysctl(w);
+    write_devices(w);
+    if (write_network(w) < 0 || write_reads(w) < 0 || write_writes(w) < 0)
+        return -1;
+    write_terminals(w);
+    return 0;
+}
+
+/* What is writable, and what is taken out of denials. Of denied writes only those that yield have
+ * something taken out. */
+static int prepare(struct writer *w)
+{
+    const struct access_policy *p = w->p;
+    size_t own = p->tmpdir ? 1 : 0;
+    struct place *at = arena_array(&w->arena, p->allow_write.n + 1, sizeof(*at));
+    if (!at)
+        return err_nomem(w->err);
+    at[0] = (struct place){.path = p->tmpdir, .origin = "TMPDIR"};
+    if (p->allow_write.n)
+        memcpy(at + own, p->allow_write.at, p->allow_write.n * sizeof(*at));
+    w->writable = (struct places){at, p->allow_write.n + own};
+    w->reads = (struct carving){.deny = &p->deny_read, .allow = &p->allow_read};
+    w->writes = (struct carving){.deny = &p->deny_write, .allow = &w->writable};
+    if (carve(&w->arena, &w->reads, w->err) < 0 || carve(&w->arena, &w->writes, w->err) < 0)
+        return -1;
+    for (size_t d = 0; d < p->deny_write.n; d++)
+        if (!p->deny_write.at[d].yields)
+            memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));
+    return 0;
+}
+
+int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
+                struct bk_err *err)
+{
+    struct buf text = {0};
+    struct writer w = {.p = p, .t = t, .out = &text, .err = err};
+    if (check(p, err) < 0)
+        return -1;
+    arena_init(&w.arena, 256 << 20);
+    int result = prepare(&w) < 0 || write_all(&w) < 0 ? -1 : 0;
+    if (result == 0 && buf_ok(&text))
+        buf_add(out, text.s, text.n);
+    if (result == 0 && (!buf_ok(&text) || !buf_ok(out)))
+        result = err_nomem(err);
+    arena_free(&w.arena);
+    buf_free(&text);
+    return result;
+}
