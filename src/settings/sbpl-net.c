@@ -126,7 +126,7 @@ static int write_unix(struct writer *w)
         return -1;
     if (!w->t->macos)
         buf_str(w->out, "; Who writes to the system's log goes on when there is none.\n"
-                        "(deny network-outbound (literal \"unix datagram socket\")\n"
+                        "(deny network-outbound (regex #\"^unix datagram socket$\")\n"
                         "    (with no-report))\n");
     if (!p->unix_sockets.n)
         return 0;

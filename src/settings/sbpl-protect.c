@@ -42,8 +42,10 @@ static const char git_settings[] = "/\\.git/(modules/.*/)?(config|config\\.workt
 static const char git_worktree[] = "/\\.git/worktrees/[^/]*/config\\.worktree$";
 /* another folder's settings would take the place of the repository's */
 static const char git_commondir[] = "/\\.git/(modules/.*/)?commondir$";
-/* the folders that hold protected ones */
-static const char holders[] = "/\\.(git|git/modules|claude|config|config/buckle|config/cage)$";
+/* The folders that hold protected ones. On Linux moving .config, which many things have, need not
+ * be forbidden: what is moved is looked into. */
+static const char holders[] = "/\\.(git|git/modules|claude|config)$";
+static const char moved_holders[] = "/\\.(git|git/modules|claude)$";
 
 static void write_pattern(struct writer *w, const char *pattern)
 {
@@ -63,35 +65,43 @@ static void write_regex(struct writer *w, const char *const *patterns, size_t n)
 {
     buf_str(w->out, "(regex");
     for (size_t i = 0; i < n && patterns[i]; i++) {
-        buf_chr(w->out, ' ');
+        buf_str(w->out, i ? "\n        " : " ");
         write_pattern(w, patterns[i]);
     }
     buf_chr(w->out, ')');
 }
 
-static void write_one(struct writer *w, const struct protection *p)
+/* With a tag all denials have the same message and are one rule. */
+static void begin(struct writer *w, bool first, const char *comment)
 {
-    buf_fmt(w->out, "; %s\n", p->comment);
-    write_open(w, "deny", write_operations(w));
-    buf_str(w->out, "\n    ");
-    write_regex(w, p->patterns, 4);
-    write_close(w, p->reason);
+    if (!w->p->tag) {
+        buf_fmt(w->out, "; %s\n", comment);
+        write_open(w, "deny", write_operations(w));
+        return;
+    }
+    if (first)
+        write_open(w, "deny", write_operations(w));
+    buf_fmt(w->out, "\n    ; %s", comment);
+}
+
+static void end(struct writer *w, bool last, const char *reason)
+{
+    if (!w->p->tag || last)
+        write_close(w, reason);
 }
 
 /* A repository that the command has made itself may be set up and removed again: the enforcer on
  * Linux grants this extension for it. */
 static const char created[] = "(extension \"buckle.created-repository\")";
 
-/* `(patterns)`, but not where a created repository has an exception. */
-static void write_git_rule(struct writer *w, const char *const *patterns, size_t n,
-                           const char *exception, const char *reason)
+/* The patterns, but not where a created repository has an exception. */
+static void write_but(struct writer *w, const char *const *patterns, size_t n,
+                      const char *exception)
 {
-    write_open(w, "deny", write_operations(w));
     buf_str(w->out, w->t->macos ? "\n    " : "\n    (require-all\n        ");
     write_regex(w, patterns, n);
     if (!w->t->macos)
         buf_fmt(w->out, "\n        (require-not %s))", exception);
-    write_close(w, reason);
 }
 
 static void write_git(struct writer *w)
@@ -100,10 +110,12 @@ static void write_git(struct writer *w)
                                  "(regex #\"/hooks(/[^/]*\\.sample)?$\"))";
     const char *const run[] = {hooks};
     const char *const settings[] = {git_commondir, git_settings, git_worktree};
-    buf_str(w->out, "; In a repository, git runs hooks and what its settings name.\n");
-    write_git_rule(w, run, 1, sample, "protected: git would run it");
-    write_git_rule(w, settings, w->p->allow_git_config ? 1 : 3, created,
-                   "protected: git runs programs named in a repository's settings");
+    begin(w, false, "git runs hooks.");
+    write_but(w, run, 1, sample);
+    end(w, false, "protected: git would run it");
+    begin(w, false, "git runs what a repository's settings name.");
+    write_but(w, settings, w->p->allow_git_config ? 1 : 3, created);
+    end(w, true, "protected: git runs programs named in a repository's settings");
 }
 
 /* Moving such a folder aside and making another in its place would replace what is protected in it;
@@ -111,11 +123,12 @@ static void write_git(struct writer *w)
 static void write_holders(struct writer *w)
 {
     const char *const folder[] = {holders};
+    const char *const moved[] = {w->t->macos ? holders : moved_holders};
     buf_str(w->out,
             "; The folders that hold these stay where they are, and no link takes their place.\n");
     write_open(w, "deny", "file-write-unlink");
     buf_str(w->out, "\n    (require-all (vnode-type DIRECTORY) ");
-    write_regex(w, folder, 1);
+    write_regex(w, moved, 1);
     if (!w->t->macos)
         buf_fmt(w->out, " (require-not %s)", created);
     buf_chr(w->out, ')');
@@ -129,8 +142,12 @@ static void write_holders(struct writer *w)
 
 void write_protected(struct writer *w)
 {
-    for (size_t i = 0; i < sizeof(protections) / sizeof(protections[0]); i++)
-        write_one(w, &protections[i]);
+    for (size_t i = 0; i < sizeof(protections) / sizeof(protections[0]); i++) {
+        begin(w, i == 0, protections[i].comment);
+        buf_str(w->out, "\n    ");
+        write_regex(w, protections[i].patterns, 4);
+        end(w, false, protections[i].reason);
+    }
     write_git(w);
     write_holders(w);
 }
