@@ -52,7 +52,8 @@ static const struct cli_option options[] = {
     {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
     {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
-    {"updatable", 0, NULL, "judge everything, so that the policy could change while it runs", NULL},
+    {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
+    {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
     {"allow-userns", 0, NULL, "let programs inside make user namespaces of their own", NULL},
@@ -156,7 +157,8 @@ static void on_event(void *arg, const struct event *e)
     if (r->report)
         report_add(r->report, e);
     if (r->how == REPORT_JSON) {
-        event_json(e, run_graph(&r->run), NULL, &line);
+        struct policies policies = run_policies(&r->run);
+        event_json(e, policies_graph(&policies, e->policy), NULL, &line);
         buf_chr(&line, '\n');
     } else if (r->how == REPORT_TEXT && r->verbose) {
         buf_str(&line, "buckle: ");
@@ -243,6 +245,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .argv = (char *const *)r->args->pos,
         .cwd = r->cwd,
         .updatable = args_has(r->args, "updatable"),
+        .grantable = args_has(r->args, "grantable"),
         .accept_weaker = args_has(r->args, "accept-weaker"),
         .keep_userns = args_has(r->args, "allow-userns"),
         .strict_reads = args_has(r->args, "strict-reads"),
@@ -268,8 +271,10 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
-    if (r->how == REPORT_TEXT && denied)
-        report_summary(r->report, run_graph(&r->run), &summary);
+    if (r->how == REPORT_TEXT && denied) {
+        struct policies policies = run_policies(&r->run);
+        report_summary(r->report, &policies, &summary);
+    }
     end_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);

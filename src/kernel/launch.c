@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/renew.h"
 #include "kernel/stage.h"
 
 static const struct {
@@ -205,18 +206,16 @@ static void hear_sentry(struct control *c)
 
 static void attend(struct control *c)
 {
-    struct pollfd fds[] = {{-1, POLLIN, 0},
-                           {c->events, POLLIN, 0},
-                           {c->signals, POLLIN, 0},
-                           {-1, POLLIN, 0},
-                           {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{-1, POLLIN, 0},         {c->events, POLLIN, 0},
+                           {c->signals, POLLIN, 0}, {-1, POLLIN, 0},
+                           {-1, POLLIN, 0},         {c->l->on_heard ? c->l->hears : -1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
         fds[3].fd = c->ending ? c->ground->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
-        int n = poll(fds, 5, time_left(c));
+        int n = poll(fds, 6, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -233,6 +232,10 @@ static void attend(struct control *c)
             c->exited = true;
         if (fds[4].revents && !c->exited)
             hear_sentry(c);
+        if (fds[5].revents & POLLIN)
+            c->l->on_heard(c->l->arg);
+        else if (fds[5].revents)
+            fds[5].fd = -1;
     }
     hear_events(c);
     end_sentry(c, c->lost || !c->l->leave_worker);
@@ -415,10 +418,21 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     return result;
 }
 
+static struct control the_control; /* one launch at a time in a process */
+
+int launch_renew(uint32_t number, const void *bytes, size_t n)
+{
+    const struct control *c = &the_control;
+    if (!c->l || !c->l->compile || c->ending || c->exited)
+        return -ESRCH;
+    OWN(fd) int sealed = renew_seal(bytes, n);
+    return sealed < 0 ? sealed : renew_send(c->events, number, sealed);
+}
+
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
 {
-    static struct stage s; /* the filter is large; one launch at a time in a process */
-    static struct control c;
+    static struct stage s; /* the filter is large */
+    struct control *const c = &the_control;
     struct ground own = {.pidfd = -1, .ready = -1};
     memset(end, 0, sizeof(*end));
     /* both are large: only what a former launch may have left is set again */
@@ -429,14 +443,15 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     s.controller = getpid();
     s.uid = geteuid();
     s.gid = getegid();
-    c.l = l;
-    c.end = end;
-    c.ground = l->ground ? l->ground : &own;
-    c.worker = c.command = c.sentry = 0;
-    c.sentry_fd = -1;
-    c.deadline = 0;
-    c.ending = c.exited = c.lost = c.unguarded = false;
-    int result = run_with_signals(&c, &s, err);
+    c->l = l;
+    c->end = end;
+    c->ground = l->ground ? l->ground : &own;
+    c->worker = c->command = c->sentry = 0;
+    c->sentry_fd = -1;
+    c->deadline = 0;
+    c->ending = c->exited = c->lost = c->unguarded = false;
+    int result = run_with_signals(c, &s, err);
+    c->l = NULL;
     if (result < 0 || !l->leave_worker || end->timed_out)
         ground_end(l->ground ? l->ground : &own);
     return result;

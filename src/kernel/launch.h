@@ -58,6 +58,13 @@ struct launch {
                           first process may be dying, but nothing of the command's is left */
     bool give_stdio;   /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
+    /* Called in the calling thread whenever there is something to be read from `hears`, until it
+     * ends; NULL: nothing is listened to besides. It may call launch_renew(). */
+    void (*on_heard)(void *arg);
+    int hears;
+    /* For a policy that can change: makes a graph of what launch_renew() was given, in each of the
+     * processes that enforce it. NULL when that is impossible; then the old one stays. */
+    struct graph *(*compile)(void *arg, const void *bytes, size_t n);
     void *arg;
 };
 
@@ -80,5 +87,9 @@ struct launch_end {
 /* 0 when the command ran and ended; -1 when it could not be started or the worker was lost. Call
  * from a thread that lives as long as the launch: the worker ends with the thread that made it. */
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err);
+
+/* Gives the launch that runs in this process another policy. number as in struct event. 0 or a
+ * negated errno: -ESRCH when none runs that could take one. */
+int launch_renew(uint32_t number, const void *bytes, size_t n);
 
 #endif

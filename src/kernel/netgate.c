@@ -23,6 +23,7 @@
 
 #include "base/own.h"
 #include "kernel/pass.h"
+#include "kernel/renew.h"
 #include "kernel/tell.h"
 #include "net/gate.h"
 #include "net/rules.h"
@@ -94,7 +95,9 @@ static pid_t process_of(pid_t init, const struct gate_denial *d)
 
 struct telling {
     const struct stage *s;
+    int from; /* socket to the worker */
     int proc;
+    struct graph *renewed, *replaced; /* the policy, when it is not the first, and the one before */
     struct event event;
 };
 
@@ -118,6 +121,25 @@ static void on_denial(void *arg, const struct gate_denial *d)
     tell_event(&(struct teller){t->proc, t->s->events, &t->event}, &told);
 }
 
+/* ---- hearing ---- */
+
+/* The worker says nothing but what the policy is from now on. One that was replaced is freed when
+ * the next comes: what it decided may still be under way. */
+static bool on_word(void *arg, const struct graph **policy)
+{
+    struct telling *t = arg;
+    struct graph *g;
+    struct renewal what;
+    int heard = renew_hear(t->from, t->s->launch, &g, &what, NULL);
+    if (heard != RENEW_POLICY)
+        return heard >= 0;
+    graph_free(t->replaced);
+    t->replaced = t->renewed;
+    *policy = t->renewed = g;
+    tell_policy(what.number);
+    return true;
+}
+
 /* ---- the process ---- */
 
 static void __attribute__((noreturn)) gate_main(const struct stage *s, int from, const char *token)
@@ -129,9 +151,11 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
                              .upstream = s->launch->upstream,
                              .on_denial = on_denial,
                              .arg = &telling,
+                             .on_word = on_word,
                              .until = from};
     prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
     telling.s = s;
+    telling.from = from;
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */

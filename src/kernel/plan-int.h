@@ -39,6 +39,10 @@ uint32_t plan_rule_against(const struct graph *g, enum vocab_op op);
 
 /* Whether an operation of this tier is asked about, call by call. */
 bool plan_is_asked(enum plan_tier tier);
+/* Whether what is denied may be allowed later. */
+bool plan_may_widen(const struct plan *p);
+/* The Landlock rights that the operation needs; 0 when there are none for it. */
+uint64_t plan_wall_rights(enum vocab_op op);
 
 /* Whether every operation of a set (enum judged_set) is free. */
 bool plan_set_is_free(const struct plan *p, unsigned set);

@@ -181,6 +181,7 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     put_caps(p, out);
     buf_fmt(out, ",\n  \"judge\": %s", p->judge ? "true" : "false");
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
+    buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);
     put_guards(p, g, out);
     put_landlock(p, g, out);

@@ -139,6 +139,9 @@ static void print_surroundings(const struct plan *p, struct buf *out)
     if (p->opt.updatable)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "updatable",
                 "what a later policy could change stays judged");
+    else if (p->opt.grantable)
+        buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "grantable",
+                "no wall keeps from files what may be granted later; the judge does");
 }
 
 /* ---- operations ---- */

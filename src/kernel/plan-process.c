@@ -206,7 +206,7 @@ static void tier_of_sockets(struct plan *p, const struct graph *g)
 {
     struct plan_op *o = &p->ops[OP_SYSTEM_SOCKET];
     free_or_judged(p, g, OP_SYSTEM_SOCKET, NULL);
-    if (o->tier != TIER_JUDGED || p->opt.updatable)
+    if (o->tier != TIER_JUDGED || plan_may_widen(p))
         return;
     if (o->refused) {
         o->tier = TIER_DENIED;

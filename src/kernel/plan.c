@@ -83,20 +83,23 @@ static bool is_refused(const struct graph *g, enum vocab_op op)
     return graph_uniform(g, op, &node) && !graph_node_at(g, node)->allow;
 }
 
+bool plan_may_widen(const struct plan *p)
+{
+    return p->opt.updatable || p->opt.grantable;
+}
+
 static void set_tier(struct plan *p, const struct graph *g, enum vocab_op op, uint8_t cover)
 {
     struct plan_op *o = &p->ops[op];
     o->rule = GRAPH_NO_RULE;
-    /* a network that was left alone cannot be cut off later, so it gains nothing by being asked */
-    bool changeable = p->opt.updatable && cover != COVER_NET;
-    if (!changeable && is_free(g, op)) {
+    if (!p->opt.updatable && is_free(g, op)) {
         o->tier = TIER_FREE;
         return;
     }
     o->rule = plan_rule_against(g, op);
     o->tier = TIER_JUDGED;
     if (cover == COVER_NET) {
-        o->tier = is_refused(g, op) ? TIER_DENIED : TIER_JUDGED;
+        o->tier = is_refused(g, op) && !plan_may_widen(p) ? TIER_DENIED : TIER_JUDGED;
         o->wall = "network namespace";
     }
 }
@@ -135,6 +138,14 @@ static const struct {
     {OP_FILE_WRITE_UNLINK, KABI_LL_REMOVE_FILE | KABI_LL_REMOVE_DIR | KABI_LL_REFER},
     {OP_FILE_MKNOD, KABI_LL_MAKE_CHAR | KABI_LL_MAKE_BLOCK},
 };
+
+uint64_t plan_wall_rights(enum vocab_op op)
+{
+    for (size_t i = 0; i < sizeof(landlock_rights) / sizeof(landlock_rights[0]); i++)
+        if (landlock_rights[i].op == op)
+            return landlock_rights[i].rights;
+    return 0;
+}
 
 /* Rights that an ABI knows: REFER came with 2, TRUNCATE with 3. */
 static uint64_t known_rights(int abi)
@@ -211,7 +222,7 @@ static void note_fixed_folders(struct plan *p, const struct graph *g)
     graph_cache_free(cache);
 }
 
-/* What bounds files. None of it could be widened later, so an updatable plan goes without. */
+/* What bounds files. None of it could be widened later, so a plan for that goes without. */
 static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t known)
 {
     for (size_t i = 0; i < sizeof(landlock_rights) / sizeof(landlock_rights[0]); i++) {
@@ -249,7 +260,7 @@ static void plan_walls(struct plan *p, const struct graph *g)
     uint64_t known = known_rights(p->host.landlock);
     if (!p->host.landlock)
         return;
-    if (!p->opt.updatable)
+    if (!plan_may_widen(p))
         plan_file_walls(p, g, known);
     plan_domain(p, known);
 }
@@ -267,7 +278,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
     p->net_ns = s.net && net;
     p->no_ip = net && !p->net_ns;
-    p->gate = p->net_ns && plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND);
+    p->gate = p->net_ns && (plan_may_widen(p) || plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = p->gate
@@ -339,8 +350,8 @@ static void dismiss_judge(struct plan *p)
 static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     const struct host *h = &p->host;
-    bool walls =
-        !p->opt.updatable && (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
+    bool walls = !plan_may_widen(p) &&
+                 (!plan_set_is_free(p, SET_OPENS) || !plan_set_is_free(p, SET_RENAMES));
     bool notify = h->seccomp_notify && h->notify_addfd && !h->listener_taken;
     bool look_in = h->read_memory;
     const char *listener = h->listener_taken ? "seccomp listener to itself (an outer `buckle run`, "

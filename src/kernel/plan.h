@@ -111,6 +111,7 @@ enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 struct plan_options {
     bool terse;          /* nobody reads the notes: what takes an evaluation to find is left out */
     bool updatable;      /* everything changeable later stays judged */
+    bool grantable;      /* whatever is denied can be allowed later: no wall stands in the way */
     bool accept_weaker;  /* go on where something cannot be enforced */
     bool keep_userns;    /* programs inside may make user namespaces */
     uint64_t caps;       /* capabilities that root asks for besides those for work on files */
@@ -166,6 +167,10 @@ struct plan {
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
+
+/* What a plan that is being enforced cannot carry of another policy, which `wanted` was made from
+ * with the same options and for the same host: a line each. How many there are. */
+size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out);
 
 void plan_print_text(const struct plan *p, const struct graph *g, struct buf *out);
 void plan_print_json(const struct plan *p, const struct graph *g, struct buf *out);

@@ -5,6 +5,7 @@
 
 #include <linux/fuse.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -107,10 +108,13 @@ struct sentry_creds {
 struct sentry {
     struct sentry_options opt;
     struct graph_cache *cache;
-    int fds;                   /* /proc/self/fd */
-    int dev;                   /* /dev/fuse, while serving; else -1 */
-    pthread_mutex_t lock;      /* of the points */
-    int points[SENTRY_POINTS]; /* -1: none */
+    struct graph *renewed;           /* the policy, when it is not the one it began with */
+    _Atomic(struct graph *) renewal; /* one that was not taken over yet, */
+    _Atomic uint32_t number;         /* and its number */
+    int fds;                         /* /proc/self/fd */
+    int dev;                         /* /dev/fuse, while serving; else -1 */
+    pthread_mutex_t lock;            /* of the points */
+    int points[SENTRY_POINTS];       /* -1: none */
     struct node_table nodes;
     struct handle_table handles;
     struct sentry_creds creds, own;

@@ -174,12 +174,32 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
     return requests[h->opcode].op(s, h, h + 1, n - sizeof(*h) - extra);
 }
 
+void sentry_renew(struct sentry *s, struct graph *g, uint32_t number)
+{
+    s->number = number;
+    graph_free(atomic_exchange(&s->renewal, g));
+}
+
+static void take_renewal(struct sentry *s)
+{
+    struct graph *g = atomic_exchange(&s->renewal, NULL);
+    if (!g)
+        return;
+    graph_cache_free(s->cache);
+    graph_free(s->renewed);
+    s->cache = NULL; /* made when it is needed */
+    s->opt.graph = s->renewed = g;
+    tell_policy(s->number);
+}
+
 size_t sentry_answer(struct sentry *s, const void *request, size_t n)
 {
     const struct fuse_in_header *h = request;
     struct fuse_out_header *out = (void *)s->answer;
     if (n < sizeof(*h) || h->len != n)
         return 0; /* not from the kernel */
+    if (atomic_load_explicit(&s->renewal, memory_order_relaxed))
+        take_renewal(s);
     int got = perform(s, h, n);
     if (got == SENTRY_SILENT)
         return 0;
@@ -313,6 +333,8 @@ void sentry_free(struct sentry *s)
     nodes_free(&s->nodes);
     handles_free(&s->handles);
     graph_cache_free(s->cache);
+    graph_free(s->renewed);
+    graph_free(s->renewal);
     if (s->fds >= 0)
         close(s->fds);
     pthread_mutex_destroy(&s->lock);

@@ -4,6 +4,7 @@
 #define BK_KERNEL_SENTRY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "graph/graph.h"
@@ -75,6 +76,10 @@ int sentry_point_add(struct sentry *s, int real);
 /* Nothing is bound to it any more. What is still open or current stays so. Numbers are used again.
  */
 void sentry_point_remove(struct sentry *s, int number);
+
+/* The policy from the next request on; g is taken over, and freed when it is replaced. Any thread
+ * may call this while another one serves. */
+void sentry_renew(struct sentry *s, struct graph *g, uint32_t number);
 
 /* Answers until the file system has gone (0) or something fails that cannot be mended (a negated
  * errno). One thread, the same from the first request to the last. */

@@ -38,6 +38,7 @@
 #include "kernel/netfiles.h"
 #include "kernel/netgate.h"
 #include "kernel/pass.h"
+#include "kernel/renew.h"
 #include "kernel/seal.h"
 #include "kernel/worker.h"
 
@@ -193,6 +194,7 @@ static void start_guards(struct stage *s)
     struct guards_task task = {
         .plan = s->plan,
         .graph = s->graph,
+        .launch = s->launch,
         .controller = s->controller,
         .namespaces = s->ground ? s->ground->pidfd : -1,
         .inside = s->ground ? s->ground->init : 0,
@@ -429,6 +431,27 @@ static void stage_judging(struct inside *in)
     the_worker.listener = in->listener;
 }
 
+/* Passed on first: who makes a graph of it does not depend on us. */
+static bool hear_policy(struct inside *in)
+{
+    struct stage *s = in->s;
+    struct graph *g;
+    struct renewal what;
+    OWN(fd) int sealed = -1;
+    int heard = renew_hear(s->events, s->launch, &g, &what, &sealed);
+    if (heard != RENEW_POLICY)
+        return heard >= 0;
+    if (s->guards >= 0)
+        renew_send(s->guards, what.number, sealed);
+    if (s->plan->gate)
+        renew_send(in->gate.to, what.number, sealed);
+    if (in->listener < 0)
+        graph_free(g);
+    else if (worker_renew(&the_worker, g) == 0)
+        tell_policy(what.number);
+    return true;
+}
+
 static volatile sig_atomic_t child_changed = 1; /* looked at once before the first wait */
 
 static void on_child(int sig)
@@ -446,19 +469,23 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     sigfillset(&waiting);
     sigdelset(&waiting, SIGCHLD);
     sigaction(SIGCHLD, &child, NULL);
-    struct pollfd fds[] = {
-        {in->listener, POLLIN, 0}, {in->kept, POLLIN, 0}, {in->s->guards, POLLIN, 0}};
+    struct pollfd fds[] = {{in->listener, POLLIN, 0},
+                           {in->kept, POLLIN, 0},
+                           {in->s->guards, POLLIN, 0},
+                           {in->s->launch->compile ? in->s->events : -1, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 3, exec_pause(&the_worker), &waiting);
+        int n = ppoll(fds, 4, exec_pause(&the_worker), &waiting);
         exec_look(&the_worker, 0);
         if (n <= 0)
             continue;
         if (fds[2].revents && !behind_hear(&behind))
             fds[2].fd = -1; /* the controller knows */
+        if (fds[3].revents && !hear_policy(in))
+            fds[3].fd = -1; /* we end with the controller */
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
         else if (fds[0].revents)

@@ -104,6 +104,13 @@ static void name_program(const struct teller *t, pid_t tid)
     }
 }
 
+static uint32_t policy; /* there is one in a process */
+
+void tell_policy(uint32_t number)
+{
+    policy = number;
+}
+
 void tell_event(const struct teller *t, const struct told *what)
 {
     struct event *e = t->event;
@@ -116,6 +123,7 @@ void tell_event(const struct teller *t, const struct told *what)
     e->pid = what->pid > 0 ? what->pid : what->tid;
     e->op = (uint16_t)what->op;
     e->nr = (uint16_t)what->nr;
+    e->policy = policy;
     e->rule = what->verdict->rule;
     e->allow = what->verdict->allow;
     e->flags = what->verdict->flags;

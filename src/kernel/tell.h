@@ -41,6 +41,9 @@ struct told {
     size_t len;
 };
 
+/* Whose policy events tell of from now on (struct event); 0 in the beginning. */
+void tell_policy(uint32_t number);
+
 /* Returns when the controller has it. */
 void tell_event(const struct teller *t, const struct told *what);
 

@@ -24,6 +24,7 @@
 
 #include "base/own.h"
 #include "kernel/post.h"
+#include "kernel/renew.h"
 
 enum { FOLDERS = 2048, LOOK_MS = 20 };
 
@@ -180,17 +181,36 @@ static int read_events(struct watching *w)
     return result;
 }
 
+/* It may have word of another policy. Masks stay as they are. */
+static int hear_worker(struct post *p)
+{
+    struct graph *g;
+    struct renewal what;
+    int heard = renew_hear(p->task->worker, p->task->launch, &g, &what, NULL);
+    if (heard != RENEW_POLICY)
+        return heard;
+    if (p->sentry)
+        sentry_renew(p->sentry, g, what.number);
+    else
+        graph_free(g);
+    return 0;
+}
+
 /* Waits for something to happen. 1 when it matters, 0, or a negated errno. */
 static int hear(struct watching *w)
 {
     struct post *p = w->post;
-    struct pollfd fds[] = {{w->events, POLLIN, 0}, {p->crowd, POLLIN, 0}, {p->task->worker, 0, 0}};
+    struct pollfd fds[] = {
+        {w->events, POLLIN, 0}, {p->crowd, POLLIN, 0}, {p->task->worker, POLLIN, 0}};
     eventfd_t times;
     int n = poll(fds, 3, w->blind ? LOOK_MS : -1);
     if (n <= 0)
         return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
-    if (fds[2].revents)
-        return -EPIPE; /* the worker is gone */
+    if (fds[2].revents) {
+        int err = hear_worker(p);
+        if (err < 0)
+            return err; /* it is gone */
+    }
     if (fds[1].revents && eventfd_read(p->crowd, &times) == 0)
         sentry_drop(p->fs);
     return fds[0].revents ? read_events(w) : 0;

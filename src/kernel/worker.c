@@ -91,6 +91,21 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     return 0;
 }
 
+int worker_renew(struct worker *w, struct graph *g)
+{
+    struct graph_cache *cache = graph_cache_new(g);
+    if (!cache) {
+        graph_free(g);
+        return -ENOMEM;
+    }
+    graph_cache_free(w->cache);
+    graph_free(w->renewed);
+    w->cache = cache;
+    w->graph = w->renewed = g;
+    w->who_matters = asks_who(g);
+    return 0;
+}
+
 int worker_take_umask(struct worker *w, const struct request *r)
 {
     mode_t mask;

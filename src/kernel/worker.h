@@ -104,6 +104,7 @@ struct worker {
     const struct behind *behind; /* what lies behind the plan's guards */
     const struct graph *graph;
     struct graph_cache *cache;
+    struct graph *renewed;                  /* the graph, when it is not the first */
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by number */
     mode_t umask;                           /* the one in force in this process */
     bool names_judged; /* nothing inside can make an object appear under a name without us */
@@ -454,6 +455,10 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
 
 /* Receives one call that waits, and answers it. */
 void worker_answer(struct worker *w);
+
+/* The policy from now on; what was renewed before is freed. 0 or -ENOMEM, and the old one stays. g
+ * is taken over. */
+int worker_renew(struct worker *w, struct graph *g);
 
 /* w is zeroed: it is large, and touching all of it would take longer than the rest. */
 int worker_init(struct worker *w, const struct plan *plan, const struct graph *g, int listener,

@@ -77,8 +77,14 @@ static int open_listeners(struct gate *g)
 static void on_until(struct watch *w, unsigned what)
 {
     struct gate *g = (struct gate *)((char *)w - offsetof(struct gate, until));
+    const struct graph *policy = NULL;
+    struct net_rules rules;
     (void)what;
-    g->over = true;
+    g->over = !g->o->on_word || !g->o->on_word(g->o->arg, &policy);
+    if (policy && rules_init(&rules, policy) == 0) {
+        rules_free(&g->rules);
+        g->rules = rules;
+    }
 }
 
 /* ---- the loop ---- */

@@ -45,6 +45,10 @@ struct gate_options {
     void (*on_denial)(void *arg, const struct gate_denial *d);
     void *arg;
     int until; /* a descriptor: the gate closes when it ends */
+    /* Called when there is something to be read there: false when that is its end. *policy: a graph
+     * to go by from now on, which stays the caller's; untouched when there is none. NULL: nothing
+     * is ever written there. */
+    bool (*on_word)(void *arg, const struct graph **policy);
 };
 
 /* Runs until then; 0 or a negated errno. The sockets are closed. */

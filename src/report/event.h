@@ -21,7 +21,8 @@ enum { EVENT_PATH = 4096, EVENT_EXE = 256 };
 struct event {
     uint64_t time_ns; /* CLOCK_REALTIME */
     int32_t pid, tid; /* as seen outside */
-    uint32_t rule;    /* of the graph, or GRAPH_NO_RULE */
+    uint32_t policy;  /* which of the run's: 0, or 1 after it was changed once… */
+    uint32_t rule;    /* of that policy's graph, or GRAPH_NO_RULE */
     uint16_t op;      /* enum vocab_op */
     uint16_t nr;      /* system call */
     bool allow;       /* (allow … (with report)) */
@@ -46,6 +47,13 @@ void event_json(const struct event *e, const struct graph *g, const char *tag, s
 
 /* ---- the summary at the end ---- */
 
+/* The graphs of a run's policies, in the order they came; some may be NULL. */
+struct policies {
+    const struct graph *const *at;
+    size_t n;
+};
+const struct graph *policies_graph(const struct policies *p, uint32_t policy); /* or NULL */
+
 /* Groups events by (operation family, path or folder, rule) in a table of fixed size, newest kept,
  * counts exact. */
 struct report;
@@ -57,6 +65,6 @@ uint64_t report_total(const struct report *r);
 /* What a person sees once at the end on stderr: nothing when nothing was denied; otherwise one line
  * a group with operation, path, times, rule file:line, and the shortest flag that would allow it.
  */
-void report_summary(const struct report *r, const struct graph *g, struct buf *out);
+void report_summary(const struct report *r, const struct policies *policies, struct buf *out);
 
 #endif

@@ -29,8 +29,8 @@ enum { GROUP_NONE = 0xffffffffu };
 /* Denials that differ in nothing but their time and process. */
 struct group {
     uint64_t count;
-    uint64_t first;          /* its place in the order of arrival */
-    uint32_t rule, path_len; /* rule as in struct event */
+    uint64_t first;                  /* its place in the order of arrival */
+    uint32_t policy, rule, path_len; /* as in struct event */
     uint16_t op;
     bool failure;
     uint32_t chain;        /* next of the same hash */

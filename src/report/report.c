@@ -46,6 +46,11 @@ void report_free(struct report *r)
     free(r);
 }
 
+const struct graph *policies_graph(const struct policies *p, uint32_t policy)
+{
+    return policy < p->n ? p->at[policy] : NULL;
+}
+
 uint64_t report_total(const struct report *r)
 {
     return r->total;
@@ -73,8 +78,8 @@ static uint32_t find(const struct report *r, const struct event *e, uint32_t at)
 {
     for (; at != GROUP_NONE; at = r->groups[at].chain) {
         const struct group *g = &r->groups[at];
-        if (g->op == e->op && g->rule == e->rule && g->path_len == e->path_len &&
-            memcmp(g->path, e->path, e->path_len) == 0)
+        if (g->op == e->op && g->rule == e->rule && g->policy == e->policy &&
+            g->path_len == e->path_len && memcmp(g->path, e->path, e->path_len) == 0)
             return at;
     }
     return GROUP_NONE;
@@ -132,6 +137,7 @@ void report_add(struct report *r, const struct event *e)
         uint32_t *head = chain_of(r, e->op, e->rule, e->path, e->path_len);
         g->count = 0;
         g->first = r->total;
+        g->policy = e->policy;
         g->rule = e->rule;
         g->op = e->op;
         g->failure = event_is_failure(e);

@@ -153,21 +153,27 @@ static size_t times_width(const struct row *row)
     return row->count > row->groups ? digits + 1 : 0;
 }
 
-static size_t place_width(const struct row *row, const struct graph *g)
+/* Of the policy that decided it. */
+static const struct graph *graph_of(const struct policies *p, const struct group *group)
+{
+    return policies_graph(p, group->policy);
+}
+
+static size_t place_width(const struct row *row, const struct policies *p)
 {
     OWN(buf) struct buf shown = {0};
     if (!row->group->failure)
-        rule_place(g, row->group->rule, &shown);
+        rule_place(graph_of(p, row->group), row->group->rule, &shown);
     return width_of(shown.s ? shown.s : "", shown.n);
 }
 
-static struct columns measure(const struct row *rows, size_t n, const struct graph *g)
+static struct columns measure(const struct row *rows, size_t n, const struct policies *p)
 {
     struct columns c = {0};
     for (size_t i = 0; i < n; i++) {
         size_t verb = strlen(verb_text(rows[i].group));
         size_t path = path_width(&rows[i]), times = times_width(&rows[i]);
-        size_t place = place_width(&rows[i], g);
+        size_t place = place_width(&rows[i], p);
         c.verb = verb > c.verb ? verb : c.verb;
         c.path = path > c.path && path <= PATH_COLUMN ? path : c.path;
         c.times = times > c.times ? times : c.times;
@@ -176,10 +182,11 @@ static struct columns measure(const struct row *rows, size_t n, const struct gra
     return c;
 }
 
-static void print_row(const struct row *row, const struct columns *c, const struct graph *g,
+static void print_row(const struct row *row, const struct columns *c, const struct policies *p,
                       struct buf *out)
 {
     const struct group *group = row->group;
+    const struct graph *g = graph_of(p, group);
     const char *verb = verb_text(group), *message = rule_message(g, group->rule);
     buf_fmt(out, "  %s", verb);
     pad(out, strlen(verb), c->verb + 2);
@@ -198,7 +205,7 @@ static void print_row(const struct row *row, const struct columns *c, const stru
         rule_place(g, group->rule, out);
     }
     if (message) {
-        pad(out, place_width(row, g), c->place + 2);
+        pad(out, place_width(row, p), c->place + 2);
         add_shortened(out, message, strlen(message), MESSAGE_SHOWN);
     }
     buf_chr(out, '\n');
@@ -264,8 +271,10 @@ static bool is_within(const struct row *row, const struct row *folder)
 struct suggesting {
     const struct row *rows;
     size_t n;
-    const struct graph *graph;
-    struct graph_cache *cache; /* NULL when memory is short: guarded rows then suggest nothing */
+    const struct policies *policies;
+    const struct graph *graph; /* the last of them, */
+    struct graph_cache
+        *cache; /* and its. NULL when memory is short: guarded rows then suggest nothing */
     bool guarded;
 };
 
@@ -285,19 +294,20 @@ static bool names_guarded(const struct suggesting *s, const struct row *row)
 /* Whether a flag denied it. Such a rule has the last word. */
 static bool is_by_flag(const struct suggesting *s, const struct group *group)
 {
-    const struct graph_rule_info *info = rule_info(s->graph, group->rule);
+    const struct graph_rule_info *info = rule_info(graph_of(s->policies, group), group->rule);
     return info && info->origin.file && strcmp(info->origin.file, "<flags>") == 0;
 }
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)
 {
     const char *flag = flag_text(group);
-    return flag && strcmp(flag, "--allow-read") == 0 && rule_guards(s->graph, group->rule);
+    return flag && strcmp(flag, "--allow-read") == 0 &&
+           rule_guards(graph_of(s->policies, group), group->rule);
 }
 
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
-    bool guarded = rule_guards(s->graph, row->group->rule);
+    bool guarded = rule_guards(graph_of(s->policies, row->group), row->group->rule);
     if (!flag_text(row->group) || guarded != s->guarded || is_by_flag(s, row->group) ||
         is_guarded_store(s, row->group))
         return false;
@@ -392,24 +402,25 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
 
 /* ---- all of it ---- */
 
-void report_summary(const struct report *r, const struct graph *g, struct buf *out)
+void report_summary(const struct report *r, const struct policies *p, struct buf *out)
 {
+    const struct graph *g = p->n ? p->at[p->n - 1] : NULL;
     if (r->total == 0)
         return;
     size_t n = report_rows(r), shown = n < ROWS_SHOWN ? n : ROWS_SHOWN;
     uint64_t others = r->forgotten;
-    struct columns c = measure(r->rows, shown, g);
+    struct columns c = measure(r->rows, shown, p);
     buf_fmt(out, "buckle: %llu operation%s denied\n", (unsigned long long)r->total,
             r->total == 1 ? " was" : "s were");
     for (size_t i = 0; i < n; i++) {
         if (i < shown)
-            print_row(&r->rows[i], &c, g, out);
+            print_row(&r->rows[i], &c, p, out);
         else
             others += r->rows[i].count;
     }
     if (others)
         buf_fmt(out, "  and %llu other%s\n", (unsigned long long)others, others == 1 ? "" : "s");
-    struct suggesting s = {r->rows, shown, g, g ? graph_cache_new(g) : NULL, false};
+    struct suggesting s = {r->rows, shown, p, g, g ? graph_cache_new(g) : NULL, false};
     print_flags(&s, r, out);
     s.guarded = true;
     print_flags(&s, r, out);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "run/run-int.h"
 
 extern char **environ;
 
@@ -33,7 +34,7 @@ static int look_at_host(struct run *r, bool probe, struct bk_err *err)
     return pretend ? host_pretend(&r->host, pretend, err) : 0;
 }
 
-static const char *tmpdir(const struct run *r)
+const char *run_tmpdir(const struct run *r)
 {
     return r->spec->tmpdir ? r->spec->tmpdir : r->scratch.path;
 }
@@ -42,6 +43,7 @@ static void fill_options(struct run *r)
 {
     const struct run_spec *s = r->spec;
     r->options = (struct plan_options){.updatable = s->updatable,
+                                       .grantable = s->grantable,
                                        .accept_weaker = s->accept_weaker,
                                        .keep_userns = s->keep_userns,
                                        .strict_reads = s->strict_reads,
@@ -63,7 +65,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    return run_policy_gather(&r->policy, spec, tmpdir(r), err);
+    return run_policy_gather(&r->policy, spec, run_tmpdir(r), err);
 }
 
 int run_plan(struct run *r, struct bk_err *err)
@@ -91,7 +93,7 @@ static int prepare_env(struct run *r, struct bk_err *err)
         return err_nomem(err);
     for (size_t i = 0; i < PLACES && !s->bare; i++) {
         char text[PATH_MAX + 32];
-        int len = snprintf(text, sizeof(text), "%s=%s", places[i], tmpdir(r));
+        int len = snprintf(text, sizeof(text), "%s=%s", places[i], run_tmpdir(r));
         set[n] = arena_strndup(&r->arena, text, (size_t)len);
         if (!set[n++])
             return err_nomem(err);
@@ -154,6 +156,12 @@ static void on_event(void *arg, const struct event *e)
         r->spec->on_event(r->spec->arg, e);
 }
 
+static void on_heard(void *arg)
+{
+    const struct run *r = arg;
+    r->spec->on_heard(r->spec->arg);
+}
+
 static void fill_launch(struct run *r, struct launch *l)
 {
     const struct run_spec *s = r->spec;
@@ -175,6 +183,9 @@ static void fill_launch(struct run *r, struct launch *l)
         .leave_worker = s->leave_worker,
         .give_stdio = s->give_stdio,
         .on_event = on_event,
+        .on_heard = s->on_heard ? on_heard : NULL,
+        .hears = s->hears,
+        .compile = run_recompile,
         .arg = r,
     };
     /* the sandbox as a whole where a control group can be had, else each process */
@@ -245,6 +256,7 @@ void run_close(struct run *r)
     cgroup_remove(&r->cgroup);
     scratch_remove(&r->scratch);
     plan_free(&r->plan);
+    run_updates_free(r);
     run_policy_free(&r->policy);
     arena_free(&r->arena);
 }

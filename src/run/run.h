@@ -27,6 +27,8 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct upstream upstream;
+    struct graph **graphs; /* of all policies: the first, which is its own, and what replaced it */
+    size_t nrenewed;
 };
 
 /* Looks at the host and gathers the policy. `probe`: finds out for certain what the host can do,
@@ -41,8 +43,16 @@ int run_plan(struct run *r, struct bk_err *err);
  * end->stage says how far it came; STAGE_POLICY was told by spec->complain. */
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 
-/* To word a report: the worker has compiled the policy for itself. NULL when memory is short. */
-const struct graph *run_graph(struct run *r);
+/* Gives the running command another policy: these sources in place of the spec's, which are read
+ * now; they import shipped profiles only. On failure the old one stays. What has to wait for the
+ * next command is appended to waits, a line each. To be called by on_heard and on_event. */
+int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
+               struct bk_err *err);
+
+/* To word reports: the worker has compiled the policy for itself. Graphs are NULL when memory is
+ * short. */
+struct policies run_policies(struct run *r);
+const struct graph *run_graph(struct run *r); /* of the first policy */
 
 /* Removes what the run left: its TMPDIR, its control group, its first process. */
 void run_clean(struct run *r);

@@ -45,7 +45,7 @@ struct run_spec {
     size_t nkeep_fds;
 
     /* How it is enforced. */
-    bool updatable, accept_weaker, keep_userns, strict_reads;
+    bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
     bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */
     const char *upstream; /* URL of the proxy that connections leave through, or NULL */
@@ -58,6 +58,10 @@ struct run_spec {
     /* For a program that ends right after the command (launch.h). */
     bool leave_worker, give_stdio;
 
+    /* Called in the thread that runs it, when there is something to be read from `hears`; may call
+     * run_update(). NULL: nothing is listened to besides. */
+    void (*on_heard)(void *arg);
+    int hears;
     /* Called in the thread that runs it. */
     void (*on_event)(void *arg, const struct event *e);
     /* Tells the person what is wrong with the policy. May be called in the worker's process, which

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Another policy for a command that runs. It is compiled here first, so that a mistake in it stays
+ * with whoever made it, and its plan tells what the running one cannot carry. Then its texts go to
+ * the processes that enforce it: one record for each source, of which they make the same program.
+ *
+ *   record = kind, bytes of the name, bytes of the text (u32 each), name, text
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "run/run-int.h"
+
+enum { SOURCES_MAX = 64 };
+
+struct head {
+    uint32_t kind, name, text;
+};
+
+static void put_source(struct buf *out, const struct run_source *s)
+{
+    size_t n = s->kind == RUN_TEXT ? s->n : 0;
+    struct head h = {(uint32_t)s->kind, (uint32_t)strlen(s->name) + 1, (uint32_t)n};
+    buf_add(out, (const char *)&h, sizeof(h));
+    buf_add(out, s->name, h.name);
+    buf_add(out, s->text ? s->text : "", n);
+}
+
+/* Lengths before anything else; the rest is the compiler's business. */
+static size_t take_sources(const char *at, size_t left, struct run_source *out, size_t cap)
+{
+    size_t n = 0;
+    while (left && n < cap) {
+        struct head h;
+        if (left < sizeof(h))
+            return 0;
+        memcpy(&h, at, sizeof(h));
+        at += sizeof(h);
+        left -= sizeof(h);
+        if (h.kind > RUN_TEXT || h.name == 0 || h.name > left || h.text > left - h.name ||
+            at[h.name - 1])
+            return 0;
+        out[n] = (struct run_source){.name = at, .text = at + h.name, .n = h.text};
+        out[n++].kind = h.kind == RUN_TEXT ? RUN_TEXT : RUN_SHIPPED;
+        at += h.name + h.text;
+        left -= h.name + h.text;
+    }
+    return left ? 0 : n;
+}
+
+struct graph *run_recompile(void *arg, const void *bytes, size_t n)
+{
+    const struct run *r = arg;
+    struct run_source sources[SOURCES_MAX];
+    struct run_spec spec = *r->spec;
+    OWN(run_policy) struct run_policy policy = {0};
+    struct bk_err err;
+    spec.sources = sources;
+    spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
+    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &err) < 0)
+        return NULL;
+    policy.unit.opt.terse = true;
+    if (run_policy_compile(&policy, &err) < 0)
+        return NULL;
+    struct graph *g = policy.graph;
+    policy.graph = NULL;
+    return g;
+}
+
+/* ---- outside ---- */
+
+/* What has to wait, found by planning it; a policy that this host could not enforce is refused. */
+static int compare(struct run *r, const struct run_policy *policy, struct buf *waits,
+                   struct bk_err *err)
+{
+    struct plan wanted;
+    if (!r->plan.ncalls && run_plan(r, err) < 0)
+        return -1;
+    if (plan_make(policy->graph, &r->options, &r->host, &wanted, err) < 0)
+        return -1;
+    plan_waits(&r->plan, &wanted, waits);
+    plan_free(&wanted);
+    return 0;
+}
+
+static int send_sources(const struct run *r, const struct run_source *sources, size_t n,
+                        struct bk_err *err)
+{
+    OWN(buf) struct buf bytes = {0};
+    for (size_t i = 0; i < n; i++)
+        put_source(&bytes, &sources[i]);
+    if (!buf_ok(&bytes))
+        return err_nomem(err);
+    int sent = launch_renew((uint32_t)r->nrenewed + 1, bytes.s, bytes.n);
+    if (sent == 0)
+        return 0;
+    errno = -sent;
+    return err_sys(err, "the running command cannot be given another policy");
+}
+
+static int check_sources(const struct run_source *sources, size_t n, struct bk_err *err)
+{
+    bool fits = n > 0 && n <= SOURCES_MAX;
+    for (size_t i = 0; i < n && fits; i++)
+        fits = sources[i].kind != RUN_FILE && !sources[i].imports_files && sources[i].n < INT32_MAX;
+    return fits ? 0 : err_set(err, BK_E_INPUT, "a policy that changes is made of texts at hand");
+}
+
+/* Compiles it, and finds out what would have to wait. */
+static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
+                      struct buf *waits, struct bk_err *err)
+{
+    if (run_policy_gather(policy, spec, run_tmpdir(r), err) < 0 ||
+        run_policy_compile(policy, err) < 0)
+        return -1;
+    return compare(r, policy, waits, err);
+}
+
+int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
+               struct bk_err *err)
+{
+    struct run_spec spec = *r->spec;
+    OWN(run_policy) struct run_policy policy = {0};
+    spec.sources = sources;
+    spec.nsources = n;
+    struct graph **graphs = realloc(r->graphs, (r->nrenewed + 2) * sizeof(*graphs));
+    if (!graphs)
+        return err_nomem(err);
+    r->graphs = graphs;
+    if (check_sources(sources, n, err) < 0 || try_policy(r, &spec, &policy, waits, err) < 0 ||
+        send_sources(r, sources, n, err) < 0)
+        return -1;
+    graphs[++r->nrenewed] = policy.graph;
+    policy.graph = NULL;
+    return 0;
+}
+
+struct policies run_policies(struct run *r)
+{
+    if (!r->graphs)
+        r->graphs = calloc(1, sizeof(*r->graphs));
+    if (!r->graphs)
+        return (struct policies){0};
+    r->graphs[0] = (struct graph *)run_graph(r);
+    return (struct policies){(const struct graph *const *)r->graphs, r->nrenewed + 1};
+}
+
+void run_updates_free(struct run *r)
+{
+    for (size_t i = 1; i <= r->nrenewed; i++)
+        graph_free(r->graphs[i]);
+    free(r->graphs);
+}
