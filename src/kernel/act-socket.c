@@ -4,8 +4,9 @@
 /*
  * Sockets. A pathname socket leads out of every namespace (the session bus, docker.sock), so Unix
  * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
- * and a copy of its address. Other families are passed on as they are; connecting them may block
- * and has a thread of its own.
+ * and a copy of its address. Abstract names are asked about as "@name"; in a network namespace of
+ * its own the command is the only one who has any. Other families are passed on as they are;
+ * connecting them may block and has a thread of its own.
  */
 
 #include <errno.h>
@@ -21,13 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/worker.h"
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_un un;
-    struct sockaddr_storage storage;
-};
+#include "kernel/act-socket.h"
 
 /* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
  */
@@ -38,16 +33,22 @@ static void tell_untaken(struct worker *w, const struct request *r, const union 
     tell_refused(w, r, op, named ? to->un.sun_path : "a socket");
 }
 
-/* Copies socket and address. The address of a Unix socket is NUL-terminated behind its bytes. */
+int address_copy(const struct request *r, uint64_t from, uint64_t size, union address *to,
+                 socklen_t *len)
+{
+    if ((int64_t)size < 0 || size > sizeof(*to) - 1)
+        return -EINVAL;
+    *len = (socklen_t)size;
+    memset(to, 0, sizeof(*to));
+    return *len ? target_read(r, from, to, *len) : 0;
+}
+
+/* Copies socket and address. */
 static int take(struct worker *w, const struct request *r, union address *to, socklen_t *len,
                 int *sock, int *domain)
 {
     socklen_t n = sizeof(*domain);
-    if ((int64_t)r->args[2] < 0 || r->args[2] > sizeof(*to) - 1)
-        return -EINVAL;
-    *len = (socklen_t)r->args[2];
-    memset(to, 0, sizeof(*to));
-    int err = *len ? target_read(r, r->args[1], to, *len) : 0;
+    int err = address_copy(r, r->args[1], r->args[2], to, len);
     if (err < 0)
         return err;
     *sock = target_take_fd(w, r, (int)r->args[0]);
@@ -121,15 +122,30 @@ static struct answer connect_aside(struct worker *w, const struct request *r, in
     return (struct answer){.sent = true};
 }
 
+static int type_of(int sock)
+{
+    int type = 0;
+    socklen_t n = sizeof(type);
+    return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 ? -1 : type;
+}
+
+bool is_unix_datagram(int sock)
+{
+    int domain = 0;
+    socklen_t n = sizeof(domain);
+    return getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX &&
+           type_of(sock) == SOCK_DGRAM;
+}
+
 /* Takes over sock. Only datagrams never wait: whether others do is a flag that the target shares
  * and can change at any moment. */
 static struct answer connect_now(struct worker *w, const struct request *r, int sock,
                                  const union address *to, socklen_t len, struct pinned *p)
 {
-    int type = 0;
-    socklen_t n = sizeof(type);
-    if (getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 || type != SOCK_DGRAM)
+    if (type_of(sock) != SOCK_DGRAM)
         return connect_aside(w, r, sock, to, len, p);
+    if (to->any.sa_family == AF_UNIX && is_unix_datagram(sock))
+        return datagram_connect(w, r, sock, to, len);
     int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
     close(sock);
     return answer_value(err);
@@ -137,16 +153,18 @@ static struct answer connect_now(struct worker *w, const struct request *r, int 
 
 /* Finds the socket file that the path names and asks about its canonical path. *to becomes an
  * address that leads to the pin. */
-static int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
-                    struct pinned *p)
+static int ask_path_peer(struct worker *w, const struct request *r, union address *to,
+                         socklen_t *len, struct pinned *p)
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
     int err = pin_object_copied(w, r, to->un.sun_path, n, p);
+    bool own = err == 0 && own_socket_is(&w->sockets, p->fd);
     if (err == 0)
-        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len,
-                       own_socket_is(&w->sockets, p->fd));
+        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len, own);
     if (err < 0)
         return err;
+    /* whoever is outside may pass datagram sockets in */
+    w->datagrams |= !own;
     *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                        (size_t)snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d",
                                         p->fd));
@@ -161,24 +179,18 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     char *shown = w->canonical[0];
     memcpy(shown, to->un.sun_path, n);
     shown[0] = '@';
-    return ask_unix(w, r, op, shown, n, false);
+    w->datagrams |= !w->own_net;
+    return ask_unix(w, r, op, shown, n, w->own_net);
 }
 
-/* A question about a path; it may change the address into one that leads to what was judged. */
-typedef int path_question(struct worker *w, const struct request *r, union address *to,
-                          socklen_t *len, struct pinned *p);
-
-/* Takes socket and address and asks; only Unix sockets are asked about here. */
-static int take_and_ask(struct worker *w, const struct request *r, enum vocab_op op,
-                        path_question *ask, union address *to, socklen_t *len, int *sock,
-                        struct pinned *p)
+int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+             struct pinned *p)
 {
-    int domain = 0, err = take(w, r, to, len, sock, &domain);
-    if (err == 0 && domain == AF_UNIX && is_pathname(to, *len))
-        err = ask(w, r, to, len, p);
-    else if (err == 0 && domain == AF_UNIX && *len > offsetof(struct sockaddr_un, sun_path))
-        err = ask_abstract(w, r, op, to, *len);
-    return err;
+    if (is_pathname(to, *len))
+        return ask_path_peer(w, r, to, len, p);
+    if (to->any.sa_family == AF_UNIX && *len > offsetof(struct sockaddr_un, sun_path))
+        return ask_abstract(w, r, OP_NETWORK_OUTBOUND, to, *len);
+    return 0;
 }
 
 struct answer act_connect(struct worker *w, const struct request *r)
@@ -187,7 +199,9 @@ struct answer act_connect(struct worker *w, const struct request *r)
     socklen_t len;
     OWN(fd) int sock = -1;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
-    int err = take_and_ask(w, r, OP_NETWORK_OUTBOUND, ask_peer, &to, &len, &sock, &p);
+    int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
+    if (err == 0 && domain == AF_UNIX)
+        err = ask_peer(w, r, &to, &len, &p);
     return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), &to, len, &p);
 }
 
@@ -212,8 +226,8 @@ static int address_of(const struct pinned *p, bool bare, union address *to, sock
     return 0;
 }
 
-static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
-                    struct pinned *p)
+static int ask_path_bind(struct worker *w, const struct request *r, union address *to,
+                         socklen_t *len, struct pinned *p)
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
     size_t dot = n > 2 && memcmp(to->un.sun_path, "./", 2) == 0 ? 2 : 0;
@@ -228,6 +242,16 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
     if (err == 0)
         err = worker_take_umask(w, r);
     return err < 0 ? err : address_of(p, bare, to, len);
+}
+
+static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                    struct pinned *p)
+{
+    if (is_pathname(to, *len))
+        return ask_path_bind(w, r, to, len, p);
+    if (*len > offsetof(struct sockaddr_un, sun_path))
+        return ask_abstract(w, r, OP_NETWORK_BIND, to, *len);
+    return 0;
 }
 
 /* A bare name is looked up in the working directory, which is the pinned folder for that long. */
@@ -248,23 +272,15 @@ struct answer act_bind(struct worker *w, const struct request *r)
     socklen_t len;
     OWN(fd) int sock = -1;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
-    int err = take_and_ask(w, r, OP_NETWORK_BIND, ask_bind, &to, &len, &sock, &p);
-    if (err == 0)
+    int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
+    if (err == 0 && domain == AF_UNIX)
+        err = ask_bind(w, r, &to, &len, &p);
+    if (err == 0 && p.parent >= 0 && is_unix_datagram(sock))
+        err = datagram_bind(w, &p, sock, &to, len, bind_in);
+    else if (err == 0)
         err = bind_in(w, p.parent, sock, &to, len);
     /* somebody outside may have moved the folder away meanwhile: then it is not ours */
     if (err == 0 && p.parent >= 0)
         err = own_socket_add(&w->sockets, p.parent, p.name);
     return answer_value(err);
-}
-
-/* ---- making: only Unix datagram sockets are asked about ---- */
-
-struct answer act_socket(struct worker *w, const struct request *r)
-{
-    static const char what[] = "unix datagram socket";
-    if ((int)r->args[0] != AF_UNIX)
-        return act_system_socket(w, r);
-    int err = ask_unix(w, r, OP_NETWORK_OUTBOUND, what, sizeof(what) - 1, false);
-    /* even where the policy would allow it, its messages could go anywhere unseen */
-    return answer_value(err < 0 ? err : -EPERM);
 }

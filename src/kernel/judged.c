@@ -79,6 +79,7 @@ static const struct {
     {SYS_setresuid, HANDLE_PERSON}, {SYS_setresgid, HANDLE_PERSON},
     {SYS_setfsuid, HANDLE_PERSON},  {SYS_setfsgid, HANDLE_PERSON},
     {SYS_setgroups, HANDLE_PERSON}, {SYS_capset, HANDLE_PERSON},
+    {SYS_sendto, HANDLE_SEND},
 };
 
 enum judged_handler judged_handler_of(int nr)

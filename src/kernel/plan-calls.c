@@ -55,6 +55,13 @@ static void test_socketpair(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = plan_is_datagram;
 }
 
+/* Without an address it goes where the socket is connected to. */
+static void test_sendto(const struct plan *p, struct sys_rule *r)
+{
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->tests[r->ntests++] = any(5, 0xffffffff, notify);
+}
+
 /* Threads of one process that do not share their umask: known.c wants to hear of it. */
 static const struct sys_test is_odd_thread = {
     0, SYS_EQUAL, CLONE_THREAD | CLONE_FS, CLONE_THREAD, {SYS_NOTIFY, 0}};

@@ -327,6 +327,7 @@ static void start_worker(const struct inside *in)
     the_worker.exec_judged = s->pass && !s->plan->exec_by_caller;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
+    the_worker.datagrams = s->launch->nkeep > 0; /* what it was handed may be one */
     /* ways to give up capabilities that the filter does not show */
     the_worker.persons_vary =
         s->plan->host.root && (s->plan->opt.keep_userns || (s->plan->caps >> CAP_SETPCAP & 1));

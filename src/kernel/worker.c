@@ -41,6 +41,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_CONNECT] = act_connect,
     [HANDLE_BIND] = act_bind,
     [HANDLE_SOCKET] = act_socket,
+    [HANDLE_SEND] = act_send,
     [HANDLE_FLAGS] = act_flags,
     [HANDLE_PERSON] = act_person,
     [HANDLE_STAT] = act_stat,
@@ -78,6 +79,8 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->caller_gid = getgid();
     w->who_matters = asks_who(g);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
+    w->own_net = plan->net_ns;
+    w->takes_fds = plan->host.pidfd_getfd;
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);

@@ -70,6 +70,14 @@ struct changing {
 
 enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
 
+/* A socket of ours that has the name of one of the target's (act-datagram.c). */
+struct twin {
+    int fd;
+    ino_t of;
+};
+
+enum { TWINS = 32 };
+
 /* What the kernel looks at when somebody uses files. */
 enum { PERSON_GROUPS = 1024 };
 struct person {
@@ -118,6 +126,11 @@ struct worker {
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
     struct own_sockets sockets;              /* what it listens at: it may connect to these */
+    bool own_net;                            /* abstract names are the sandbox's own */
+    bool takes_fds;                          /* descriptors can be taken from the target */
+    bool datagrams;                          /* it may have Unix datagram sockets */
+    struct twin twins[TWINS];                /* what those send through (act-datagram.c) */
+    unsigned ntwins, couriers;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
 
     struct watched watched[WATCHED];
@@ -386,6 +399,7 @@ struct answer act_removexattr(struct worker *w, const struct request *r);
 struct answer act_connect(struct worker *w, const struct request *r);
 struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
+struct answer act_send(struct worker *w, const struct request *r);
 struct answer act_umask(struct worker *w, const struct request *r);
 struct answer act_flags(struct worker *w, const struct request *r);
 struct answer act_person(struct worker *w, const struct request *r);

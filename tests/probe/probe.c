@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -695,28 +696,60 @@ static long do_socketpair_dgram(char **a)
     return syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, fd);
 }
 
-static long do_sendto_unix(char **a)
+/* A message with an address, in each form, through a socket or one end of a pair. */
+static long send_to(const char *path, long call, bool pair)
 {
     struct sockaddr_un to;
-    int fd[2];
-    socklen_t n = address_of(a[0], &to);
-    fd[0] = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM, 0);
-    if (fd[0] < 0 && syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, fd) < 0)
+    struct iovec one = {(void *)(uintptr_t) "x", 1};
+    socklen_t n = address_of(path, &to);
+    struct mmsghdr m = {
+        .msg_hdr = {.msg_name = &to, .msg_namelen = n, .msg_iov = &one, .msg_iovlen = 1}};
+    int fd[2] = {-1, -1};
+    if (pair ? syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, fd) < 0
+             : (fd[0] = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM, 0)) < 0)
         return -1;
-    return finish(fd[0], syscall(SYS_sendto, fd[0], "x", 1, 0, &to, n) < 0 ? -1 : 0);
+    long got = call == SYS_sendto    ? syscall(call, fd[0], "x", 1, 0, &to, n)
+               : call == SYS_sendmsg ? syscall(call, fd[0], &m.msg_hdr, 0)
+                                     : syscall(call, fd[0], &m, 1, 0);
+    if (pair)
+        close(fd[1]);
+    return finish(fd[0], got < 0 ? -1 : 0);
+}
+
+static long do_sendto_unix(char **a)
+{
+    return send_to(a[0], SYS_sendto, false);
 }
 
 static long do_sendmsg_unix(char **a)
 {
+    return send_to(a[0], SYS_sendmsg, false);
+}
+
+static long do_sendmmsg_unix(char **a)
+{
+    return send_to(a[0], SYS_sendmmsg, false);
+}
+
+static long do_pair_sendto_unix(char **a)
+{
+    return send_to(a[0], SYS_sendto, true);
+}
+
+static long do_pair_sendmsg_unix(char **a)
+{
+    return send_to(a[0], SYS_sendmsg, true);
+}
+
+static long do_pair_connect_unix(char **a)
+{
     struct sockaddr_un to;
-    struct iovec one = {(void *)(uintptr_t) "x", 1};
     socklen_t n = address_of(a[0], &to);
-    struct msghdr m = {.msg_name = &to, .msg_namelen = n, .msg_iov = &one, .msg_iovlen = 1};
     int fd[2];
     if (syscall(SYS_socketpair, AF_UNIX, SOCK_DGRAM, 0, fd) < 0)
         return -1;
     close(fd[1]);
-    return finish(fd[0], syscall(SYS_sendmsg, fd[0], &m, 0) < 0 ? -1 : 0);
+    return finish(fd[0], syscall(SYS_connect, fd[0], &to, n));
 }
 
 static long do_exec(char **a)
@@ -857,6 +890,10 @@ static const struct operation operations[] = {
     {"socketpair-dgram", 0, do_socketpair_dgram},
     {"sendto-unix", 1, do_sendto_unix},
     {"sendmsg-unix", 1, do_sendmsg_unix},
+    {"sendmmsg-unix", 1, do_sendmmsg_unix},
+    {"pair-sendto-unix", 1, do_pair_sendto_unix},
+    {"pair-sendmsg-unix", 1, do_pair_sendmsg_unix},
+    {"pair-connect-unix", 1, do_pair_connect_unix},
     {"exec", 1, do_exec},
 };
 
