@@ -153,25 +153,27 @@ def trap_4(who):
         race(who, name)
     world = race(who, "race-plant")
     tap.ok(not os.path.exists(world.path(".git/hooks")), f"{who.name}: 4: no hook was planted")
-    race_connect(who)
+    race_sockets(who, "race-connect", socket.SOCK_STREAM)
+    race_sockets(who, "race-datagram", socket.SOCK_DGRAM)
 
 
-def race_connect(who):
+def race_sockets(who, name, kind):
     world = World(who)
-    server = socket.socket(socket.AF_UNIX)
+    server = socket.socket(socket.AF_UNIX, kind)
     server.bind(world.out("socket"))
-    server.listen(64)
+    if kind == socket.SOCK_STREAM:
+        server.listen(64)
     os.chmod(world.out("socket"), 0o777)
     world.before = world.look()
     profile = world.profile(
         WRITES_IN + '(allow network-outbound network-bind (literal "{inside}/socket"))\n')
-    done = who.boxed(escape("race-connect", SECONDS, world.inside, world.outside), world,
+    done = who.boxed(escape(name, SECONDS, world.inside, world.outside), world,
                      ["--report", "none", "--profile", profile], timeout=SECONDS + 20)
     figures = dict(line.split() for line in done.out.splitlines() if line.count(" ") == 1)
     tap.ok(int(figures.get("passed", 0)) > 20 and int(figures.get("refused", 0)) > 20,
-           f"{who.name}: 4: race-connect: both outcomes were met", done)
+           f"{who.name}: 4: {name}: both outcomes were met", done)
     tap.ok(not select.select([server], [], [], 0)[0] and world.intact(),
-           f"{who.name}: 4: race-connect: nobody got through to the other socket")
+           f"{who.name}: 4: {name}: nobody got through to the other socket")
 
 
 # ---- 5, 6, 9: as if nobody were there ----

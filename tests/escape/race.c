@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,6 +360,64 @@ static int race_plant(char **a)
     return run_race(atof(a[0]), NULL, hammers, 2);
 }
 
+/* ---- datagrams ---- */
+
+/* Exchanges the descriptor and the address at once. */
+static void *flip_both(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; !atomic_load_explicit(&over, memory_order_relaxed); i++) {
+        ((volatile char *)racing_address.sun_path)[differs_at] = choice[i & 1];
+        if (i % 7 == 0)
+            dup2(choice_fd[i / 7 & 1], RACING_FD);
+    }
+    return NULL;
+}
+
+static void *hammer_messages(void *arg)
+{
+    struct iovec one = {(void *)(uintptr_t) "x", 1};
+    struct mmsghdr m = {.msg_hdr = {.msg_name = &racing_address,
+                                    .msg_namelen = sizeof(racing_address),
+                                    .msg_iov = &one,
+                                    .msg_iovlen = 1}};
+    (void)arg;
+    while (!atomic_load(&over)) {
+        count(sendmsg(RACING_FD, &m.msg_hdr, MSG_NOSIGNAL | MSG_DONTWAIT));
+        count(sendto(RACING_FD, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT,
+                     (struct sockaddr *)&racing_address, sizeof(racing_address)));
+        count(sendmmsg(RACING_FD, &m, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+    }
+    return NULL;
+}
+
+static void *receive_all(void *arg)
+{
+    char byte;
+    for (;;)
+        recv(*(int *)arg, &byte, 1, 0);
+    return NULL;
+}
+
+/* A stream, with which the kernel may go on, becomes a datagram socket meanwhile. */
+static int race_datagram(char **a)
+{
+    static void *(*const hammers[])(void *) = {hammer_messages, hammer_messages};
+    static int server, ends[2];
+    pthread_t thread;
+    prepare(a);
+    snprintf(racing_address.sun_path, sizeof(racing_address.sun_path), "%.90s/socket", inside);
+    server = socket(AF_UNIX, SOCK_DGRAM, 0);
+    must(bind(server, (struct sockaddr *)&racing_address, sizeof(racing_address)), "bind");
+    must(-pthread_create(&thread, NULL, receive_all, &server), "thread");
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
+    must(-pthread_create(&thread, NULL, receive_all, &ends[1]), "thread");
+    choice_fd[0] = ends[0];
+    choice_fd[1] = socket(AF_UNIX, SOCK_DGRAM, 0);
+    must(dup2(choice_fd[0], RACING_FD), "dup2");
+    return run_race(atof(a[0]), flip_both, hammers, 2);
+}
+
 const struct attack attacks_race[] = {
     {"race-memory", 3, race_memory},
     {"race-link", 3, race_link},
@@ -367,6 +426,7 @@ const struct attack attacks_race[] = {
     {"race-dirfd", 3, race_dirfd},
     {"race-fd", 3, race_fd},
     {"race-connect", 3, race_connect},
+    {"race-datagram", 3, race_datagram},
     {"race-plant", 3, race_plant},
     {0},
 };
