@@ -218,9 +218,9 @@ static int read_bytes(struct worker *w, const struct request *r, const struct wa
         size_t n = x->parts[i].iov_len;
         if (n > MESSAGE_BYTES - m->size)
             return -EMSGSIZE;
-        int err = n ? target_read(r, (uint64_t)(uintptr_t)x->parts[i].iov_base, w->value + m->size,
-                                  n)
-                    : 0;
+        int err =
+            n ? target_read(r, (uint64_t)(uintptr_t)x->parts[i].iov_base, w->value + m->size, n)
+              : 0;
         if (err < 0)
             return err;
         m->size += n;
@@ -261,8 +261,8 @@ static int read_control(struct worker *w, const struct request *r, const struct 
 
 static struct msghdr header_of(struct message *m, struct iovec *bytes)
 {
-    struct msghdr h = {.msg_name = &m->to, .msg_namelen = m->to_len, .msg_iov = bytes,
-                       .msg_iovlen = 1};
+    struct msghdr h = {
+        .msg_name = &m->to, .msg_namelen = m->to_len, .msg_iov = bytes, .msg_iovlen = 1};
     if (m->nfds) {
         m->control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(m->nfds * sizeof(int)),
                                            .cmsg_level = SOL_SOCKET,
@@ -422,7 +422,9 @@ static bool carry(int from, int to, bool ended, char *room)
         char room[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
     } control;
     struct iovec bytes = {room, MESSAGE_BYTES};
-    struct msghdr h = {.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control,
+    struct msghdr h = {.msg_iov = &bytes,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
                        .msg_controllen = sizeof(control)};
     ssize_t n = recvmsg(from, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), put = -1;
     if (n < 0)
@@ -451,8 +453,7 @@ static void *courier_thread(void *arg)
 {
     struct courier *c = arg;
     char *room = malloc(MESSAGE_BYTES);
-    struct pollfd fds[] = {
-        {c->inner, POLLIN, 0}, {c->outer, POLLIN, 0}, {c->inbox, POLLIN, 0}};
+    struct pollfd fds[] = {{c->inner, POLLIN, 0}, {c->outer, POLLIN, 0}, {c->inbox, POLLIN, 0}};
     bool both = room != NULL;
     while (both && (poll(fds, 3, -1) >= 0 || errno == EINTR)) {
         if (fds[0].revents)
