@@ -29,7 +29,7 @@ struct guards_task {
     const struct plan *plan;
     const struct graph *graph;
     const struct launch *launch; /* whose policy may be renewed */
-    pid_t controller; /* whose child it becomes, and with whom it ends */
+    pid_t controller;            /* whose child it becomes, and with whom it ends */
     int namespaces; /* a process whose user and mount namespaces are the sandbox's (pidfd); -1: the
                        caller's are */
     pid_t inside;   /* then: that process, as seen from here; else 0 */

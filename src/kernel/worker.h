@@ -125,11 +125,11 @@ struct worker {
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
-    struct own_sockets sockets;              /* what it listens at: it may connect to these */
-    bool own_net;                            /* abstract names are the sandbox's own */
-    bool takes_fds;                          /* descriptors can be taken from the target */
-    bool datagrams;                          /* it may have Unix datagram sockets */
-    struct twin twins[TWINS];                /* what those send through (act-datagram.c) */
+    struct own_sockets sockets; /* what it listens at: it may connect to these */
+    bool own_net;               /* abstract names are the sandbox's own */
+    bool takes_fds;             /* descriptors can be taken from the target */
+    bool datagrams;             /* it may have Unix datagram sockets */
+    struct twin twins[TWINS];   /* what those send through (act-datagram.c) */
     unsigned ntwins, couriers;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
 
