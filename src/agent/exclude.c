@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Which commands are excluded from the sandbox. A pattern speaks of a text, a shell runs what the
+ * text means: `docker ps; rm -r ~` begins with docker, too. So a text must first be shown to mean
+ * one program and its arguments, and what is not understood stays inside.
+ */
+
+#include <string.h>
+
+#include "agent/decide.h"
+
+/* ---- one simple command ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Characters that stand for themselves in every shell, anywhere in a word. Patterns (* ? [) are
+ * expanded to arguments; ~ to a path. */
+static bool is_plain(unsigned char c)
+{
+    return c > 0x7f || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("_@%+=:,./-~*?[]^", c));
+}
+
+/* Past a quoted part, or NULL when it does not end or means more than it says. */
+static const char *skip_quoted(const char *at)
+{
+    const char *stop = *at == '\'' ? "'\n" : "\"$`\\!\n";
+    const char *end = at + 1 + strcspn(at + 1, stop);
+    return *end == *at ? end + 1 : NULL;
+}
+
+static const char *skip_word(const char *at)
+{
+    while (*at && !is_blank(*at)) {
+        if (*at == '\'' || *at == '"')
+            at = skip_quoted(at);
+        else
+            at = is_plain((unsigned char)*at) ? at + 1 : NULL;
+        if (!at)
+            return NULL;
+    }
+    return at;
+}
+
+/* What a shell does by itself when it comes first, before any program. */
+static bool is_reserved(const char *word, size_t n)
+{
+    static const char *const words[] = {
+        "if",   "then",   "else",   "elif",     "fi",   "for",  "while",   "until",   "do",
+        "done", "case",   "esac",   "function", "time", "in",   "select",  "coproc",  "eval",
+        "exec", "source", "export", "alias",    ".",    "trap", "command", "builtin", "set"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strlen(words[i]) == n && memcmp(words[i], word, n) == 0)
+            return true;
+    return false;
+}
+
+bool exclude_is_simple(const char *command)
+{
+    const char *at = command + strspn(command, " \t\r\n\v\f");
+    const char *stop = at + strlen(at);
+    char text[8192];
+    while (stop > at && strchr(" \t\r\n\v\f", stop[-1]))
+        stop--;
+    size_t n = (size_t)(stop - at);
+    if (n == 0 || n >= sizeof(text))
+        return false;
+    memcpy(text, at, n);
+    text[n] = '\0';
+    const char *end = skip_word(text);
+    /* NAME=value before a program is for its environment; [ alone is a test */
+    if (!end || memchr(text, '=', (size_t)(end - text)) || text[0] == '[' ||
+        is_reserved(text, (size_t)(end - text)))
+        return false;
+    while (*end) {
+        end += strspn(end, " \t");
+        end = skip_word(end);
+        if (!end)
+            return false;
+    }
+    return true;
+}
+
+/* ---- patterns ---- */
+
+static bool matches_wild(const char *p, const char *s, const char *stop)
+{
+    const char *star = NULL, *again = NULL;
+    for (;;) {
+        bool literal = p[0] == '\\' && p[1] == '*';
+        if (*p == '*') {
+            star = ++p;
+            again = s;
+        } else if (s < stop && p[literal] == *s) {
+            p += literal + 1;
+            s++;
+        } else if (s == stop && !*p) {
+            return true;
+        } else if (star && again < stop) {
+            p = star;
+            s = ++again;
+        } else {
+            return false;
+        }
+    }
+}
+
+static bool is_wild(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] == '\\' && i + 1 < n && p[i + 1] == '*')
+            i++;
+        else if (p[i] == '*')
+            return true;
+    }
+    return false;
+}
+
+bool exclude_matches(const char *pattern, const char *command)
+{
+    const char *s = command + strspn(command, " \t\r\n\v\f"), *stop = s + strlen(s);
+    size_t n = strlen(pattern);
+    while (stop > s && strchr(" \t\r\n\v\f", stop[-1]))
+        stop--;
+    if (n == 0 || !exclude_is_simple(command))
+        return false;
+    bool prefix = n > 2 && strcmp(pattern + n - 2, ":*") == 0 && !is_wild(pattern, n - 2);
+    if (!prefix)
+        return matches_wild(pattern, s, stop);
+    n -= 2;
+    size_t left = (size_t)(stop - s);
+    return left >= n && memcmp(s, pattern, n) == 0 && (left == n || s[n] == ' ');
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "report/annotate.h"
+
+#include <string.h>
+
+static const char open_tag[] = "<sandbox_violations>";
+static const char close_tag[] = "</sandbox_violations>";
+enum { OPEN_LEN = sizeof(open_tag) - 1, CLOSE_LEN = sizeof(close_tag) - 1 };
+
+static bool begins(const char *at, size_t left, const char *word, size_t n)
+{
+    return left >= n && memcmp(at, word, n) == 0;
+}
+
+/* Brackets would be tags, and what they enclose is up to whoever named a file. */
+static void add_line(struct buf *out, const char *line)
+{
+    for (const char *at = line; *at;) {
+        size_t plain = strcspn(at, "<>&");
+        buf_safe(out, at, plain);
+        at += plain;
+        if (*at)
+            buf_str(out, *at == '<' ? "&lt;" : *at == '>' ? "&gt;" : "&amp;");
+        at += *at != '\0';
+    }
+    buf_chr(out, '\n');
+}
+
+void annotate_block(const struct violations *v, struct buf *out)
+{
+    if (!v || v->n == 0)
+        return;
+    buf_fmt(out, "\n%s\n", open_tag);
+    for (size_t i = 0; i < v->n; i++)
+        add_line(out, v->at[i].line);
+    buf_str(out, close_tag);
+}
+
+void annotate(const char *text, size_t n, const struct violations *v, struct buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool tag = begins(text + i, n - i, open_tag, OPEN_LEN) ||
+                   begins(text + i, n - i, close_tag, CLOSE_LEN);
+        if (tag)
+            buf_str(out, "&lt;");
+        else
+            buf_chr(out, text[i]);
+    }
+    annotate_block(v, out);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void trim(struct buf *b, size_t from)
+{
+    size_t lead = 0;
+    if (!buf_ok(b) || b->n == from)
+        return;
+    while (b->n > from && is_space(b->s[b->n - 1]))
+        b->n--;
+    while (from + lead < b->n && is_space(b->s[from + lead]))
+        lead++;
+    memmove(b->s + from, b->s + from + lead, b->n - from - lead);
+    b->n -= lead;
+    b->s[b->n] = '\0';
+}
+
+void annotate_strip(const char *text, size_t n, struct buf *out)
+{
+    size_t from = out->n, i = 0;
+    bool stripped = false;
+    while (i < n) {
+        const char *end = begins(text + i, n - i, open_tag, OPEN_LEN)
+                              ? memmem(text + i, n - i, close_tag, CLOSE_LEN)
+                              : NULL;
+        if (end)
+            i = (size_t)(end - text) + CLOSE_LEN;
+        else
+            buf_chr(out, text[i++]);
+        stripped |= end != NULL;
+    }
+    if (stripped)
+        trim(out, from);
+}
