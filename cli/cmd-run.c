@@ -20,6 +20,7 @@
 #include "ending.h"
 #include "kernel/caps.h"
 #include "run-flags.h"
+#include "run-settings.h"
 #include "run/run.h"
 
 static const char cap_words[] =
@@ -31,6 +32,8 @@ static const char cap_words[] =
 /* clang-format off */
 static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
+    {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
+    {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below; a glob allows what it matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
@@ -69,6 +72,7 @@ enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 struct session {
     struct cli_args *args;
     struct run_flags flags;
+    struct run_settings settings;
     struct run_spec spec;
     struct run run;
     struct report *report;
@@ -108,9 +112,7 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
 static int check_place(struct session *r, struct bk_err *err)
 {
     char home[PATH_MAX];
-    if (!getcwd(r->cwd, sizeof(r->cwd)))
-        return err_sys(err, "cannot tell the working directory");
-    if (args_has(r->args, "here") || args_has(r->args, "profile"))
+    if (args_has(r->args, "here") || args_has(r->args, "profile") || r->settings.writes_listed)
         return 0;
     const char *named = getenv("HOME");
     bool at_home = named && realpath(named, home) && strcmp(home, r->cwd) == 0;
@@ -152,6 +154,8 @@ static void on_event(void *arg, const struct event *e)
 {
     struct session *r = arg;
     struct buf line = {0};
+    if (run_settings_ignore(&r->settings, e))
+        return;
     if (!r->report)
         r->report = report_new(0);
     if (r->report)
@@ -259,10 +263,14 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .complain = complain,
         .arg = r,
     };
+    if (!getcwd(r->cwd, sizeof(r->cwd)))
+        return err_sys(err, "cannot tell the working directory");
     if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
-    return run_flags_read(&r->flags, r->args, &r->spec, err);
+    if (run_flags_read(&r->flags, r->args, &r->spec, err) < 0)
+        return -1;
+    return run_settings_read(&r->settings, r->args, &r->spec, err);
 }
 
 /* ---- running ---- */
@@ -315,7 +323,7 @@ static int run_all(struct session *r)
     struct bk_err err;
     struct launch_end end = {0};
     bool dry = args_has(r->args, "dry-run");
-    if (check_place(r, &err) < 0 || choose_report(r, &err) < 0 || fill_spec(r, &err) < 0)
+    if (choose_report(r, &err) < 0 || fill_spec(r, &err) < 0 || check_place(r, &err) < 0)
         return cli_fail(&err), FAILED;
     if (run_open(&r->run, &r->spec, dry, &err) < 0)
         return run_complain(&r->run.policy.unit, &err), FAILED;
@@ -339,6 +347,7 @@ static int cmd_run_main(struct cli_args *args)
         run_close(&r->run);
     report_free(r->report);
     run_flags_free(&r->flags);
+    run_settings_free(&r->settings);
     free(r->keep_env);
     free(r->keep_fds);
     free(r);

@@ -61,7 +61,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     fill_options(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
-    if (!spec->tmpdir && !spec->bare && scratch_name(&r->scratch, err) < 0)
+    if (spec->scratch)
+        r->scratch = *spec->scratch;
+    else if (!spec->tmpdir && !spec->bare && scratch_name(&r->scratch, err) < 0)
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;

@@ -10,6 +10,8 @@
 #include "report/event.h"
 #include "sbpl/sbpl.h"
 
+struct scratch;
+
 /*
  * What every front end makes of what a person wrote: SBPL, and how to run a command under it. Plain
  * data, which belongs to who made it and outlives the run.
@@ -39,6 +41,7 @@ struct run_spec {
     const char *const *set_env; /* NAME=value; win over everything */
     size_t nset_env;
     const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
+    const struct scratch *scratch; /* which then is this, already named; NULL: any */
     bool whole_env;     /* nothing is removed from it */
     bool bare;          /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
     const int *keep_fds;

@@ -27,6 +27,7 @@ struct place {
     const char *origin; /* for comments and reports: "user settings, line 12"; may be NULL */
     enum place_kind kind;
     bool keeps_metadata; /* a denied read that leaves file-read-metadata open (cage's deny) */
+    bool final;          /* a denied read that nothing allowed inside re-opens */
     bool yields;         /* a denied write that a more specific allowed place inside re-opens, as
                             presets mean it; at the same place the denial wins */
 };
@@ -46,6 +47,9 @@ struct access_policy {
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
     bool reads_nothing;
     struct places deny_read, allow_read;
+    /* As the shipped profiles have it, on Linux: protected.sb in place of `protects_names`, and
+     * secrets.sb, which allowed places inside re-open. */
+    bool as_shipped;
     /* Writing: nothing but allow_write, less deny_write, which always wins unless it yields. */
     bool writes_everything; /* filesystem.disabled, cage's --allow-all */
     struct places allow_write, deny_write;
@@ -55,6 +59,8 @@ struct access_policy {
     /* The network. */
     bool network_open; /* not restricted at all */
     struct words allowed_domains, denied_domains;
+    struct words denied_reasons; /* one for each denied domain, NULL for none; or no words at all */
+    struct words denied_addresses; /* where an allowed name may not lead; addresses and ranges */
     struct places unix_sockets;
     bool all_unix_sockets;
     bool local_binding;          /* host loopback, both ways */
@@ -81,5 +87,11 @@ struct access_target {
  * POSIX IPC, IOKit, sysctl, devices, network, file read, file write, terminals. */
 int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
                 struct bk_err *err);
+
+/* What holds whatever other rules say, for the end of a profile: denied writes and hosts, denied
+ * reads that are final, and of the lists named here that nothing outside of them is allowed. */
+enum { CAP_WRITES = 1, CAP_HOSTS = 2, CAP_SOCKETS = 4 };
+int access_caps_sbpl(const struct access_policy *p, unsigned ceilings, struct buf *out,
+                     struct bk_err *err);
 
 #endif

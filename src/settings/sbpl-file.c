@@ -28,6 +28,11 @@ static const char write_macos[] =
     "      file-write-times file-write-unlink file-write-xattr file-write-setugid\n"
     "      file-link";
 
+const char *read_operations(const struct writer *w)
+{
+    return w->t->macos ? read_macos : read_linux;
+}
+
 const char *write_operations(const struct writer *w)
 {
     return w->t->macos ? write_macos : write_linux;
@@ -74,7 +79,7 @@ static const char *deny_operations(const struct writer *w, const struct place *d
 {
     if (d->keeps_metadata)
         return w->t->macos ? data_macos : "file-read-data";
-    return w->t->macos ? read_macos : read_linux;
+    return read_operations(w);
 }
 
 /* One rule for all that keep their metadata, one for all that do not. */
@@ -122,8 +127,9 @@ static int write_ways(struct writer *w)
         for (size_t i = way_starts(w, a); i < n; i++) {
             if (path[i] != '/')
                 continue;
-            struct place above = {arena_strndup(&w->arena, path, i), allow->at[a].origin,
-                                  PLACE_LITERAL, false, false};
+            struct place above = {.path = arena_strndup(&w->arena, path, i),
+                                  .origin = allow->at[a].origin,
+                                  .kind = PLACE_LITERAL};
             if (!above.path)
                 return err_nomem(w->err);
             if (!open) {
@@ -153,10 +159,24 @@ static int write_only_reads(struct writer *w)
     return 0;
 }
 
+static int write_secrets(struct writer *w)
+{
+    buf_str(w->out, "; Places where secrets are kept.\n(import \"secrets.sb\")\n");
+    if (!w->p->allow_read.n)
+        return 0;
+    write_open(w, "allow", read_linux);
+    if (write_places(w, &w->p->allow_read) < 0)
+        return -1;
+    buf_str(w->out, ")\n");
+    return 0;
+}
+
 int write_reads(struct writer *w)
 {
     write_section(w, "file read");
     buf_str(w->out, "(allow file-read*)\n");
+    if (w->p->as_shipped && !w->t->macos && write_secrets(w) < 0)
+        return -1;
     if (w->p->reads_nothing && write_only_reads(w) < 0)
         return -1;
     if (write_denials(w, true) < 0 || write_denials(w, false) < 0)
@@ -233,13 +253,31 @@ static int write_allowed(struct writer *w)
     return 0;
 }
 
+static int write_shipped_names(struct writer *w)
+{
+    buf_str(w->out, "; Names that nobody writes to.\n(import \"protected.sb\")\n");
+    if (!w->p->allow_git_config || !w->writable.n)
+        return 0;
+    buf_str(w->out, "; … but repositories' settings.\n");
+    write_open(w, "allow", "file-write*");
+    buf_str(w->out, "\n    (require-all (anywhere git-settings) (require-any");
+    if (write_places(w, &w->writable) < 0)
+        return -1;
+    buf_str(w->out, "))\n)\n");
+    return 0;
+}
+
 int write_writes(struct writer *w)
 {
     write_section(w, "file write");
     if (write_allowed(w) < 0)
         return -1;
-    if (w->p->protects_names)
+    if (w->p->protects_names && w->p->as_shipped && !w->t->macos) {
+        if (write_shipped_names(w) < 0)
+            return -1;
+    } else if (w->p->protects_names) {
         write_protected(w);
+    }
     if (w->p->deny_write.n) {
         write_open(w, "deny", write_operations(w));
         for (size_t d = 0; d < w->p->deny_write.n; d++)

@@ -65,7 +65,10 @@ void write_terminals(struct writer *w);
 int write_network(struct writer *w);
 int write_reads(struct writer *w);
 int write_writes(struct writer *w);
-/* The operation for writing and all its children, which a denial names. */
+/* Denied hosts, each with its reason. */
+int write_denied_hosts(struct writer *w);
+/* The operation for reading or writing and all its children, which a denial names. */
+const char *read_operations(const struct writer *w);
 const char *write_operations(const struct writer *w);
 /* A filter of the rule being written: the denied place d less what is allowed inside. */
 int write_denied(struct writer *w, const struct carving *c, size_t d);

@@ -35,16 +35,27 @@ static int host_rule(struct writer *w, const char *action, const char *host, con
     return 0;
 }
 
+int write_denied_hosts(struct writer *w)
+{
+    const struct words *denied = &w->p->denied_domains, *reasons = &w->p->denied_reasons;
+    for (size_t i = 0; i < denied->n; i++)
+        if (host_rule(w, "deny", denied->at[i],
+                      i < reasons->n && reasons->at[i] ? reasons->at[i] : "denied by name") < 0)
+            return -1;
+    return 0;
+}
+
 static int write_hosts(struct writer *w)
 {
-    const struct words *allowed = &w->p->allowed_domains, *denied = &w->p->denied_domains;
+    const struct words *allowed = &w->p->allowed_domains, *addresses = &w->p->denied_addresses;
+    /* before what is allowed: an address that is named there is one that somebody wanted */
+    for (size_t i = 0; i < addresses->n; i++)
+        if (host_rule(w, "deny", addresses->at[i], "names may not lead there") < 0)
+            return -1;
     for (size_t i = 0; i < allowed->n; i++)
         if (host_rule(w, "allow", allowed->at[i], NULL) < 0)
             return -1;
-    for (size_t i = 0; i < denied->n; i++)
-        if (host_rule(w, "deny", denied->at[i], "denied by name") < 0)
-            return -1;
-    return 0;
+    return write_denied_hosts(w);
 }
 
 /* ---- this machine ---- */

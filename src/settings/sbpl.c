@@ -63,7 +63,7 @@ static int write_all(struct writer *w)
 }
 
 /* What is writable, and what is taken out of denials. Of denied writes only those that yield have
- * something taken out. */
+ * something taken out; of denied reads, those that are not final. */
 static int prepare(struct writer *w)
 {
     const struct access_policy *p = w->p;
@@ -79,6 +79,9 @@ static int prepare(struct writer *w)
     w->writes = (struct carving){.deny = &p->deny_write, .allow = &w->writable};
     if (carve(&w->arena, &w->reads, w->err) < 0 || carve(&w->arena, &w->writes, w->err) < 0)
         return -1;
+    for (size_t d = 0; d < p->deny_read.n; d++)
+        if (p->deny_read.at[d].final)
+            memset(w->reads.inside + d * p->allow_read.n, 0, p->allow_read.n * sizeof(bool));
     for (size_t d = 0; d < p->deny_write.n; d++)
         if (!p->deny_write.at[d].yields)
             memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Layers → one policy, and what a run needs besides. A project's relative paths begin in its own
+ * folder, everybody else's in the working directory.
+ *
+ * Permission that leads through a symbolic link is followed only when nobody inside could have made
+ * the link: otherwise a command would turn it to where it likes, and have it opened the next time.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "settings/settings.h"
+
+struct builder {
+    struct settings *s;
+    struct settings_result *r;
+    struct bk_err *err;
+};
+
+static struct path_base base_of(const struct builder *b, const struct settings_layer *l)
+{
+    bool project = l->id == LAYER_PROJECT || l->id == LAYER_LOCAL;
+    return (struct path_base){.cwd = project && b->s->project ? b->s->project : b->s->cwd,
+                              .home = b->s->home};
+}
+
+/* "user settings, line 3" */
+static const char *origin_of(struct builder *b, const struct settings_layer *l, uint32_t at)
+{
+    char text[160];
+    int n;
+    if (l->from_flags)
+        n = snprintf(text, sizeof(text), "%.80s", l->text.name);
+    else if (l->id == LAYER_DEFAULTS)
+        n = snprintf(text, sizeof(text), "by default");
+    else if (l->id == LAYER_FLAGS)
+        n = snprintf(text, sizeof(text), "%.120s, line %u", l->text.name, jt_line(&l->text, at));
+    else
+        n = snprintf(text, sizeof(text), "%s settings, line %u", settings_layer_name(l->id),
+                     jt_line(&l->text, at));
+    return arena_strndup(&b->s->arena, text, (size_t)n);
+}
+
+static int wrong_entry(struct builder *b, const struct setting_key *k,
+                       const struct settings_layer *l, const struct json *j)
+{
+    char path[96];
+    struct bk_err why = *b->err;
+    err_set(b->err, why.code, "%s: %.200s", setting_path(k, path), why.msg);
+    err_hint(b->err, "%s", why.hint);
+    return jt_fail(&l->text, j->at, b->err);
+}
+
+static int add_path(struct builder *b, enum setting_id id, const struct setting_value *v,
+                    struct places *out, struct places *links)
+{
+    const struct setting_key *k = &setting_keys[id];
+    bool literal = v->json->kind == JSON_OBJECT;
+    const struct json *text = literal ? jt_get(v->json, "path") : v->json;
+    struct path_base base = base_of(b, v->layer);
+    struct path_entry e = {.text = text->s,
+                           .n = text->n,
+                           .origin = origin_of(b, v->layer, text->at),
+                           .literal = literal,
+                           .denies = k->stance == STANCE_CLOSES,
+                           /* flags leave files visible: programs look around more than they read */
+                           .keeps_metadata = v->layer->from_flags && id == SETTING_DENY_READ,
+                           .links = links};
+    if (!e.origin)
+        return err_nomem(b->err);
+    size_t from = out->n;
+    if (path_places(&b->s->arena, &base, &e, out, b->err) < 0)
+        return wrong_entry(b, k, v->layer, text);
+    for (size_t i = from; i < out->n; i++)
+        out->at[i].final = v->layer->id == LAYER_POLICY;
+    return 0;
+}
+
+static int add_paths(struct builder *b, enum setting_id id, struct places *out)
+{
+    struct setting_values v;
+    if (settings_values(b->s, id, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++)
+        if (!v.at[i].ignored && add_path(b, id, &v.at[i], out, NULL) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- links ---- */
+
+static bool is_inside(const char *folder, const char *path)
+{
+    size_t n = strlen(folder);
+    return n == 1 || (strncmp(folder, path, n) == 0 && (path[n] == '/' || !path[n]));
+}
+
+/* Whether the command could make a file of that name. A glob is not asked: it would have to match
+ * the link, and that is what it opens then. */
+static const struct place *who_opens(const struct places *list, const char *path)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].kind == PLACE_SUBPATH && is_inside(list->at[i].path, path))
+            return &list->at[i];
+    return NULL;
+}
+
+/* An entry whose way leads through such a link is refused, with the path that would be meant. Two
+ * rounds: first what is opened without links, then the rest. */
+static int add_writable(struct builder *b, struct places *out)
+{
+    struct setting_values v;
+    if (settings_values(b->s, SETTING_ALLOW_WRITE, &v) < 0)
+        return err_nomem(b->err);
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < v.n; i++) {
+            struct places found = {0}, links = {0};
+            if (v.at[i].ignored)
+                continue;
+            if (add_path(b, SETTING_ALLOW_WRITE, &v.at[i], &found, &links) < 0)
+                return -1;
+            if ((links.n != 0) != round)
+                continue;
+            for (size_t k = 0; k < links.n; k++)
+                if (who_opens(out, links.at[k].path) &&
+                    !is_inside(who_opens(out, links.at[k].path)->path, found.at[0].path)) {
+                    err_set(b->err, BK_E_INPUT,
+                            "%.100s is a link that the command could turn elsewhere",
+                            links.at[k].path);
+                    wrong_entry(b, &setting_keys[SETTING_ALLOW_WRITE], v.at[i].layer, v.at[i].json);
+                    err_hint(b->err, "name the place itself: %.120s", found.at[0].path);
+                    return -1;
+                }
+            for (size_t k = 0; k < found.n; k++)
+                if (places_push(&b->s->arena, out, &found.at[k]) < 0)
+                    return err_nomem(b->err);
+        }
+    return 0;
+}
+
+/* ---- what is closed in any case ---- */
+
+static int protect(struct builder *b, const char *path)
+{
+    struct path_base base = {.cwd = b->s->cwd, .home = b->s->home};
+    struct path_entry e = {.text = path,
+                           .n = path ? strlen(path) : 0,
+                           .origin = "settings",
+                           .literal = true,
+                           .denies = true};
+    return path ? path_places(&b->s->arena, &base, &e, &b->r->policy.deny_write, b->err) : 0;
+}
+
+static int protect_settings(struct builder *b)
+{
+    char folder[4200];
+    if (protect(b, b->s->config) < 0)
+        return -1;
+    if (b->s->project) {
+        snprintf(folder, sizeof(folder), "%s/.buckle", b->s->project);
+        if (protect(b, folder) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < b->s->n; i++) {
+        enum layer_id id = b->s->layers[i].id;
+        if ((id == LAYER_FLAGS || id == LAYER_POLICY) && protect(b, b->s->layers[i].path) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- words ---- */
+
+static int add_words(struct builder *b, enum setting_id id, struct words *out)
+{
+    struct setting_values v;
+    if (settings_values(b->s, id, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++)
+        if (!v.at[i].ignored && words_push(&b->s->arena, out, v.at[i].json->s) < 0)
+            return err_nomem(b->err);
+    return 0;
+}
+
+static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
+{
+    const struct json *j = settings_value(b->s, id);
+    return j ? j->truth : otherwise;
+}
+
+/* One for each denied domain, the last that somebody gives; NULL for none. */
+static int add_reasons(struct builder *b)
+{
+    struct access_policy *p = &b->r->policy;
+    struct setting_values v;
+    if (settings_values(b->s, SETTING_DENIED_REASONS, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t d = 0; d < p->denied_domains.n; d++) {
+        const char *reason = NULL;
+        for (size_t i = 0; i < v.n; i++)
+            if (!v.at[i].ignored && strcmp(v.at[i].json->key, p->denied_domains.at[d]) == 0)
+                reason = v.at[i].json->s;
+        if (words_push(&b->s->arena, &p->denied_reasons, reason) < 0)
+            return err_nomem(b->err);
+    }
+    return 0;
+}
+
+static int add_port(struct builder *b, int64_t port)
+{
+    struct access_policy *p = &b->r->policy;
+    uint16_t *ports = arena_array(&b->s->arena, p->nlocal_ports + 1, sizeof(*ports));
+    if (!ports)
+        return err_nomem(b->err);
+    if (p->nlocal_ports)
+        memcpy(ports, p->local_ports, p->nlocal_ports * sizeof(*ports));
+    ports[p->nlocal_ports++] = (uint16_t)port;
+    p->local_ports = ports;
+    return 0;
+}
+
+static int set_env(struct builder *b, const char *names, const char *scheme, int64_t port)
+{
+    char text[96];
+    while (*names) {
+        size_t n = strcspn(names, " ");
+        int len = snprintf(text, sizeof(text), "%.*s=%s://localhost:%d", (int)n, names, scheme,
+                           (int)port);
+        char *word = arena_strndup(&b->s->arena, text, (size_t)len);
+        if (!word || words_push(&b->s->arena, &b->r->env, word) < 0)
+            return err_nomem(b->err);
+        names += n + (names[n] == ' ');
+    }
+    return 0;
+}
+
+/* Somebody else's proxies: their ports of this machine can be reached, and programs are told. */
+static int add_proxies(struct builder *b)
+{
+    const struct json *http = settings_value(b->s, SETTING_HTTP_PORT);
+    const struct json *socks = settings_value(b->s, SETTING_SOCKS_PORT);
+    const struct json *parent = settings_value(b->s, SETTING_PARENT_PROXY);
+    if (http &&
+        (add_port(b, http->number) < 0 ||
+         set_env(b, "HTTP_PROXY HTTPS_PROXY http_proxy https_proxy", "http", http->number) < 0))
+        return -1;
+    if (socks && (add_port(b, socks->number) < 0 ||
+                  set_env(b, "ALL_PROXY all_proxy", "socks5h", socks->number) < 0))
+        return -1;
+    const struct json *up = parent ? jt_get(parent, "https") : NULL;
+    up = up ? up : parent ? jt_get(parent, "http") : NULL;
+    b->r->upstream = up ? up->s : NULL;
+    return 0;
+}
+
+static int add_network(struct builder *b)
+{
+    struct access_policy *p = &b->r->policy;
+    struct setting_values ports;
+    if (add_words(b, SETTING_ALLOWED_DOMAINS, &p->allowed_domains) < 0 ||
+        add_words(b, SETTING_DENIED_DOMAINS, &p->denied_domains) < 0 || add_reasons(b) < 0 ||
+        add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
+        add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
+        add_paths(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)
+        return -1;
+    if (is_true(b, SETTING_ALL_DOMAINS, false) &&
+        words_push(&b->s->arena, &p->allowed_domains, "*") < 0)
+        return err_nomem(b->err);
+    if (settings_values(b->s, SETTING_LOCAL_PORTS, &ports) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < ports.n; i++)
+        if (!ports.at[i].ignored && add_port(b, ports.at[i].json->number) < 0)
+            return -1;
+    p->all_unix_sockets = is_true(b, SETTING_ALL_UNIX_SOCKETS, false);
+    p->local_binding = is_true(b, SETTING_LOCAL_BINDING, false);
+    b->r->strict_allowlist = is_true(b, SETTING_STRICT_ALLOWLIST, false);
+    return add_proxies(b);
+}
+
+static int add_ignored(struct builder *b)
+{
+    struct setting_values v;
+    size_t n = 0;
+    if (settings_values(b->s, SETTING_IGNORE, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++)
+        n += v.at[i].ignored ? 0 : v.at[i].json->count;
+    b->r->ignored = arena_array(&b->s->arena, n + 1, sizeof(*b->r->ignored));
+    if (!b->r->ignored)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++)
+        for (const struct json *t = v.at[i].ignored ? NULL : v.at[i].json->first; t; t = t->next)
+            b->r->ignored[b->r->nignored++] =
+                (struct ignored_violation){.command = v.at[i].json->key, .text = t->s};
+    return 0;
+}
+
+static int add_files(struct builder *b)
+{
+    struct access_policy *p = &b->r->policy;
+    p->writes_everything = is_true(b, SETTING_FS_DISABLED, false);
+    p->protects_names = !p->writes_everything;
+    p->allow_git_config = is_true(b, SETTING_GIT_CONFIG, false);
+    if (!p->writes_everything && (add_paths(b, SETTING_DENY_READ, &p->deny_read) < 0 ||
+                                  add_paths(b, SETTING_ALLOW_READ, &p->allow_read) < 0 ||
+                                  add_writable(b, &p->allow_write) < 0 ||
+                                  add_paths(b, SETTING_DENY_WRITE, &p->deny_write) < 0))
+        return -1;
+    return protect_settings(b);
+}
+
+int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,
+                   struct bk_err *err)
+{
+    struct settings_result r = {0};
+    struct builder b = {.s = s, .r = &r, .err = err};
+    r.policy.tmpdir = tmpdir;
+    if (add_files(&b) < 0 || add_network(&b) < 0 || add_ignored(&b) < 0 ||
+        add_words(&b, SETTING_EXCLUDED, &r.excluded) < 0)
+        return -1;
+    r.policy.pty = is_true(&b, SETTING_PTY, false);
+    r.policy.apple_events = is_true(&b, SETTING_APPLE_EVENTS, false);
+    r.policy.weaker_trust = is_true(&b, SETTING_WEAKER_NETWORK, false);
+    r.nested_userns = is_true(&b, SETTING_NESTED_USERNS, false);
+    r.enabled = is_true(&b, SETTING_ENABLED, true);
+    r.auto_allow = is_true(&b, SETTING_AUTO_ALLOW, false);
+    r.unsandboxed = is_true(&b, SETTING_UNSANDBOXED, true);
+    *out = r;
+    return 0;
+}
+
+bool settings_ignore(const struct settings_result *r, const char *command, const char *line)
+{
+    for (size_t i = 0; i < r->nignored; i++) {
+        const struct ignored_violation *v = &r->ignored[i];
+        bool about = strcmp(v->command, "*") == 0 || strstr(command, v->command);
+        if (about && *v->text && strstr(line, v->text))
+            return true;
+    }
+    return false;
+}

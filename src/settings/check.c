@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What is wrong with a settings text: every key that is none, every value of the wrong kind, every
+ * host that is none. A sandbox that passes over part of its policy in silence is worse than none.
+ * Paths are only looked at as far as that needs no disk; the rest is told when they are used.
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "graph/net.h"
+#include "net/upstream.h"
+#include "settings/settings.h"
+
+struct checker {
+    const struct json_text *text;
+    struct settings_findings *out;
+    const struct setting_key *key; /* being looked at */
+};
+
+static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t at)
+{
+    static struct bk_err nowhere; /* out of memory: counted, not told */
+    struct settings_finding *f = arena_new(c->out->arena, struct settings_finding);
+    c->out->errors += level == FINDING_ERROR;
+    if (!f)
+        return &nowhere;
+    f->level = level;
+    jt_fail(c->text, at, &f->err);
+    if (c->out->last)
+        c->out->last->next = f;
+    else
+        c->out->first = f;
+    c->out->last = f;
+    return &f->err;
+}
+
+/* err_set() clears the place. */
+#define FOUND(c, level, at, ...)                                                                   \
+    do {                                                                                           \
+        struct bk_err *e_ = add(c, level, at), place_ = *e_;                                       \
+        err_set(e_, BK_E_INPUT, __VA_ARGS__);                                                      \
+        err_place(e_, place_.file, place_.line, place_.col);                                       \
+    } while (0)
+
+static void hint(struct checker *c, const char *text)
+{
+    if (c->out->last)
+        err_hint(&c->out->last->err, "%s", text);
+}
+
+static const char *path_of(const struct checker *c)
+{
+    static _Thread_local char out[96];
+    return setting_path(c->key, out);
+}
+
+static bool wants(struct checker *c, const struct json *j, enum json_kind kind)
+{
+    if (j->kind == kind)
+        return true;
+    FOUND(c, FINDING_ERROR, j->at, "%s takes %s, not %s", path_of(c),
+          setting_shape_word(c->key->shape), jt_kind_word(j->kind));
+    return false;
+}
+
+static bool element_is(struct checker *c, const struct json *j, enum json_kind kind)
+{
+    if (j->kind == kind)
+        return true;
+    FOUND(c, FINDING_ERROR, j->at, "%s takes %s; this is %s", path_of(c),
+          setting_shape_word(c->key->shape), jt_kind_word(j->kind));
+    return false;
+}
+
+/* ---- elements ---- */
+
+static void check_path(struct checker *c, const struct json *j)
+{
+    if (j->kind == JSON_OBJECT) {
+        const struct json *path = jt_get(j, "path"), *literal = jt_get(j, "literal");
+        if (j->count != 2 || !path || path->kind != JSON_STRING || !literal ||
+            literal->kind != JSON_BOOL || !literal->truth) {
+            FOUND(c, FINDING_ERROR, j->at,
+                  "%s: an entry is a string or {\"path\": …, "
+                  "\"literal\": true}",
+                  path_of(c));
+            return;
+        }
+        j = path;
+    }
+    if (!element_is(c, j, JSON_STRING))
+        return;
+    if (!j->n)
+        FOUND(c, FINDING_ERROR, j->at, "%s: the path is empty", path_of(c));
+}
+
+/* "*.a.b" needs two names behind the star where it permits: "*.com" is half of the world. */
+static bool too_broad(const struct json *j)
+{
+    size_t n = j->n > 2 && j->s[j->n - 1] == '.' ? j->n - 1 : j->n;
+    return j->n > 2 && strncmp(j->s, "*.", 2) == 0 && !memchr(j->s + 2, '.', n - 2);
+}
+
+static bool is_everything(const struct json *j)
+{
+    return j->n && j->s[0] == '*' && (j->n == 1 || j->s[1] == ':');
+}
+
+static void check_domain(struct checker *c, const struct json *j)
+{
+    struct net_endpoint end;
+    bool denies = c->key->shape == SHAPE_DENIED_DOMAINS;
+    if (!element_is(c, j, JSON_STRING))
+        return;
+    bool host = net_endpoint_parse(j->s, j->n, &end, NULL, NULL) == 0 ||
+                net_domain_check(j->s, j->n, NULL) == 0;
+    if (!host) {
+        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s names no host", path_of(c), j->s);
+        hint(c, "write a name, *.name, an address or [address], with :port if only that is meant");
+    } else if (!denies && is_everything(j)) {
+        FOUND(c, FINDING_ERROR, j->at, "%s: * would be every host", path_of(c));
+        hint(c, "allowAllDomains says so");
+    } else if (!denies && too_broad(j)) {
+        FOUND(c, FINDING_ERROR, j->at, "%s: %.80s would be half of the world", path_of(c), j->s);
+        hint(c, "name at least two parts behind the star: *.example.com");
+    }
+}
+
+static void check_address(struct checker *c, const struct json *j)
+{
+    struct net_endpoint end = {0};
+    if (!element_is(c, j, JSON_STRING))
+        return;
+    bool good = net_endpoint_parse(j->s, j->n, &end, NULL, NULL) == 0 &&
+                end.host == NET_HOST_ADDRESS && end.port_lo == 0 && end.port_hi == UINT16_MAX;
+    if (good)
+        return;
+    FOUND(c, FINDING_ERROR, j->at, "%s: %.80s is no address and no range", path_of(c), j->s);
+    hint(c, "for instance 10.0.0.0/8 or fc00::/7, without a port");
+}
+
+static bool is_port(const struct json *j)
+{
+    return j->kind == JSON_NUMBER && j->integral && j->number >= 1 && j->number <= UINT16_MAX;
+}
+
+static void check_port(struct checker *c, const struct json *j)
+{
+    if (!is_port(j))
+        FOUND(c, FINDING_ERROR, j->at, "%s: a port is a number from 1 to 65535", path_of(c));
+}
+
+static void check_mach(struct checker *c, const struct json *j)
+{
+    if (!element_is(c, j, JSON_STRING))
+        return;
+    const char *star = memchr(j->s, '*', j->n);
+    if (!j->n || (star && star + 1 != j->s + j->n))
+        FOUND(c, FINDING_ERROR, j->at, "%s: a star stands only at the end", path_of(c));
+}
+
+static void check_string(struct checker *c, const struct json *j)
+{
+    element_is(c, j, JSON_STRING);
+}
+
+static void check_list(struct checker *c, const struct json *j,
+                       void (*check)(struct checker *, const struct json *))
+{
+    if (!wants(c, j, JSON_ARRAY))
+        return;
+    for (const struct json *e = j->first; e; e = e->next)
+        check(c, e);
+}
+
+/* ---- objects ---- */
+
+static void check_reasons(struct checker *c, const struct json *j)
+{
+    if (!wants(c, j, JSON_OBJECT))
+        return;
+    for (const struct json *e = j->first; e; e = e->next)
+        if (element_is(c, e, JSON_STRING) && !e->n)
+            FOUND(c, FINDING_ERROR, e->at, "%s: the reason is empty", path_of(c));
+}
+
+static void check_ignores(struct checker *c, const struct json *j)
+{
+    if (!wants(c, j, JSON_OBJECT))
+        return;
+    for (const struct json *e = j->first; e; e = e->next)
+        if (element_is(c, e, JSON_ARRAY))
+            for (const struct json *t = e->first; t; t = t->next)
+                check_string(c, t);
+}
+
+static void check_proxy(struct checker *c, const struct json *j)
+{
+    static const char *const names[] = {"http", "https", "noProxy"};
+    struct upstream up;
+    if (!wants(c, j, JSON_OBJECT))
+        return;
+    for (const struct json *e = j->first; e; e = e->next) {
+        bool known = false;
+        for (size_t i = 0; i < 3; i++)
+            known = known || strcmp(e->key, names[i]) == 0;
+        if (!known) {
+            FOUND(c, FINDING_ERROR, e->key_at, "%s has no %.40s", path_of(c), e->key);
+            hint(c, "it has http, https and noProxy");
+        } else if (element_is(c, e, JSON_STRING) && strcmp(e->key, "noProxy") != 0) {
+            struct bk_err why;
+            if (upstream_parse(e->s, &up, &why) < 0) {
+                FOUND(c, FINDING_ERROR, e->at, "%s: %s", path_of(c), why.msg);
+                hint(c, why.hint);
+            }
+        } else if (strcmp(e->key, "noProxy") == 0) {
+            FOUND(c, FINDING_NOTE, e->key_at,
+                  "%s.noProxy has no effect: all connections go "
+                  "through the proxy, but those to this machine",
+                  path_of(c));
+        }
+    }
+}
+
+/* ---- keys ---- */
+
+static void check_plain(struct checker *c, const struct json *j)
+{
+    switch (c->key->shape) {
+    case SHAPE_TEXT:
+        wants(c, j, JSON_STRING);
+        break;
+    case SHAPE_BOOL:
+        wants(c, j, JSON_BOOL);
+        break;
+    case SHAPE_COUNT:
+        if (wants(c, j, JSON_NUMBER) && (!j->integral || j->number < 0))
+            FOUND(c, FINDING_ERROR, j->at, "%s takes a whole number", path_of(c));
+        break;
+    case SHAPE_PORT:
+        check_port(c, j);
+        break;
+    case SHAPE_OBJECT:
+    case SHAPE_SECTION:
+        wants(c, j, JSON_OBJECT);
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_value(struct checker *c, const struct json *j)
+{
+    static void (*const elements[])(struct checker *, const struct json *) = {
+        [SHAPE_STRINGS] = check_string,    [SHAPE_PATHS] = check_path,
+        [SHAPE_DOMAINS] = check_domain,    [SHAPE_DENIED_DOMAINS] = check_domain,
+        [SHAPE_ADDRESSES] = check_address, [SHAPE_PORTS] = check_port,
+        [SHAPE_MACH] = check_mach,
+    };
+    if (setting_is_list(c->key->shape))
+        check_list(c, j, elements[c->key->shape]);
+    else if (c->key->shape == SHAPE_REASONS)
+        check_reasons(c, j);
+    else if (c->key->shape == SHAPE_IGNORES)
+        check_ignores(c, j);
+    else if (c->key->shape == SHAPE_PROXY)
+        check_proxy(c, j);
+    else
+        check_plain(c, j);
+}
+
+static void tell_effect(struct checker *c, const struct json *j)
+{
+    const struct setting_key *k = c->key;
+    if (k->effect == EFFECT_NONE)
+        FOUND(c, FINDING_NOTE, j->key_at, "%s has no effect here: %s", path_of(c), k->brief);
+    else if (k->effect == EFFECT_MACOS)
+        FOUND(c, FINDING_NOTE, j->key_at, "%s has an effect on macOS only: %s", path_of(c),
+              k->brief);
+    else if (k->effect == EFFECT_HOST)
+        FOUND(c, FINDING_NOTE, j->key_at,
+              "%s is for programs that start commands; `buckle run` does not ask it", path_of(c));
+}
+
+static void unknown_key(struct checker *c, const char *section, const struct json *j)
+{
+    char near[96], text[128];
+    const struct setting_key *k = setting_nearest(section, j->key, j->nkey);
+    FOUND(c, FINDING_ERROR, j->key_at, "%s%s%.60s is no setting", section, *section ? "." : "",
+          j->key);
+    if (k) {
+        snprintf(text, sizeof(text), "did you mean %s?", setting_path(k, near));
+        hint(c, text);
+    } else {
+        hint(c, "`buckle settings --keys` lists them");
+    }
+}
+
+static void check_section(struct checker *c, const struct json *object, const char *section)
+{
+    for (const struct json *j = object->first; j; j = j->next) {
+        c->key = setting_find(section, j->key, j->nkey);
+        if (!c->key) {
+            unknown_key(c, section, j);
+            continue;
+        }
+        if (c->key->effect == EFFECT_LATER) {
+            FOUND(c, FINDING_ERROR, j->key_at, "%s is not there yet (%s)", path_of(c),
+                  c->key->brief);
+            hint(c, "leave it out: to pass over it would not be what you wrote");
+            continue;
+        }
+        tell_effect(c, j);
+        const struct setting_key *key = c->key;
+        check_value(c, j);
+        if (key->shape == SHAPE_SECTION && j->kind == JSON_OBJECT)
+            check_section(c, j, key->name);
+    }
+}
+
+/* A host keeps its own settings in the same file, and ours below `sandbox`. */
+static struct json *find_ours(struct checker *c, struct json *whole)
+{
+    struct json *sandbox = jt_get(whole, "sandbox");
+    if (!sandbox)
+        return whole;
+    if (sandbox->kind != JSON_OBJECT) {
+        FOUND(c, FINDING_ERROR, sandbox->at, "sandbox takes an object, not %s",
+              jt_kind_word(sandbox->kind));
+        return whole;
+    }
+    for (const struct json *j = whole->first; j; j = j->next) {
+        const struct setting_key *k = setting_find("", j->key, j->nkey);
+        if (k && k != &setting_keys[SETTING_SCHEMA]) {
+            FOUND(c, FINDING_ERROR, j->key_at, "%s stands beside sandbox, where it does not count",
+                  k->name);
+            hint(c, "put it into sandbox, or everything outside of it");
+        }
+    }
+    return sandbox;
+}
+
+int settings_check(struct arena *a, const struct json_text *text, struct json **root,
+                   struct settings_findings *out, struct bk_err *err)
+{
+    struct checker c = {.text = text, .out = out};
+    struct json *whole = jt_read(a, text, err);
+    if (!whole)
+        return -1;
+    if (whole->kind != JSON_OBJECT) {
+        err_set(err, BK_E_INPUT, "settings are an object, not %s", jt_kind_word(whole->kind));
+        return jt_fail(text, whole->at, err);
+    }
+    out->arena = a;
+    *root = find_ours(&c, whole);
+    check_section(&c, *root, "");
+    return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Changing a settings file. The tree is changed, printed, and checked as any text would be before
+ * it takes the file's place, so that no change leaves a file that the next run refuses.
+ */
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "settings/settings.h"
+#include "settings/write.h"
+
+struct editor {
+    struct settings *s;
+    enum layer_id id;
+    const struct setting_key *key;
+    struct json *whole, *root; /* the file's tree, and our part of it */
+    struct bk_err *err;
+};
+
+static int no_such_key(const char *name, struct bk_err *err)
+{
+    const char *dot = strchr(name, '.');
+    char section[32] = "", near[96];
+    if (dot && (size_t)(dot - name) < sizeof(section))
+        memcpy(section, name, (size_t)(dot - name));
+    const char *last = dot ? dot + 1 : name;
+    const struct setting_key *k = setting_nearest(section, last, strlen(last));
+    err_set(err, BK_E_INPUT, "%.80s is no setting", name);
+    if (k)
+        err_hint(err, "did you mean %s?", setting_path(k, near));
+    else
+        err_hint(err, "`buckle settings --keys` lists them");
+    return -1;
+}
+
+static int open_file(struct editor *e, const char *path)
+{
+    struct json_text text;
+    struct settings_findings found = {0};
+    if (jt_load(&e->s->arena, path, &text, e->err) < 0) {
+        if (e->err->sys != ENOENT && e->err->sys != ENOTDIR)
+            return -1;
+        e->whole = e->root = jt_new(&e->s->arena, JSON_OBJECT);
+        return e->whole ? 0 : err_nomem(e->err);
+    }
+    if (settings_check(&e->s->arena, &text, &e->root, &found, e->err) < 0)
+        return -1;
+    e->whole = e->root->parent ? e->root->parent : e->root;
+    return 0; /* mistakes that are there already may be what is to be mended */
+}
+
+/* A value as it is typed: JSON if it is any, else a string where one is wanted. */
+static struct json *read_value(struct editor *e, const char *value)
+{
+    struct json_text text = {"the value", value, strlen(value)};
+    struct bk_err why;
+    enum setting_shape shape = e->key->shape;
+    bool strings = setting_is_list(shape) && shape != SHAPE_PORTS;
+    struct json *j = jt_read(&e->s->arena, &text, &why);
+    bool wanted = j && (j->kind == JSON_STRING || j->kind == JSON_OBJECT || j->kind == JSON_ARRAY);
+    if (j && (wanted || !(strings || shape == SHAPE_TEXT)))
+        return j;
+    /* 10.0.0.1 or true are words where a list of words is meant */
+    if (!j && (value[0] == '{' || (value[0] == '[' && strchr(value, '"')))) {
+        *e->err = why;
+        return NULL;
+    }
+    return jt_string(&e->s->arena, value, strlen(value));
+}
+
+static struct json *section_of(struct editor *e, bool make)
+{
+    if (!*e->key->section)
+        return e->root;
+    struct json *section = jt_get(e->root, e->key->section);
+    if (!section && make) {
+        section = jt_new(&e->s->arena, JSON_OBJECT);
+        if (section)
+            jt_set(e->root, e->key->section, section);
+    }
+    return section;
+}
+
+static int set(struct editor *e, struct json *value)
+{
+    struct json *section = section_of(e, true);
+    if (!section)
+        return err_nomem(e->err);
+    if (setting_is_list(e->key->shape) && value->kind != JSON_ARRAY) {
+        struct json *list = jt_new(&e->s->arena, JSON_ARRAY);
+        if (!list)
+            return err_nomem(e->err);
+        jt_append(list, value);
+        value = list;
+    }
+    jt_set(section, e->key->name, value);
+    return 0;
+}
+
+static const struct json *find_equal(const struct json *list, const struct json *value)
+{
+    for (const struct json *j = list->first; j; j = j->next)
+        if (jt_equal(j, value))
+            return j;
+    return NULL;
+}
+
+/* A list that nobody had given yet starts with what counts by default, or adding to it would take
+ * that away. */
+static struct json *list_to_grow(struct editor *e)
+{
+    struct json *section = section_of(e, true);
+    struct json *list = section ? jt_get(section, e->key->name) : NULL;
+    if (!section || list)
+        return list;
+    list = jt_new(&e->s->arena, JSON_ARRAY);
+    if (!list)
+        return NULL;
+    if (e->key == &setting_keys[SETTING_ALLOW_WRITE] && e->id != LAYER_POLICY) {
+        struct json *here = jt_string(&e->s->arena, ".", 1);
+        if (!here)
+            return NULL;
+        jt_append(list, here);
+    }
+    jt_set(section, e->key->name, list);
+    return list;
+}
+
+static int add(struct editor *e, struct json *value)
+{
+    char path[96];
+    if (!setting_is_list(e->key->shape))
+        return err_set(e->err, BK_E_INPUT, "%s is not a list", setting_path(e->key, path));
+    struct json *list = list_to_grow(e);
+    if (!list)
+        return err_nomem(e->err);
+    if (list->kind != JSON_ARRAY)
+        return err_set(e->err, BK_E_INPUT, "%s is not a list there", setting_path(e->key, path));
+    struct json *next = value->kind == JSON_ARRAY ? value->first : value;
+    while (next) {
+        struct json *one = next;
+        next = value->kind == JSON_ARRAY ? one->next : NULL;
+        if (!find_equal(list, one))
+            jt_append(list, one);
+    }
+    return 0;
+}
+
+static int remove_value(struct editor *e, const struct json *value)
+{
+    char path[96];
+    struct json *section = section_of(e, false);
+    struct json *old = section ? jt_get(section, e->key->name) : NULL;
+    setting_path(e->key, path);
+    if (!old)
+        return err_set(e->err, BK_E_INPUT, "%s is not set there", path);
+    if (!value) {
+        jt_remove(section, old);
+        if (section != e->root && !section->count)
+            jt_remove(e->root, section);
+        return 0;
+    }
+    const struct json *found = NULL;
+    if (setting_is_map(e->key->shape) && value->kind == JSON_STRING)
+        found = jt_get(old, value->s);
+    else if (old->kind == JSON_ARRAY)
+        found = find_equal(old, value);
+    if (!found)
+        return err_set(e->err, BK_E_INPUT, "%s does not hold that", path);
+    jt_remove(old, found);
+    return 0;
+}
+
+/* What would be written has to be right; mistakes elsewhere in the file too. */
+static int check_result(struct editor *e, const char *path, const struct buf *out)
+{
+    struct json_text text = {path, out->s, out->n};
+    struct settings_findings found = {0};
+    struct json *root;
+    if (!buf_ok(out))
+        return err_nomem(e->err);
+    if (out->n > JSON_MAX)
+        return err_set(e->err, BK_E_LIMIT, "the settings would be too large");
+    if (settings_check(&e->s->arena, &text, &root, &found, e->err) < 0)
+        return -1;
+    for (const struct settings_finding *f = found.first; f; f = f->next)
+        if (f->level == FINDING_ERROR) {
+            *e->err = f->err;
+            err_place(e->err, NULL, 0, 0); /* the line is one of a file that will not be */
+            return -1;
+        }
+    return 0;
+}
+
+int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, const char *key,
+                  const char *value, struct bk_err *err)
+{
+    struct editor e = {.s = s, .id = id, .key = setting_by_path(key), .err = err};
+    const char *path = settings_layer_path(s, id);
+    struct json *j = NULL;
+    OWN(buf) struct buf out = {0};
+    if (!e.key)
+        return no_such_key(key, err);
+    if (!path)
+        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
+    if (value && !(j = read_value(&e, value)))
+        return err->code ? -1 : err_nomem(err);
+    if (open_file(&e, path) < 0)
+        return -1;
+    if ((how == EDIT_SET ? set(&e, j) : how == EDIT_ADD ? add(&e, j) : remove_value(&e, j)) < 0)
+        return -1;
+    jt_print(e.whole, &out);
+    if (check_result(&e, path, &out) < 0)
+        return -1;
+    return settings_write_file(path, &out, id == LAYER_POLICY ? 0644 : 0600, err);
+}

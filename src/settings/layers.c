@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Where settings lie, and reading them. Looking for files that are not there costs one failed open
+ * each, and nothing else: most runs have none.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "settings/settings.h"
+
+#define POLICY_FILE "/etc/buckle/policy.json"
+
+static const char *const layer_names[LAYER_COUNT] = {"default", "user",  "project",
+                                                     "local",   "flags", "policy"};
+
+const char *settings_layer_name(enum layer_id id)
+{
+    return layer_names[id];
+}
+
+bool settings_has(const struct settings *s, enum layer_id id)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].id == id)
+            return true;
+    return false;
+}
+
+/* ---- places ---- */
+
+static const char *joined(struct settings *s, const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    int n = folder ? snprintf(path, sizeof(path), "%s/%s", folder, name) : -1;
+    return n > 0 && n < PATH_MAX ? arena_strndup(&s->arena, path, (size_t)n) : NULL;
+}
+
+static bool has_settings(const char *folder, size_t n)
+{
+    static const char *const names[] = {"settings.json", "settings.local.json"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        int len = snprintf(path, sizeof(path), "%.*s/.buckle/%s", (int)n, folder, names[i]);
+        if (len < PATH_MAX && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The nearest folder from here up that has settings of its own; but not the home folder, nor what
+ * is above it: what lies there is no project. */
+static void find_project(struct settings *s)
+{
+    size_t n = strlen(s->cwd), home = s->home ? strlen(s->home) : 0;
+    while (n > 1) {
+        bool above =
+            home >= n && strncmp(s->home, s->cwd, n) == 0 && (s->home[n] == '/' || !s->home[n]);
+        if (above)
+            return;
+        if (has_settings(s->cwd, n)) {
+            s->project = arena_strndup(&s->arena, s->cwd, n);
+            return;
+        }
+        while (n > 1 && s->cwd[--n] != '/')
+            ;
+    }
+}
+
+int settings_init(struct settings *s, const char *cwd, struct bk_err *err)
+{
+    char real[PATH_MAX];
+    const char *home = getenv("HOME"), *xdg = getenv("XDG_CONFIG_HOME");
+    *s = (struct settings){0};
+    arena_init(&s->arena, 64 << 20);
+    s->cwd = arena_strndup(&s->arena, cwd, strlen(cwd));
+    if (home && home[0] == '/' && realpath(home, real))
+        s->home = arena_strndup(&s->arena, real, strlen(real));
+    if (xdg && xdg[0] == '/')
+        s->config = joined(s, xdg, "buckle");
+    else if (s->home)
+        s->config = joined(s, s->home, ".config/buckle");
+    return s->cwd ? 0 : err_nomem(err);
+}
+
+void settings_free(struct settings *s)
+{
+    arena_free(&s->arena);
+}
+
+/* A second policy, besides the machine's: it can only take away more. */
+static const char *more_policy(void)
+{
+    const char *path = getenv("BUCKLE_POLICY");
+    return path && path[0] == '/' ? path : NULL;
+}
+
+const char *settings_layer_path(struct settings *s, enum layer_id id)
+{
+    if (id != LAYER_USER && id != LAYER_POLICY && !s->project)
+        find_project(s);
+    const char *project = s->project ? s->project : s->cwd;
+    switch (id) {
+    case LAYER_USER:
+        return joined(s, s->config, "settings.json");
+    case LAYER_PROJECT:
+        return joined(s, project, ".buckle/settings.json");
+    case LAYER_LOCAL:
+        return joined(s, project, ".buckle/settings.local.json");
+    case LAYER_POLICY:
+        return more_policy() ? more_policy() : POLICY_FILE;
+    default:
+        return NULL;
+    }
+}
+
+/* ---- reading ---- */
+
+static int add_layer(struct settings *s, const struct settings_layer *layer, struct bk_err *err)
+{
+    if (s->n == SETTINGS_LAYERS)
+        return err_set(err, BK_E_INPUT, "too many settings files");
+    size_t at = s->n;
+    while (at > 0 && s->layers[at - 1].id > layer->id)
+        at--;
+    memmove(&s->layers[at + 1], &s->layers[at], (s->n - at) * sizeof(*layer));
+    s->layers[at] = *layer;
+    s->n++;
+    return 0;
+}
+
+static int add_text(struct settings *s, enum layer_id id, const char *path,
+                    const struct json_text *text, struct bk_err *err)
+{
+    struct settings_findings found = {0};
+    struct settings_layer layer = {
+        .id = id, .trusted = id != LAYER_PROJECT && id != LAYER_LOCAL, .path = path, .text = *text};
+    if (settings_check(&s->arena, text, &layer.root, &found, err) < 0)
+        return -1;
+    for (const struct settings_finding *f = found.first; f; f = f->next)
+        if (f->level == FINDING_ERROR) {
+            *err = f->err;
+            return -1;
+        }
+    return found.errors ? err_nomem(err) : add_layer(s, &layer, err);
+}
+
+int settings_add_text(struct settings *s, enum layer_id id, const char *name, const char *text,
+                      size_t n, struct bk_err *err)
+{
+    struct json_text t = {.name = arena_strndup(&s->arena, name, strlen(name)),
+                          .s = arena_strndup(&s->arena, text, n),
+                          .n = n};
+    return t.s && t.name ? add_text(s, id, NULL, &t, err) : err_nomem(err);
+}
+
+int settings_add_file(struct settings *s, enum layer_id id, const char *path, struct bk_err *err)
+{
+    struct json_text text;
+    if (jt_load(&s->arena, path, &text, err) < 0)
+        return -1;
+    return add_text(s, id, strcmp(path, "-") == 0 ? NULL : text.name, &text, err);
+}
+
+/* Not there is fine. */
+static int add_if_there(struct settings *s, enum layer_id id, const char *path, struct bk_err *err)
+{
+    if (!path || settings_add_file(s, id, path, err) == 0)
+        return 0;
+    return err->code == BK_E_SYSTEM && (err->sys == ENOENT || err->sys == ENOTDIR) ? 0 : -1;
+}
+
+int settings_add_policy(struct settings *s, struct bk_err *err)
+{
+    if (add_if_there(s, LAYER_POLICY, POLICY_FILE, err) < 0)
+        return -1;
+    return more_policy() ? settings_add_file(s, LAYER_POLICY, more_policy(), err) : 0;
+}
+
+int settings_add_defaults(struct settings *s, struct bk_err *err)
+{
+    static const char text[] = "{\"filesystem\": {\"allowWrite\": [\".\"]}}";
+    return settings_add_text(s, LAYER_DEFAULTS, "default", text, sizeof(text) - 1, err);
+}
+
+int settings_add_found(struct settings *s, struct bk_err *err)
+{
+    find_project(s);
+    if (add_if_there(s, LAYER_USER, settings_layer_path(s, LAYER_USER), err) < 0 ||
+        settings_add_policy(s, err) < 0)
+        return -1;
+    if (!s->project)
+        return 0;
+    for (enum layer_id id = LAYER_PROJECT; id <= LAYER_LOCAL; id++)
+        if (add_if_there(s, id, settings_layer_path(s, id), err) < 0)
+            return -1;
+    bool trusted = settings_trust(s) == TRUST_GIVEN;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].id == LAYER_PROJECT || s->layers[i].id == LAYER_LOCAL)
+            s->layers[i].trusted = trusted;
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * All layers' word about a key. Lists and maps are united, element by element; of anything else the
+ * last layer's value counts. What is said and does not count stays in the answer, with the reason,
+ * so that people can be shown it.
+ */
+
+#include <string.h>
+
+#include "settings/settings.h"
+
+static const char untrusted[] = "the project is not trusted";
+static const char overruled[] = "a later layer says otherwise";
+static const char by_policy[] = "the policy has the last word";
+static const char replaced[] = "only the default";
+
+static const struct json *key_value(const struct settings_layer *l, const struct setting_key *k)
+{
+    const struct json *section = *k->section ? jt_get(l->root, k->section) : l->root;
+    return section ? jt_get(section, k->name) : NULL;
+}
+
+/* Whether a value makes more possible. A bool does by being true, or, if it is one that closes, by
+ * being false. */
+static bool opens(const struct setting_key *k, const struct json *j)
+{
+    if (k->shape == SHAPE_BOOL)
+        return (k->stance == STANCE_OPENS && j->truth) || (k->stance == STANCE_CLOSES && !j->truth);
+    return k->stance == STANCE_OPENS;
+}
+
+static int add(struct settings *s, struct setting_values *out, const struct setting_value *v)
+{
+    size_t n = out->n;
+    if (!n || !(n & (n - 1))) {
+        struct setting_value *more = arena_array(&s->arena, n ? 2 * n : 1, sizeof(*more));
+        if (!more)
+            return -1;
+        if (n)
+            memcpy(more, out->at, n * sizeof(*more));
+        out->at = more;
+    }
+    out->at[out->n++] = *v;
+    return 0;
+}
+
+/* Keys that open as a whole what a list of the policy opens in part. */
+static const struct {
+    enum setting_id wide, list;
+} caps[] = {
+    {SETTING_ALL_DOMAINS, SETTING_ALLOWED_DOMAINS},
+    {SETTING_HTTP_PORT, SETTING_ALLOWED_DOMAINS},
+    {SETTING_SOCKS_PORT, SETTING_ALLOWED_DOMAINS},
+    {SETTING_PARENT_PROXY, SETTING_ALLOWED_DOMAINS},
+    {SETTING_ALL_UNIX_SOCKETS, SETTING_UNIX_SOCKETS},
+    {SETTING_LOCAL_BINDING, SETTING_LOCAL_PORTS},
+    {SETTING_FS_DISABLED, SETTING_DENY_READ},
+    {SETTING_FS_DISABLED, SETTING_ALLOW_WRITE},
+    {SETTING_FS_DISABLED, SETTING_DENY_WRITE},
+};
+
+static bool capped(const struct settings *s, const struct setting_key *k)
+{
+    for (size_t c = 0; c < sizeof(caps) / sizeof(caps[0]); c++)
+        for (size_t i = 0; i < s->n && k == &setting_keys[caps[c].wide]; i++)
+            if (s->layers[i].id == LAYER_POLICY &&
+                key_value(&s->layers[i], &setting_keys[caps[c].list]))
+                return true;
+    return false;
+}
+
+/* Why a whole layer's value does not count. */
+static const char *refusal(const struct settings *s, const struct setting_key *k,
+                           const struct settings_layer *l, const struct json *j)
+{
+    bool policy = false, others = false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct settings_layer *o = &s->layers[i];
+        const struct json *said = key_value(o, k);
+        policy = policy || (said && o->id == LAYER_POLICY);
+        others = others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !opens(k, said)));
+    }
+    if (!l->trusted && opens(k, j))
+        return untrusted;
+    if (l->id == LAYER_DEFAULTS && others)
+        return replaced;
+    if (l->id != LAYER_POLICY && opens(k, j) && capped(s, k))
+        return by_policy;
+    /* a list of what is permitted is a whole; one of what is denied only grows */
+    bool list = setting_is_list(k->shape) || setting_is_map(k->shape);
+    if (policy && l->id != LAYER_POLICY && list && k->stance == STANCE_OPENS)
+        return by_policy;
+    return NULL;
+}
+
+/* The last that counts; the others are overruled. */
+static void choose_last(struct setting_values *v)
+{
+    const struct setting_value *last = NULL;
+    for (size_t i = v->n; i > 0; i--) {
+        struct setting_value *x = &v->at[i - 1];
+        if (x->ignored)
+            continue;
+        if (last)
+            x->ignored = last->layer->id == LAYER_POLICY ? by_policy : overruled;
+        else
+            last = x;
+    }
+}
+
+int settings_values(struct settings *s, enum setting_id id, struct setting_values *out)
+{
+    const struct setting_key *k = &setting_keys[id];
+    bool many = setting_is_list(k->shape) || setting_is_map(k->shape);
+    *out = (struct setting_values){0};
+    for (size_t i = 0; i < s->n; i++) {
+        struct setting_value v = {.layer = &s->layers[i], .json = key_value(&s->layers[i], k)};
+        if (!v.json)
+            continue;
+        v.ignored = refusal(s, k, v.layer, v.json);
+        if (!many) {
+            if (add(s, out, &v) < 0)
+                return -1;
+            continue;
+        }
+        for (const struct json *e = v.json->first; e; e = e->next) {
+            v.json = e;
+            if (add(s, out, &v) < 0)
+                return -1;
+        }
+    }
+    if (!many)
+        choose_last(out);
+    return 0;
+}
+
+const struct json *settings_value(struct settings *s, enum setting_id id)
+{
+    struct setting_values v;
+    if (settings_values(s, id, &v) < 0)
+        return NULL;
+    for (size_t i = 0; i < v.n; i++)
+        if (!v.at[i].ignored)
+            return v.at[i].json;
+    return NULL;
+}

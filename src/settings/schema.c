@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The JSON Schema of settings, for editors: written from the table of keys. */
+
+#include <string.h>
+
+#include "settings/keys.h"
+
+static const char *const shapes[] = {
+    [SHAPE_ANY] = "{}",
+    [SHAPE_OBJECT] = "{\"type\": \"object\"}",
+    [SHAPE_TEXT] = "{\"type\": \"string\"}",
+    [SHAPE_BOOL] = "{\"type\": \"boolean\"}",
+    [SHAPE_COUNT] = "{\"type\": \"integer\", \"minimum\": 0}",
+    [SHAPE_PORT] = "{\"$ref\": \"#/$defs/port\"}",
+    [SHAPE_STRINGS] = "{\"type\": \"array\", \"items\": {\"type\": \"string\"}}",
+    [SHAPE_PATHS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/path\"}}",
+    [SHAPE_DOMAINS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/host\"}}",
+    [SHAPE_DENIED_DOMAINS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/deniedHost\"}}",
+    [SHAPE_ADDRESSES] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
+                        "\"pattern\": \"^[0-9A-Fa-f:.]+(/[0-9]+)?$\"}}",
+    [SHAPE_PORTS] = "{\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/port\"}}",
+    [SHAPE_MACH] = "{\"type\": \"array\", \"items\": {\"type\": \"string\", "
+                   "\"pattern\": \"^[^*]*[*]?$\", \"minLength\": 1}}",
+    [SHAPE_REASONS] = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\", "
+                      "\"minLength\": 1}}",
+    [SHAPE_IGNORES] = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"array\", "
+                      "\"items\": {\"type\": \"string\"}}}",
+    [SHAPE_PROXY] = "{\"type\": \"object\", \"properties\": {\"http\": {\"$ref\": "
+                    "\"#/$defs/proxy\"}, \"https\": {\"$ref\": \"#/$defs/proxy\"}, "
+                    "\"noProxy\": {\"type\": \"string\"}}, \"additionalProperties\": false}",
+};
+
+static const char defs[] =
+    "  \"$defs\": {\n"
+    "    \"port\": {\"type\": \"integer\", \"minimum\": 1, \"maximum\": 65535},\n"
+    "    \"path\": {\n"
+    "      \"oneOf\": [\n"
+    "        {\"type\": \"string\", \"minLength\": 1},\n"
+    "        {\n"
+    "          \"type\": \"object\",\n"
+    "          \"properties\": {\"path\": {\"type\": \"string\", \"minLength\": 1}, \"literal\": "
+    "{\"const\": true}},\n"
+    "          \"required\": [\"path\", \"literal\"],\n"
+    "          \"additionalProperties\": false\n"
+    "        }\n"
+    "      ]\n"
+    "    },\n"
+    "    \"host\": {\"type\": \"string\", \"pattern\": "
+    "\"^([*][.][^*/:]+[.][^*/:]+|[^*/:\\\\[\\\\]]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]+)?$\"},\n"
+    "    \"deniedHost\": {\"type\": \"string\", \"pattern\": "
+    "\"^([*]|[*][.][^*/:]+|[^*/:\\\\[\\\\]]+|\\\\[[0-9A-Fa-f:.]+\\\\])(:[0-9]+)?$\"},\n"
+    "    \"proxy\": {\"type\": \"string\", \"pattern\": \"^(http|socks5h?)://\"}\n"
+    "  }\n";
+
+static void property(const struct setting_key *k, const char *indent, struct buf *out)
+{
+    const char *shape = shapes[k->shape];
+    buf_fmt(out, "%s", indent);
+    buf_json(out, k->name, strlen(k->name));
+    buf_str(out, ": {\"description\": ");
+    buf_json(out, k->brief, strlen(k->brief));
+    /* the shape's own members behind it */
+    buf_fmt(out, "%s%s", shape[1] == '}' ? "" : ", ", shape + 1);
+}
+
+static void properties(const char *section, const char *indent, struct buf *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting_key *k = &setting_keys[i];
+        if (strcmp(k->section, section) != 0 || k->effect == EFFECT_LATER)
+            continue;
+        buf_str(out, first ? "\n" : ",\n");
+        first = false;
+        if (k->shape != SHAPE_SECTION) {
+            property(k, indent, out);
+            continue;
+        }
+        buf_fmt(out, "%s\"%s\": {\n%s  \"description\": ", indent, k->name, indent);
+        buf_json(out, k->brief, strlen(k->brief));
+        buf_fmt(out, ",\n%s  \"type\": \"object\",\n%s  \"properties\": {", indent, indent);
+        properties(k->name, "        ", out); /* sections hold no sections */
+        buf_fmt(out, "\n%s  },\n%s  \"additionalProperties\": false\n%s}", indent, indent, indent);
+    }
+}
+
+void settings_schema(struct buf *out)
+{
+    buf_str(out, "{\n"
+                 "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+                 "  \"title\": \"Buckle settings\",\n"
+                 "  \"type\": \"object\",\n"
+                 "  \"properties\": {");
+    properties("", "    ", out);
+    buf_str(out, "\n  },\n  \"additionalProperties\": false,\n");
+    buf_str(out, defs);
+    buf_str(out, "}\n");
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Whom the person trusts. A checked-out repository must not widen its own sandbox, so what its
+ * settings permit counts only after `buckle trust`, and only as long as they are, byte for byte,
+ * what was trusted then: the next pull may bring others. The store keeps a folder's files whole,
+ * which needs no digest and can be compared with what is there now.
+ *
+ * One file a folder, named by a hash of the folder's real path; the path inside is what counts, so
+ * two paths of one hash only lose their trust to each other.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "settings/settings.h"
+#include "settings/write.h"
+
+static const enum layer_id kept[] = {LAYER_PROJECT, LAYER_LOCAL};
+
+static int store_path(const struct settings *s, const char *folder, char out[4300])
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = folder; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    if (!s->config)
+        return -1;
+    int n = snprintf(out, 4300, "%s/trust/%016llx.json", s->config, (unsigned long long)hash);
+    return n < 4300 ? 0 : -1;
+}
+
+static const struct json_text *text_of(const struct settings *s, enum layer_id id)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].id == id)
+            return &s->layers[i].text;
+    return NULL;
+}
+
+/* The stored record of a folder; NULL when there is none that can be believed. */
+static struct json *stored(struct settings *s, const char *folder)
+{
+    char path[4300];
+    struct json_text text;
+    struct bk_err err;
+    if (store_path(s, folder, path) < 0 || jt_load(&s->arena, path, &text, &err) < 0)
+        return NULL;
+    struct json *root = jt_read(&s->arena, &text, &err);
+    const struct json *of = root && root->kind == JSON_OBJECT ? jt_get(root, "folder") : NULL;
+    return of && of->kind == JSON_STRING && strcmp(of->s, folder) == 0 ? root : NULL;
+}
+
+enum trust settings_trust(struct settings *s)
+{
+    const struct json *record = s->project ? stored(s, s->project) : NULL;
+    if (!record)
+        return TRUST_NONE;
+    for (size_t i = 0; i < 2; i++) {
+        const struct json *was = jt_get(record, settings_layer_name(kept[i]));
+        const struct json_text *is = text_of(s, kept[i]);
+        /* a file that is gone permits nothing */
+        if (is && (!was || was->kind != JSON_STRING || was->n != is->n ||
+                   memcmp(was->s, is->s, is->n) != 0))
+            return TRUST_CHANGED;
+    }
+    return TRUST_GIVEN;
+}
+
+int settings_trust_give(struct settings *s, struct bk_err *err)
+{
+    char path[4300];
+    OWN(buf) struct buf out = {0};
+    if (!s->project) {
+        err_set(err, BK_E_INPUT, "no settings to trust: %s has no .buckle/settings.json", s->cwd);
+        err_hint(err, "nothing needs to be trusted then");
+        return -1;
+    }
+    if (store_path(s, s->project, path) < 0)
+        return err_set(err, BK_E_INPUT, "there is no place to remember it: HOME is not set");
+    struct json *record = jt_new(&s->arena, JSON_OBJECT);
+    struct json *folder = jt_string(&s->arena, s->project, strlen(s->project));
+    if (!record || !folder)
+        return err_nomem(err);
+    jt_set(record, "folder", folder);
+    for (size_t i = 0; i < 2; i++) {
+        const struct json_text *text = text_of(s, kept[i]);
+        struct json *copy = text ? jt_string(&s->arena, text->s, text->n) : NULL;
+        if (text && !copy)
+            return err_nomem(err);
+        if (copy)
+            jt_set(record, settings_layer_name(kept[i]), copy);
+    }
+    jt_print(record, &out);
+    return settings_write_file(path, &out, 0600, err);
+}
+
+int settings_trust_take(struct settings *s, const char *folder, struct bk_err *err)
+{
+    char path[4300];
+    if (store_path(s, folder, path) < 0 || !stored(s, folder))
+        return err_set(err, BK_E_INPUT, "%s was not trusted", folder);
+    return unlink(path) < 0 ? err_sys(err, "cannot remove %s", path) : 0;
+}
+
+int settings_trust_list(struct settings *s, struct words *out, struct bk_err *err)
+{
+    char path[4300];
+    if (!s->config)
+        return 0;
+    snprintf(path, sizeof(path), "%s/trust", s->config);
+    OWN(dir) DIR *dir = opendir(path);
+    if (!dir)
+        return errno == ENOENT ? 0 : err_sys(err, "cannot read %s", path);
+    for (const struct dirent *e; (e = readdir(dir));) {
+        struct json_text text;
+        struct bk_err ignored;
+        char file[4600];
+        snprintf(file, sizeof(file), "%s/%s", path, e->d_name);
+        if (e->d_name[0] == '.' || jt_load(&s->arena, file, &text, &ignored) < 0)
+            continue;
+        struct json *root = jt_read(&s->arena, &text, &ignored);
+        const struct json *of = root && root->kind == JSON_OBJECT ? jt_get(root, "folder") : NULL;
+        if (of && of->kind == JSON_STRING && words_push(&s->arena, out, of->s) < 0)
+            return err_nomem(err);
+    }
+    return 0;
+}
