@@ -21,6 +21,7 @@
 #include "kernel/caps.h"
 #include "run-flags.h"
 #include "run-settings.h"
+#include "run/ask-tty.h"
 #include "run/run.h"
 
 static const char cap_words[] =
@@ -42,6 +43,8 @@ static const struct cli_option options[] = {
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
+    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
+    {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
@@ -75,6 +78,7 @@ struct session {
     struct run_settings settings;
     struct run_spec spec;
     struct run run;
+    struct ask_tty asker;
     struct report *report;
     enum report_how how;
     int report_fd;
@@ -172,6 +176,12 @@ static void on_event(void *arg, const struct event *e)
     end_write(r->report_fd, &line);
 }
 
+static void on_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct session *r = arg;
+    ask_tty_question(&r->asker, q, channel);
+}
+
 /* A program that misses a variable fails in its own words; this line says why. It is not worth
  * breaking the silence of a run that went well. */
 static void tell_removed(const struct session *r)
@@ -212,6 +222,17 @@ static int choose_limits(struct session *r, struct bk_err *err)
         return -1;
     r->spec.timeout_ms = (uint32_t)seconds * 1000;
     r->spec.max_procs = (uint32_t)nprocs;
+    return 0;
+}
+
+static int choose_asking(struct session *r, struct bk_err *err)
+{
+    const char *timeout = args_value(r->args, "ask-timeout");
+    uint64_t seconds = 0;
+    if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
+        return -1;
+    r->spec.ask_ms = (uint32_t)seconds * 1000;
+    r->spec.on_question = args_has(r->args, "ask") ? on_question : NULL;
     return 0;
 }
 
@@ -266,7 +287,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot tell the working directory");
     if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
-        choose_kept(r, err) < 0)
+        choose_kept(r, err) < 0 || choose_asking(r, err) < 0)
         return -1;
     if (run_flags_read(&r->flags, r->args, &r->spec, err) < 0)
         return -1;
@@ -329,7 +350,9 @@ static int run_all(struct session *r)
         return run_complain(&r->run.policy.unit, &err), FAILED;
     if (dry)
         return dry_run(r);
-    if (run_go(&r->run, &end, &err) < 0)
+    int went = run_go(&r->run, &end, &err);
+    ask_tty_end(&r->asker);
+    if (went < 0)
         return failed(&end, &err);
     finish(r, &end);
 }

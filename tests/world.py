@@ -215,7 +215,7 @@ def read_until(stream, word, seconds=10.0):
 def people():
     """Puts the tools where everybody can run them; returns who is to run them."""
     os.chmod(FOLDER, 0o755)
-    os.mkdir(BIN)
+    os.makedirs(BIN, exist_ok=True)
     for source in (BUCKLE, *(os.path.join(TOOLS, name) for name in ("escape", "look", "probe"))):
         shutil.copy(source, BIN)
         os.chmod(os.path.join(BIN, os.path.basename(source)), 0o755)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -86,6 +87,17 @@ static void on_child(int sig)
     (void)sig;
 }
 
+/* The controller wants everybody to stop. It is outside, where no number of ours leads: whoever is
+ * inside shows one, and is not listened to. */
+static volatile sig_atomic_t hold;
+
+static void on_hold(int sig, siginfo_t *from, void *context)
+{
+    (void)sig;
+    (void)context;
+    hold = hold || from->si_pid == 0;
+}
+
 static int only_wait(void)
 {
 #define ALLOW(call)                                                                                \
@@ -94,6 +106,14 @@ static int only_wait(void)
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         ALLOW(wait4),
+        /* kill(-1, SIGSTOP); the low half of an argument comes first */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 6),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         ALLOW(rt_sigsuspend),
         ALLOW(rt_sigreturn),
         ALLOW(exit_group),
@@ -114,9 +134,13 @@ static void __attribute__((noreturn)) collect(void)
     sigset_t none;
     sigemptyset(&none);
     for (;;) {
-        pid_t pid = waitpid(-1, NULL, leave_when_alone ? 0 : WNOHANG);
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0 && errno == ECHILD && leave_when_alone)
             _exit(0);
+        if (hold) {
+            hold = 0;
+            kill(-1, SIGSTOP); /* all at once, so that nobody is missed who is just being born */
+        }
         if (pid <= 0)
             sigsuspend(&none);
     }
@@ -193,6 +217,7 @@ static bool has_ended(int pidfd)
 static void __attribute__((noreturn)) first_main(struct task *t, int to)
 {
     struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
+    struct sigaction held = {.sa_sigaction = on_hold, .sa_flags = SA_SIGINFO};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -202,10 +227,12 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     prctl(PR_SET_NAME, "buckle-init", 0, 0, 0);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
+    sigaction(GROUND_HOLD, &held, NULL);
     if (lay(t, to) < 0)
         _exit(1);
     closefrom(0);
-    if (capabilities_drop(0, false) < 0 || only_wait() < 0)
+    /* whoever became somebody else inside is to stop as well */
+    if (capabilities_drop(UINT64_C(1) << CAP_KILL, false) < 0 || only_wait() < 0)
         _exit(1);
     collect();
 }

@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_GROUND_H
 #define BK_KERNEL_GROUND_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -42,6 +43,10 @@ int ground_wait_loopback(const struct ground *g, enum launch_stage *stage);
 /* Enters these namespaces of its first process, the mounts among them. proc: where that has the
  * number init. */
 int ground_enter(int pidfd, pid_t init, int proc, int flags);
+
+/* What its first process hears from the controller: every other process is to stop. Nobody sends
+ * this to a whole group of processes for reasons of his own. */
+enum { GROUND_HOLD = SIGPWR };
 
 /* Ends it and every process on it, and waits until they are gone. */
 void ground_end(struct ground *g);

@@ -25,8 +25,10 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/hold.h"
 #include "kernel/renew.h"
 #include "kernel/stage.h"
+#include "net/consent.h"
 
 static const struct {
     const char *words, *hint;
@@ -49,6 +51,7 @@ struct control {
     pid_t worker, command, sentry; /* the sentry: 0 when there is none */
     int sentry_fd;                 /* of it */
     int status, events, signals;
+    int asks; /* from and to the gate, or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct ground *ground; /* NULL when there is none */
@@ -81,24 +84,24 @@ static void hear_events(struct control *c)
     }
 }
 
-static bool is_stopped(pid_t pid)
+static void hear_question(struct control *c)
 {
-    char path[32], text[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    char bytes[sizeof(struct consent_question) + 1];
+    struct consent_question q;
+    ssize_t n = recv(c->asks, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
     if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *state = strrchr(text, ')'); /* the name before it may contain anything */
-    return state && state[1] == ' ' && state[2] == 'T';
+        c->asks = -1; /* the gate is gone, and told elsewhere */
+    else if (consent_question_read(bytes, (size_t)n, &q))
+        c->l->on_question(c->l->arg, &q, c->asks);
 }
 
 /* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
  * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
 static void mirror_stop(struct control *c)
 {
-    if (c->command <= 0 || !is_stopped(c->command))
+    if (c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
         return;
     raise(SIGSTOP);
     kill(c->command, SIGCONT);
@@ -126,6 +129,7 @@ static void hear_status(struct control *c)
     switch (m.kind) {
     case STATUS_STARTED:
         c->command = m.value;
+        hold_begin(c->ground ? c->ground->init : 0, m.value);
         if (c->l->give_stdio)
             let_go_of_stdio();
         break;
@@ -154,7 +158,8 @@ static void hear_signal(struct control *c)
     struct signalfd_siginfo si;
     if (read(c->signals, &si, sizeof(si)) != sizeof(si))
         return;
-    if (si.ssi_code <= 0 && c->command > 0)
+    /* what we send to the terminal's group ourselves has reached it */
+    if (si.ssi_code <= 0 && c->command > 0 && si.ssi_pid != (uint32_t)getpid())
         kill(c->command, (int)si.ssi_signo);
 }
 
@@ -208,14 +213,16 @@ static void attend(struct control *c)
 {
     struct pollfd fds[] = {{-1, POLLIN, 0},         {c->events, POLLIN, 0},
                            {c->signals, POLLIN, 0}, {-1, POLLIN, 0},
-                           {-1, POLLIN, 0},         {c->l->on_heard ? c->l->hears : -1, POLLIN, 0}};
+                           {-1, POLLIN, 0},         {c->l->on_heard ? c->l->hears : -1, POLLIN, 0},
+                           {-1, POLLIN, 0}};
     while (!c->exited) {
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
         fds[3].fd = c->ending ? c->ground->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
-        int n = poll(fds, 6, time_left(c));
+        fds[6].fd = c->asks;
+        int n = poll(fds, 7, time_left(c));
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
@@ -228,6 +235,8 @@ static void attend(struct control *c)
             hear_status(c);
         if (fds[2].revents)
             hear_signal(c);
+        if (fds[6].revents)
+            hear_question(c);
         if (fds[3].revents)
             c->exited = true;
         if (fds[4].revents && !c->exited)
@@ -360,7 +369,7 @@ static void keep_off_stdio(void)
 
 static int run(struct control *c, struct stage *s, struct bk_err *err)
 {
-    int status[2], events[2];
+    int status[2], events[2], asks[2] = {-1, -1};
     if (pipe2(status, O_CLOEXEC) < 0)
         return err_sys(err, "pipe");
     OWN(fd) int status_in = status[0];
@@ -369,10 +378,16 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
         return err_sys(err, "socketpair");
     OWN(fd) int events_in = events[0];
     OWN(fd) int events_out = events[1];
+    if (c->l->on_question && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, asks) < 0)
+        return err_sys(err, "socketpair");
+    OWN(fd) int asks_in = asks[0];
+    OWN(fd) int asks_out = asks[1];
     c->status = status_in;
     c->events = events_in;
+    c->asks = asks_in;
     s->status = status_out;
     s->events = events_out;
+    s->asks = asks_out;
     int started = start_worker(c, s);
     if (started < 0) {
         c->end->stage = STAGE_NAMESPACES;
@@ -381,6 +396,8 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     }
     close(steal_fd(&status_out));
     close(steal_fd(&events_out));
+    if (asks_out >= 0)
+        close(steal_fd(&asks_out));
     if (lay_ground(c, err) < 0)
         return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
@@ -452,6 +469,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->ending = c->exited = c->lost = c->unguarded = false;
     int result = run_with_signals(c, &s, err);
     c->l = NULL;
+    hold_end();
     if (result < 0 || !l->leave_worker || end->timed_out)
         ground_end(l->ground ? l->ground : &own);
     return result;

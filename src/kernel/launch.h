@@ -33,6 +33,7 @@ struct launch_policy {
 };
 
 struct upstream;
+struct consent_question;
 
 struct launch {
     struct launch_policy policy; /* or empty, and then: */
@@ -65,6 +66,12 @@ struct launch {
     /* For a policy that can change: makes a graph of what launch_renew() was given, in each of the
      * processes that enforce it. NULL when that is impossible; then the old one stays. */
     struct graph *(*compile)(void *arg, const void *bytes, size_t n);
+    /* Somebody wants to connect where no rule says yes or no; NULL: the answer is no. Called in the
+     * calling thread, too, for questions and again when one is withdrawn. Answered by
+     * consent_answer(channel, q->id, …), from here or later from any thread, until launch_run()
+     * returns. */
+    void (*on_question)(void *arg, const struct consent_question *q, int channel);
+    uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
     void *arg;
 };
 

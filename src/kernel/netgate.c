@@ -25,6 +25,7 @@
 #include "kernel/pass.h"
 #include "kernel/renew.h"
 #include "kernel/tell.h"
+#include "net/consent.h"
 #include "net/gate.h"
 #include "net/rules.h"
 
@@ -67,39 +68,42 @@ static bool holds_socket(const char *pid, const char *wanted)
     return false;
 }
 
-/* Only when something is denied, so that looking at every process does not matter. */
-static pid_t process_with(unsigned long inode)
+/* Only when something is denied or asked, so that looking at every process does not matter. */
+static pid_t process_with(unsigned long inode, pid_t worker)
 {
     char wanted[64];
     snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
     OWN(dir) DIR *d = opendir("/proc");
     struct dirent *e;
     while (d && (e = readdir(d)))
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && holds_socket(e->d_name, wanted))
+        /* the worker may still hold a copy of what it has just connected */
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != worker &&
+            holds_socket(e->d_name, wanted))
             return (pid_t)atoi(e->d_name);
     return 0;
 }
-
-static pid_t process_of(pid_t init, const struct gate_denial *d)
-{
-    const char *const tables[] = {d->udp ? "udp" : "tcp", d->udp ? "udp6" : "tcp6"};
-    for (size_t i = 0; i < 2 && d->client_port; i++) {
-        unsigned long inode = socket_at(init, tables[i], d->client_port);
-        if (inode)
-            return process_with(inode);
-    }
-    return 0;
-}
-
-/* ---- telling ---- */
 
 struct telling {
     const struct stage *s;
     int from; /* socket to the worker */
     int proc;
+    pid_t worker;
     struct graph *renewed, *replaced; /* the policy, when it is not the first, and the one before */
     struct event event;
 };
+
+static pid_t process_of(const struct telling *t, bool udp, const struct gate_client *c)
+{
+    const char *const tables[] = {udp ? "udp" : "tcp", udp ? "udp6" : "tcp6"};
+    for (size_t i = 0; i < 2 && c->port && t->s->ground; i++) {
+        unsigned long inode = socket_at(t->s->ground->init, tables[i], c->port);
+        if (inode)
+            return process_with(inode, t->worker);
+    }
+    return 0;
+}
+
+/* ---- telling ---- */
 
 static void on_denial(void *arg, const struct gate_denial *d)
 {
@@ -110,7 +114,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
     snprintf(what, sizeof(what), d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
-    pid_t pid = t->s->ground ? process_of(t->s->ground->init, d) : 0;
+    pid_t pid = process_of(t, d->udp, &d->client);
     struct told told = {.pid = pid,
                         .tid = pid,
                         .op = OP_NETWORK_OUTBOUND,
@@ -140,6 +144,28 @@ static bool on_word(void *arg, const struct graph **policy)
     return true;
 }
 
+static void on_question(void *arg, const struct gate_question *q)
+{
+    const struct telling *t = arg;
+    struct consent_question out;
+    memset(&out, 0, sizeof(out));
+    out.id = q->id;
+    out.withdrawn = q->withdrawn;
+    if (!q->withdrawn) {
+        char name[32];
+        memcpy(out.host, q->host->name, q->host->len);
+        out.port = q->port;
+        out.udp = q->udp;
+        out.wait_ms = q->wait_ms;
+        out.pid = process_of(t, q->udp, &q->client);
+        snprintf(name, sizeof(name), "%d/exe", out.pid);
+        if (out.pid && readlinkat(t->proc, name, out.program, sizeof(out.program) - 1) < 0)
+            out.program[0] = '\0';
+    }
+    /* a question that does not fit now is answered by time */
+    send(t->s->asks, &out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* ---- the process ---- */
 
 static void __attribute__((noreturn)) gate_main(const struct stage *s, int from, const char *token)
@@ -150,12 +176,16 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
                              .token = token,
                              .upstream = s->launch->upstream,
                              .on_denial = on_denial,
+                             .on_question = on_question,
+                             .answers = s->asks,
+                             .ask_ms = s->launch->ask_ms ? s->launch->ask_ms : CONSENT_MS,
                              .arg = &telling,
                              .on_word = on_word,
                              .until = from};
     prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
     telling.s = s;
     telling.from = from;
+    telling.worker = getppid();
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
@@ -196,6 +226,8 @@ int netgate_start(struct netgate *n, const struct stage *s)
         gate_main(s, ends[1], n->token);
     }
     close(ends[1]);
+    if (s->asks >= 0)
+        close(s->asks);
     n->to = ends[0];
     return pid < 0 ? -errno : 0;
 }

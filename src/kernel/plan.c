@@ -278,7 +278,8 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
     p->net_ns = s.net && net;
     p->no_ip = net && !p->net_ns;
-    p->gate = p->net_ns && (plan_may_widen(p) || plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+    p->gate = p->net_ns && (p->opt.ask || plan_may_widen(p) ||
+                             plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = p->gate
@@ -288,6 +289,8 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
                             : "Internet hosts are asked about by name at the gate, datagrams "
                               "are refused (no nft tproxy); Unix sockets by path"
                       : "no Internet host is allowed; Unix sockets are judged by path";
+    if (p->gate && p->opt.ask)
+        plan_note(p, "hosts that no rule names are asked about on the terminal");
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */

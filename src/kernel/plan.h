@@ -117,6 +117,7 @@ struct plan_options {
     uint64_t caps;       /* capabilities that root asks for besides those for work on files */
     bool strict_reads;   /* judge reading where a sentry would do */
     bool no_masks;       /* judge reading where a mask would do, which hides more than is denied */
+    bool ask;            /* a person is asked about hosts that no rule names */
     const char *cwd;     /* where the command works, or NULL; outlives the plan */
     enum plan_arch arch; /* PLAN_NATIVE */
 };

@@ -36,6 +36,7 @@ struct stage {
     struct id_maps maps;        /* without ground, and with a user namespace */
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
+    int asks;                   /* the gate's: socket to the controller, or -1 */
     int guards;                 /* the worker's: socket to the sentry, or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */

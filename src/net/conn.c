@@ -70,6 +70,8 @@ void conn_close(struct conn *c)
     c->dead = true;
     dial_cancel(c->dial);
     c->dial = NULL;
+    if (c->asked)
+        asking_leave(g, c->asked);
     if (c->state == CONN_DNS)
         lookup_forget(c);
     loop_remove(&g->loop, &c->client.watch);
@@ -221,7 +223,7 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
 static bool is_cut_off(const struct conn *c)
 {
     return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY && !c->awaiting &&
-           !c->dial;
+           !c->dial && !c->asked;
 }
 
 static bool is_over(const struct conn *c)
@@ -235,6 +237,8 @@ static bool is_over(const struct conn *c)
     /* whoever is no longer there to hear an answer needs none */
     if (c->client.shut && c->client.ended)
         return true;
+    if (c->asked)
+        return false;
     if (c->server.watch.fd < 0)
         return !c->dial && c->client.ended && client_has_all;
     return c->server.ended && client_has_all && c->client.ended;
@@ -274,7 +278,7 @@ void conn_pump(struct conn *c)
     }
     if (c->dead)
         return;
-    if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0)
+    if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
         take_leave(c);
@@ -284,14 +288,31 @@ void conn_pump(struct conn *c)
         conn_close(c);
 }
 
+static bool begin_known(struct conn *c)
+{
+    struct gate_verdict v;
+    enum may may = gate_asks(c, &c->host, c->port, &v);
+    if (may == MAY_NOT)
+        conn_reset(c);
+    if (may != MAY)
+        return false;
+    c->state = CONN_INSPECT;
+    conn_dial(c);
+    return false;
+}
+
 void conn_advance(struct conn *c)
 {
     static bool (*const steps[])(struct conn *) = {
-        [CONN_DNS] = stub_stream,         [CONN_FIRST] = proxy_first,
-        [CONN_SOCKS_LOGIN] = proxy_login, [CONN_SOCKS_REQUEST] = proxy_request,
-        [CONN_INSPECT] = talk_inspect,    [CONN_HTTP] = talk_http,
+        [CONN_BEGIN] = begin_known,
+        [CONN_DNS] = stub_stream,
+        [CONN_FIRST] = proxy_first,
+        [CONN_SOCKS_LOGIN] = proxy_login,
+        [CONN_SOCKS_REQUEST] = proxy_request,
+        [CONN_INSPECT] = talk_inspect,
+        [CONN_HTTP] = talk_http,
     };
-    while (!c->dead && c->state < CONN_RELAY && steps[c->state](c))
+    while (!c->dead && !c->asked && c->state < CONN_RELAY && steps[c->state](c))
         ;
     /* what had to be looked at first goes first */
     if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
@@ -370,21 +391,10 @@ static bool original_destination(struct conn *c, bool v6)
     return gate_names(c->gate, addr, &c->host);
 }
 
-static void begin_known(struct conn *c)
-{
-    struct graph_verdict v;
-    if (!gate_asks(c, &c->host, c->port, &v)) {
-        conn_reset(c);
-        return;
-    }
-    c->state = CONN_INSPECT;
-    conn_dial(c);
-}
-
 static void begin_transparent(struct conn *c, bool v6)
 {
     if (original_destination(c, v6))
-        begin_known(c);
+        conn_advance(c);
     else
         conn_reset(c);
 }
@@ -394,7 +404,7 @@ static void begin_local(struct conn *c, uint16_t port)
     static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
     peer_from_address(loopback, &c->host);
     c->port = port;
-    begin_known(c);
+    conn_advance(c);
 }
 
 static void begin(struct listener *l, int fd, const struct sockaddr_storage *from)
@@ -403,7 +413,7 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
     struct conn *c = conn_new(g, fd);
     if (!c)
         return;
-    addr_from_sockaddr(from, c->client_addr, &c->client_port);
+    addr_from_sockaddr(from, c->who.addr, &c->who.port);
     if (loop_add(&g->loop, &c->client.watch, false) < 0) {
         conn_close(c);
         return;

@@ -297,8 +297,7 @@ static void on_try(struct watch *w, unsigned what)
 
 /* ---- looking up ---- */
 
-/* What it is, in words, when it is a place where names may not lead. */
-static const char *special(const struct dialer *d, const uint8_t addr[16])
+const char *dialer_special(const struct dialer *d, const uint8_t addr[16])
 {
     const char *why = addr_is_special(addr);
     for (size_t i = 0; i < d->nown && !why; i++)
@@ -309,7 +308,8 @@ static const char *special(const struct dialer *d, const uint8_t addr[16])
 
 static const char *refusal(const struct dial *dial, const uint8_t addr[16])
 {
-    const char *why = dial->via ? NULL : special(dial->dialer, addr); /* the parent was chosen */
+    const char *why =
+        dial->via ? NULL : dialer_special(dial->dialer, addr); /* the parent was chosen */
     uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
     return why && !rules_name_address(dial->dialer->rules, addr, dial->port, proto) ? why : NULL;
 }
@@ -376,7 +376,7 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
 static bool goes_via(const struct dialer *d, const struct peer *host, enum dial_kind kind)
 {
     return d->upstream && kind == DIAL_STREAM && !peer_is_localhost(host) &&
-           !(host->address && special(d, host->addr));
+           !(host->address && dialer_special(d, host->addr));
 }
 
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,

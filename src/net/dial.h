@@ -85,6 +85,9 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
                         enum dial_kind kind, dial_done *done, void *arg);
 void dial_cancel(struct dial *dial);
 
+/* What an address is, in words, where no name may lead; NULL for any other. */
+const char *dialer_special(const struct dialer *d, const uint8_t addr[16]);
+
 /* What is due; how long until something is, in milliseconds (-1: nothing). */
 void dialer_tick(struct dialer *d);
 int dialer_wait(const struct dialer *d);

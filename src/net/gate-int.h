@@ -3,6 +3,7 @@
 #ifndef BK_NET_GATE_INT_H
 #define BK_NET_GATE_INT_H
 
+#include "net/consent.h"
 #include "net/dial.h"
 #include "net/dns.h"
 #include "net/gate.h"
@@ -51,6 +52,7 @@ struct side {
 
 /* What is expected of the client next. */
 enum conn_state {
+    CONN_BEGIN,         /* nothing: the destination is known, and is to be asked about */
     CONN_DNS,           /* questions, each with its length in front */
     CONN_FIRST,         /* a proxy's client: its first byte tells HTTP from SOCKS */
     CONN_SOCKS_LOGIN,   /* user and password */
@@ -74,8 +76,8 @@ struct conn {
     struct dial *dial;
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not understood yet */
-    uint8_t client_addr[16];
-    uint16_t client_port;
+    struct gate_client who;
+    uint32_t asked; /* the question that it waits for; 0: none */
 
     /* HTTP */
     bool sending;   /* a request's body is not over */
@@ -104,7 +106,8 @@ struct gate {
     struct conn *conns, *dead;
     struct lookup *lookups;
     size_t nlookups;
-    struct flows *flows; /* of datagrams; NULL before the first */
+    struct flows *flows;   /* of datagrams; NULL before the first */
+    struct asking *asking; /* NULL: nobody is asked */
     size_t nconns;
     bool over;
     char login[HTTP_BASIC]; /* "Basic …", as clients send the token */
@@ -115,12 +118,33 @@ struct gate {
 /* ---- gate.c ---- */
 
 void gate_deny(struct gate *g, const struct gate_denial *d);
-/* Whether the connection may go to this host and port; when not, it has been told. */
-bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct graph_verdict *v);
+
+enum may { MAY_NOT, MAY, MAY_LATER };
+
+/* Whether the connection may go to this host and port. When not, it has been told; why is NULL when
+ * only the rule says so. Later: the same is to be asked again when there is an answer. */
+struct gate_verdict {
+    struct graph_verdict rule;
+    const char *why;
+};
+enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct gate_verdict *v);
 
 /* Who an address that the command uses stands for. False for one that stands for a name nobody
  * asked for: it leads nowhere. */
 bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out);
+
+/* ---- asking.c ---- */
+
+int asking_begin(struct gate *g); /* 0 or a negated errno */
+void asking_end(struct gate *g);
+void asking_sweep(struct gate *g);
+/* Whether somebody could allow what the policy denies. */
+bool asking_could(struct gate *g, const struct peer *host, const struct graph_verdict *v);
+/* What somebody has said, to be called for what could be allowed so. MAY_LATER: *id is the question
+ * that is waited for; the caller keeps it until he is resumed, or leaves. */
+enum may asking_may(struct gate *g, const struct gate_client *who, const struct peer *host,
+                    uint16_t port, uint16_t proto, uint32_t *id, const char **why);
+void asking_leave(struct gate *g, uint32_t id);
 
 /* ---- conn.c ---- */
 
@@ -148,6 +172,7 @@ bool proxy_request(struct conn *c);
 /* The dial ended. */
 void proxy_connected(struct conn *c);
 void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16]);
+/* v: NULL when it is not a rule that says so. */
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why);
 
@@ -184,7 +209,8 @@ void lookup_forget(struct conn *c); /* who has gone */
 /* ---- udp.c ---- */
 
 void udp_datagrams(struct gate *g, int fd);
-void udp_sweep(struct gate *g); /* forgets who was silent for long */
+void udp_sweep(struct gate *g);                 /* forgets who was silent for long */
+void udp_answered(struct gate *g, uint32_t id); /* a question that flows may wait for */
 void udp_end(struct gate *g);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/net.h"
 #include "net/gate-int.h"
 
 enum { SWEEP_MS = 1000 };
@@ -19,16 +20,20 @@ void gate_deny(struct gate *g, const struct gate_denial *d)
         g->o->on_denial(g->o->arg, d);
 }
 
-bool gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct graph_verdict *v)
+enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct gate_verdict *v)
 {
     struct gate *g = c->gate;
-    *v = rules_ask(&g->rules, host, port, NET_TCP);
+    *v = (struct gate_verdict){rules_ask(&g->rules, host, port, NET_TCP), NULL};
+    enum may may = v->rule.allow ? MAY : MAY_NOT;
+    if (asking_could(g, host, &v->rule))
+        may = asking_may(g, &c->who, host, port, NET_TCP, &c->asked, &v->why);
+    if (may == MAY_LATER)
+        c->deadline_ms = 0; /* the question has one of its own */
     struct gate_denial d = {
-        .host = host, .port = port, .verdict = *v, .client_port = c->client_port};
-    memcpy(d.client, c->client_addr, 16);
-    if (!v->allow || v->flags & VOCAB_FLAG_REPORT)
+        .host = host, .port = port, .verdict = v->rule, .why = v->why, .client = c->who};
+    if (may == MAY_NOT || (v->rule.allow && v->rule.flags & VOCAB_FLAG_REPORT))
         gate_deny(g, &d);
-    return v->allow;
+    return may;
 }
 
 bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out)
@@ -107,6 +112,7 @@ static int turn(struct gate *g, uint64_t *swept)
         *swept = g->loop.now_ms;
         sweep(g);
         udp_sweep(g);
+        asking_sweep(g);
     }
     conn_bury(g);
     return err;
@@ -119,12 +125,15 @@ static int serve(struct gate *g)
     g->until = (struct watch){g->o->until, on_until};
     if (err == 0)
         err = loop_add(&g->loop, &g->until, true);
+    if (err == 0)
+        err = asking_begin(g);
     while (err == 0 && !g->over)
         err = turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
     udp_end(g);
     conn_bury(g);
+    asking_end(g);
     return err;
 }
 

@@ -24,16 +24,31 @@
  * In each case what the client then says of itself (a TLS hello's name, a Host field) has to agree.
  */
 
+/* The client's end of a connection, inside; port 0 when it is not known. */
+struct gate_client {
+    uint8_t addr[16];
+    uint16_t port;
+};
+
 /* Something was not let through. */
 struct gate_denial {
     const struct peer *host;
     uint16_t port; /* 0: only its name was looked up */
     bool udp;
     struct graph_verdict verdict;
-    const char *why;    /* beyond the rule: "127.0.0.1 is loopback"; or NULL */
-    uint8_t client[16]; /* address and port of the client's end, inside; 0 when not known */
-    uint16_t client_port;
-    bool v6;
+    const char *why; /* beyond the rule: "127.0.0.1 is loopback"; or NULL */
+    struct gate_client client;
+};
+
+/* Something is to be let through if somebody says so. */
+struct gate_question {
+    uint32_t id;
+    bool withdrawn; /* nobody waits for its answer any more; nothing else is set then */
+    const struct peer *host;
+    uint16_t port;
+    bool udp;
+    uint32_t wait_ms;
+    struct gate_client client;
 };
 
 struct gate_options {
@@ -43,6 +58,11 @@ struct gate_options {
     const struct upstream *upstream; /* through which connections leave, or NULL */
     bool lazy_names; /* answer for denied names too, and refuse connections to them */
     void (*on_denial)(void *arg, const struct gate_denial *d);
+    /* Called for what the policy neither allows nor denies by name; answers come, as struct
+     * consent_reply, from a descriptor, which is -1 when nobody is to be asked. */
+    void (*on_question)(void *arg, const struct gate_question *q);
+    int answers;
+    uint32_t ask_ms; /* that an answer is waited for */
     void *arg;
     int until; /* a descriptor: the gate closes when it ends */
     /* Called when there is something to be read there: false when that is its end. *policy: a graph

@@ -87,13 +87,9 @@ void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[1
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
         peer_from_address(addr, &where);
         snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
-        struct gate_denial d = {.host = &c->host,
-                                .port = c->port,
-                                .verdict = v,
-                                .why = place,
-                                .client_port = c->client_port};
+        struct gate_denial d = {
+            .host = &c->host, .port = c->port, .verdict = v, .why = place, .client = c->who};
         d.verdict.allow = false;
-        memcpy(d.client, c->client_addr, 16);
         gate_deny(c->gate, &d);
         proxy_refuse(c, &c->host, c->port, NULL, place);
     } else if (c->socks) {
@@ -171,7 +167,7 @@ bool proxy_login(struct conn *c)
 bool proxy_request(struct conn *c)
 {
     struct socks_request r;
-    struct graph_verdict v;
+    struct gate_verdict v;
     enum socks_result got = socks_request_read(bytes_of(c), queue_size(&c->in), &r);
     if (got == SOCKS_MORE)
         return false;
@@ -179,11 +175,12 @@ bool proxy_request(struct conn *c)
         answer_socks(c, r.wrong ? (enum socks_code)r.wrong : SOCKS_FAILED);
         return false;
     }
-    queue_take(&c->in, r.size);
-    if (!gate_asks(c, &r.host, r.port, &v)) {
-        proxy_refuse(c, &r.host, r.port, &v, NULL);
+    enum may may = gate_asks(c, &r.host, r.port, &v);
+    if (may == MAY_NOT)
+        proxy_refuse(c, &r.host, r.port, &v.rule, v.why);
+    if (may != MAY)
         return false;
-    }
+    queue_take(&c->in, r.size);
     c->host = r.host;
     c->port = r.port;
     c->state = CONN_INSPECT;
@@ -195,15 +192,15 @@ bool proxy_request(struct conn *c)
 
 static bool connect_request(struct conn *c, const struct http_head *h)
 {
-    struct graph_verdict v;
+    struct gate_verdict v;
     c->host = h->host;
     c->port = h->port;
-    size_t size = h->size;
-    if (!gate_asks(c, &c->host, c->port, &v)) {
-        proxy_refuse(c, &c->host, c->port, &v, NULL);
+    enum may may = gate_asks(c, &c->host, c->port, &v);
+    if (may == MAY_NOT)
+        proxy_refuse(c, &c->host, c->port, &v.rule, v.why);
+    if (may != MAY)
         return false;
-    }
-    queue_take(&c->in, size);
+    queue_take(&c->in, h->size);
     c->state = CONN_INSPECT;
     conn_dial(c);
     return false;

@@ -86,6 +86,12 @@ struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uin
     return graph_eval(r->graph, r->cache, &q);
 }
 
+bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v)
+{
+    return !v->allow && v->rule < graph_rule_count(r->graph) &&
+           graph_rule_at(r->graph, v->rule)->filtered;
+}
+
 struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
 {
     struct graph_verdict first = rules_ask(r, host, r->ports[0], NET_TCP), v = first;
@@ -93,6 +99,8 @@ struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host
         v = rules_ask(r, host, r->ports[i], NET_TCP);
         if (!v.allow)
             v = rules_ask(r, host, r->ports[i], NET_UDP);
+        if (rules_explicit(r, &first) && !rules_explicit(r, &v))
+            first = v; /* one port of it is denied, not the host */
     }
     if (!v.allow && r->any_port)
         first.allow = true;

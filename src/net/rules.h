@@ -27,6 +27,8 @@ void rules_free(struct net_rules *r);
 /* proto: NET_TCP or NET_UDP. */
 struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uint16_t port,
                                uint16_t proto);
+/* Whether a rule denies it by what it is, and not only because nothing allows it. */
+bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v);
 /* Whether some port of the host could be allowed; the verdict is that, or a denial to tell of. */
 struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host);
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */

@@ -43,7 +43,7 @@ static void tell_denied(struct gate *g, const struct peer *host, const struct gr
                         const struct sockaddr_storage *from)
 {
     struct gate_denial d = {.host = host, .verdict = *v, .udp = true};
-    addr_from_sockaddr(from, d.client, &d.client_port);
+    addr_from_sockaddr(from, d.client.addr, &d.client.port);
     gate_deny(g, &d);
 }
 
@@ -66,7 +66,8 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
     if (lookup_knows(q.type))
         lookup_owner(&q.host, &owner);
     struct graph_verdict v = rules_ask_name(&g->rules, &owner);
-    if (!v.allow && !peer_is_localhost(&owner) && !g->o->lazy_names) {
+    if (!v.allow && !asking_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
+        !g->o->lazy_names) {
         tell_denied(g, &owner, &v, who->from);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }
@@ -108,7 +109,7 @@ bool stub_stream(struct conn *c)
     if (have < 2 || have < wanted)
         return false;
     struct sockaddr_storage from;
-    addr_to_sockaddr(c->client_addr, c->client_port, &from);
+    addr_to_sockaddr(c->who.addr, c->who.port, &from);
     struct asker who = {.conn = c, .fd = -1, .from = &from};
     size_t size = answer(c->gate, in + 2, wanted - 2, &who, out + 2);
     queue_take(&c->in, wanted);

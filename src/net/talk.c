@@ -21,9 +21,8 @@ static void deny(struct conn *c, const struct peer *said, const char *how)
     struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
     snprintf(why, sizeof(why), "%s names %s", how, said->name);
     struct gate_denial d = {
-        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client_port = c->client_port};
+        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client = c->who};
     d.verdict.allow = false;
-    memcpy(d.client, c->client_addr, 16);
     gate_deny(c->gate, &d);
 }
 
@@ -40,9 +39,8 @@ static void deny_plain(struct conn *c, const char *why)
 {
     struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
     struct gate_denial d = {
-        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client_port = c->client_port};
+        .host = &c->host, .port = c->port, .verdict = v, .why = why, .client = c->who};
     d.verdict.allow = false;
-    memcpy(d.client, c->client_addr, 16);
     gate_deny(c->gate, &d);
     conn_reset(c);
 }
@@ -117,14 +115,15 @@ static void send_head(struct conn *c, const struct http_head *h)
 /* A proxy's client may turn to another host with each request. */
 static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
 {
-    struct graph_verdict v;
+    struct gate_verdict v;
     if (c->server.watch.fd >= 0 && !c->server.ended && peer_equal(host, &c->host) &&
         port == c->port)
         return true;
-    if (!gate_asks(c, host, port, &v)) {
-        proxy_refuse(c, host, port, &v, NULL);
+    enum may may = gate_asks(c, host, port, &v);
+    if (may == MAY_NOT)
+        proxy_refuse(c, host, port, &v.rule, v.why);
+    if (may != MAY)
         return false;
-    }
     loop_remove(&c->gate->loop, &c->server.watch);
     queue_free(&c->server.out);
     c->server.connected = c->server.ended = c->server.shut = false;

@@ -50,6 +50,7 @@ struct flow {
     bool used, denied;
     struct flow_key key;
     struct dial *dial;
+    uint32_t asked;       /* the question that it waits for; 0: none */
     struct queue waiting; /* each datagram with its length in front */
     uint64_t heard_ms;
 };
@@ -95,6 +96,8 @@ static void flow_end(struct flow *f)
         link = &t->all[*link].next;
     *link = f->next;
     dial_cancel(f->dial);
+    if (f->asked)
+        asking_leave(f->gate, f->asked);
     loop_remove(&f->gate->loop, &f->watch);
     drop_waiting(f);
     f->used = false;
@@ -262,6 +265,13 @@ static void on_answers(struct watch *w, unsigned what)
 
 /* ---- out of the sandbox ---- */
 
+static struct gate_client client_of(const struct flow_key *k)
+{
+    struct gate_client c = {.port = k->client_port};
+    memcpy(c.addr, k->client, sizeof(c.addr));
+    return c;
+}
+
 static void deny(struct flow *f, const struct peer *host, struct graph_verdict v, const char *why)
 {
     struct gate_denial d = {.host = host,
@@ -269,9 +279,8 @@ static void deny(struct flow *f, const struct peer *host, struct graph_verdict v
                             .udp = true,
                             .verdict = v,
                             .why = why,
-                            .client_port = f->key.client_port};
+                            .client = client_of(&f->key)};
     d.verdict.allow = false;
-    memcpy(d.client, f->key.client, 16);
     f->denied = true;
     loop_remove(&f->gate->loop, &f->watch);
     drop_waiting(f);
@@ -341,31 +350,69 @@ static bool is_quic(const uint8_t *data, size_t n)
     return version == one || version == two || (version & 0xffffff00) == drafts;
 }
 
-static struct flow *flow_begin(struct gate *g, const struct flow_key *k)
+/* Whether it may go; told when not. */
+static enum may flow_may(struct flow *f, const struct peer *host)
 {
-    struct peer host;
-    struct flow *f = flow_new(g, k);
-    bool leads = gate_names(g, k->to, &host);
-    struct graph_verdict v = rules_ask(&g->rules, &host, k->port, NET_UDP);
-    if (!leads || !v.allow || g->o->upstream) {
-        deny(f, &host, v,
-             !leads    ? "an address that stands for no name"
-             : v.allow ? "datagrams do not go through the proxy upstream"
-                       : NULL);
-        return NULL;
+    struct gate *g = f->gate;
+    struct gate_client who = client_of(&f->key);
+    const char *why = NULL;
+    struct graph_verdict v = rules_ask(&g->rules, host, f->key.port, NET_UDP);
+    enum may may = v.allow ? MAY : MAY_NOT;
+    if (g->o->upstream) {
+        may = MAY_NOT;
+        why = v.allow ? "datagrams do not go through the proxy upstream" : NULL;
+    } else if (asking_could(g, host, &v)) {
+        may = asking_may(g, &who, host, f->key.port, NET_UDP, &f->asked, &why);
     }
-    if (v.flags & VOCAB_FLAG_REPORT) {
-        struct gate_denial d = {.host = &host, .port = k->port, .udp = true, .verdict = v};
-        d.client_port = k->client_port;
-        memcpy(d.client, k->client, 16);
+    if (may == MAY_NOT)
+        deny(f, host, v, why);
+    if (may == MAY && v.allow && v.flags & VOCAB_FLAG_REPORT) {
+        struct gate_denial d = {
+            .host = host, .port = f->key.port, .udp = true, .verdict = v, .client = who};
         gate_deny(g, &d);
     }
-    enum dial_kind kind = addr_is_v4(k->to) ? DIAL_DATAGRAMS4 : DIAL_DATAGRAMS6;
-    f->dial = dial_start(&g->dialer, &host, k->port, kind, on_dialled, f);
-    if (f->dial)
-        return f;
-    flow_end(f);
-    return NULL;
+    return may;
+}
+
+/* Asks, and dials when it may go; false when it may not, or cannot. */
+static bool flow_go(struct flow *f)
+{
+    struct gate *g = f->gate;
+    struct peer host;
+    if (!gate_names(g, f->key.to, &host)) {
+        deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP),
+             "an address that stands for no name");
+        return false;
+    }
+    enum may may = flow_may(f, &host);
+    if (may != MAY)
+        return may == MAY_LATER;
+    enum dial_kind kind = addr_is_v4(f->key.to) ? DIAL_DATAGRAMS4 : DIAL_DATAGRAMS6;
+    f->dial = dial_start(&g->dialer, &host, f->key.port, kind, on_dialled, f);
+    if (!f->dial)
+        flow_end(f);
+    return f->dial;
+}
+
+void udp_answered(struct gate *g, uint32_t id)
+{
+    for (size_t i = 0; g->flows && i < FLOWS; i++) {
+        struct flow *f = &g->flows->all[i];
+        if (!f->used || f->asked != id)
+            continue;
+        f->asked = 0;
+        flow_go(f);
+    }
+}
+
+/* No longer looks for where to go. */
+static void flow_stop(struct flow *f)
+{
+    dial_cancel(f->dial);
+    f->dial = NULL;
+    if (f->asked)
+        asking_leave(f->gate, f->asked);
+    f->asked = 0;
 }
 
 static void pass_out(struct gate *g, const struct flow_key *k, const uint8_t *data, size_t n)
@@ -375,16 +422,13 @@ static void pass_out(struct gate *g, const struct flow_key *k, const uint8_t *da
         send_refusal(g, k);
         return;
     }
-    if (!f)
-        f = flow_begin(g, k);
-    if (!f)
+    if (!f && !flow_go(f = flow_new(g, k)))
         return;
     f->heard_ms = g->loop.now_ms;
     if (is_quic(data, n) && names_covers(k->to)) {
         struct peer host;
         gate_names(g, k->to, &host);
-        dial_cancel(f->dial);
-        f->dial = NULL;
+        flow_stop(f);
         deny(f, &host, rules_ask(&g->rules, &host, k->port, NET_UDP),
              "QUIC hides the names it asks for");
     } else if (f->watch.fd >= 0) {

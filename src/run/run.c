@@ -48,6 +48,7 @@ static void fill_options(struct run *r)
                                        .keep_userns = s->keep_userns,
                                        .strict_reads = s->strict_reads,
                                        .no_masks = s->no_masks,
+                                       .ask = s->on_question != NULL,
                                        .caps = s->caps,
                                        .cwd = s->cwd,
                                        .arch = PLAN_NATIVE};
@@ -164,6 +165,12 @@ static void on_heard(void *arg)
     r->spec->on_heard(r->spec->arg);
 }
 
+static void on_question(void *arg, const struct consent_question *q, int channel)
+{
+    const struct run *r = arg;
+    r->spec->on_question(r->spec->arg, q, channel);
+}
+
 static void fill_launch(struct run *r, struct launch *l)
 {
     const struct run_spec *s = r->spec;
@@ -188,6 +195,8 @@ static void fill_launch(struct run *r, struct launch *l)
         .on_heard = s->on_heard ? on_heard : NULL,
         .hears = s->hears,
         .compile = run_recompile,
+        .on_question = s->on_question ? on_question : NULL,
+        .ask_ms = s->ask_ms,
         .arg = r,
     };
     /* the sandbox as a whole where a control group can be had, else each process */

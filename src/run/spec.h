@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/consent.h"
 #include "report/event.h"
 #include "sbpl/sbpl.h"
 
@@ -67,6 +68,9 @@ struct run_spec {
     int hears;
     /* Called in the thread that runs it. */
     void (*on_event)(void *arg, const struct event *e);
+    /* Hosts that no rule names are asked about when this is there; see launch.h. */
+    void (*on_question)(void *arg, const struct consent_question *q, int channel);
+    uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
     /* Tells the person what is wrong with the policy. May be called in the worker's process, which
      * shares no memory with the caller's. */
     void (*complain)(void *arg, const struct sbpl_unit *unit, const struct bk_err *err);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Questions to a person, on the gate's side. There is one for each host and port at a time: whoever
+ * wants the same waits for the same answer. A connection that waits keeps what it has said and is
+ * not listened to beyond that; when the answer has come it takes the same step again, which then
+ * finds the answer here. Lookups do not wait: a name that only a person could allow gets its
+ * address like any other, and the question comes when somebody connects.
+ *
+ * The table has one size. Denials make room for new questions; what was allowed stays.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "graph/net.h"
+#include "net/gate-int.h"
+
+enum {
+    ASKED_MAX = 256,    /* hosts and ports that are remembered */
+    OPEN_MAX = 32,      /* of them waiting for an answer */
+    BRIEFLY_MS = 10000, /* that a question is not put again after nobody answered */
+};
+
+struct asked {
+    uint32_t id;    /* 0: this place is empty */
+    uint8_t answer; /* enum consent; 0: not yet */
+    uint16_t port, proto;
+    uint32_t waiting;  /* connections and flows */
+    uint64_t until_ms; /* for an answer, or until it is forgotten; 0: for the whole run */
+    uint64_t heard_ms;
+    struct peer host;
+};
+
+struct asking {
+    struct watch watch; /* where answers come from */
+    struct gate *gate;
+    uint32_t last_id;
+    size_t nopen;
+    bool closed; /* nobody wants to be asked any more, */
+    uint8_t why; /* because of this answer */
+    struct asked all[ASKED_MAX];
+};
+
+/* ---- the table ---- */
+
+static struct asked *find(struct asking *a, const struct peer *host, uint16_t port, uint16_t proto)
+{
+    for (size_t i = 0; i < ASKED_MAX; i++) {
+        struct asked *q = &a->all[i];
+        if (q->id && q->port == port && q->proto == proto && peer_equal(&q->host, host))
+            return q;
+    }
+    return NULL;
+}
+
+static struct asked *find_id(struct asking *a, uint32_t id)
+{
+    for (size_t i = 0; id && i < ASKED_MAX; i++)
+        if (a->all[i].id == id)
+            return &a->all[i];
+    return NULL;
+}
+
+static bool allows(const struct asked *q)
+{
+    return q->answer == CONSENT_ONCE || q->answer == CONSENT_RUN || q->answer == CONSENT_ALWAYS;
+}
+
+/* An empty place, or that of the oldest denial; NULL: everything is allowed or waiting. */
+static struct asked *make_room(struct asking *a)
+{
+    struct asked *oldest = NULL;
+    for (size_t i = 0; i < ASKED_MAX; i++) {
+        struct asked *q = &a->all[i];
+        if (!q->id)
+            return q;
+        if (q->answer && !allows(q) && (!oldest || q->heard_ms < oldest->heard_ms))
+            oldest = q;
+    }
+    return oldest;
+}
+
+/* ---- answers ---- */
+
+static void put(const struct asking *a, const struct asked *q, const struct gate_client *who)
+{
+    struct gate_question out = {.id = q->id, .withdrawn = !who};
+    if (who) {
+        out.host = &q->host;
+        out.port = q->port;
+        out.udp = q->proto == NET_UDP;
+        out.wait_ms = a->gate->o->ask_ms;
+        out.client = *who;
+    }
+    a->gate->o->on_question(a->gate->o->arg, &out);
+}
+
+/* Whoever waits takes his step again. */
+static void resume(struct gate *g, uint32_t id)
+{
+    for (struct conn *c = g->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->asked != id)
+            continue;
+        c->asked = 0;
+        conn_pump(c);
+    }
+    udp_answered(g, id);
+}
+
+static void settle(struct asking *a, struct asked *q, enum consent answer)
+{
+    struct gate *g = a->gate;
+    uint32_t id = q->id;
+    q->answer = (uint8_t)answer;
+    q->heard_ms = g->loop.now_ms;
+    q->until_ms = answer == CONSENT_TIMEOUT ? g->loop.now_ms + BRIEFLY_MS : 0;
+    q->waiting = 0;
+    a->nopen--;
+    if (answer == CONSENT_DENY_ALL || answer == CONSENT_NOBODY) {
+        a->closed = true;
+        a->why = (uint8_t)answer;
+    }
+    resume(g, id);
+    if (answer == CONSENT_ONCE)
+        q->id = 0;
+}
+
+/* Who has gone, or is no longer asked, leaves nobody waiting. */
+static void settle_all(struct asking *a, enum consent answer)
+{
+    for (size_t i = 0; i < ASKED_MAX; i++)
+        if (a->all[i].id && !a->all[i].answer)
+            settle(a, &a->all[i], answer);
+}
+
+static void on_replies(struct watch *w, unsigned what)
+{
+    struct asking *a = (struct asking *)w;
+    char bytes[sizeof(struct consent_reply) + 1];
+    struct consent_reply r;
+    (void)what;
+    for (int i = 0; i < OPEN_MAX; i++) {
+        ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n < 0)
+            return;
+        if (n == 0) {
+            a->closed = true;
+            a->why = CONSENT_NOBODY;
+            loop_remove(&a->gate->loop, w);
+            settle_all(a, CONSENT_NOBODY);
+            return;
+        }
+        struct asked *q = consent_reply_read(bytes, (size_t)n, &r) ? find_id(a, r.id) : NULL;
+        if (!q || q->answer)
+            continue; /* it came too late */
+        settle(a, q, (enum consent)r.answer);
+        if (a->closed)
+            settle_all(a, (enum consent)r.answer);
+    }
+}
+
+/* ---- questions ---- */
+
+static struct asked *ask(struct asking *a, const struct peer *host, uint16_t port, uint16_t proto,
+                         const struct gate_client *who)
+{
+    struct asked *q = a->nopen < OPEN_MAX ? make_room(a) : NULL;
+    if (!q)
+        return NULL;
+    *q = (struct asked){.port = port, .proto = proto, .host = *host};
+    q->id = ++a->last_id ? a->last_id : ++a->last_id;
+    q->until_ms = a->gate->loop.now_ms + a->gate->o->ask_ms;
+    a->nopen++;
+    put(a, q, who);
+    return q;
+}
+
+bool asking_could(struct gate *g, const struct peer *host, const struct graph_verdict *v)
+{
+    return g->asking && !v->allow && !rules_explicit(&g->rules, v) && !peer_is_localhost(host) &&
+           !(host->address && dialer_special(&g->dialer, host->addr));
+}
+
+enum may asking_may(struct gate *g, const struct gate_client *who, const struct peer *host,
+                    uint16_t port, uint16_t proto, uint32_t *id, const char **why)
+{
+    struct asking *a = g->asking;
+    struct asked *q = find(a, host, port, proto);
+    if (!q && a->closed) {
+        *why = consent_words((enum consent)a->why);
+        return MAY_NOT;
+    }
+    if (!q && !(q = ask(a, host, port, proto, who))) {
+        *why = "too many questions are waiting for an answer";
+        return MAY_NOT;
+    }
+    if (!q->answer) {
+        q->waiting++;
+        *id = q->id;
+        return MAY_LATER;
+    }
+    *why = consent_words((enum consent)q->answer);
+    return allows(q) ? MAY : MAY_NOT;
+}
+
+void asking_leave(struct gate *g, uint32_t id)
+{
+    struct asked *q = g->asking ? find_id(g->asking, id) : NULL;
+    if (!q || q->answer || --q->waiting)
+        return;
+    put(g->asking, q, NULL);
+    q->id = 0;
+    g->asking->nopen--;
+}
+
+void asking_sweep(struct gate *g)
+{
+    struct asking *a = g->asking;
+    for (size_t i = 0; a && i < ASKED_MAX; i++) {
+        struct asked *q = &a->all[i];
+        if (!q->id || !q->until_ms || g->loop.now_ms < q->until_ms)
+            continue;
+        if (q->answer) {
+            q->id = 0;
+            continue;
+        }
+        put(a, q, NULL);
+        settle(a, q, CONSENT_TIMEOUT);
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+int asking_begin(struct gate *g)
+{
+    if (g->o->answers < 0)
+        return 0;
+    struct asking *a = calloc(1, sizeof(*a));
+    if (!a)
+        return -ENOMEM;
+    a->gate = g;
+    a->watch = (struct watch){g->o->answers, on_replies};
+    g->asking = a;
+    return loop_add(&g->loop, &a->watch, true);
+}
+
+void asking_end(struct gate *g)
+{
+    if (g->asking)
+        loop_remove(&g->loop, &g->asking->watch);
+    free(g->asking);
+    g->asking = NULL;
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Whoever runs the command sits at the terminal that the command uses as well. So a question takes
+ * it away for a moment:
+ *
+ *   stop everything inside  it could write over the question, and read what is typed
+ *   take the foreground     an interactive shell inside may have moved it to a job of its own
+ *   throw away what was typed, also in the moment after the question has appeared: it was meant for
+ *   somebody else, and one key is all it takes
+ *
+ * and all of it is put back. A job in the background does not push itself forward: the question
+ * waits until it is brought to the front, or its time is over.
+ *
+ * A thread of its own asks, since reading a terminal takes as long as a person takes; meanwhile the
+ * run goes on hearing of its command. It shares nothing with it but two sockets.
+ */
+
+#include "run/ask-tty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/own.h"
+#include "kernel/hold.h"
+
+enum {
+    QUEUE = 64,      /* more than the gate asks at once */
+    DEAF_MS = 300,   /* after a question has appeared */
+    BEHIND_MS = 200, /* between two looks whether the job is in the foreground */
+    KEY_INTERRUPT = 3,
+    KEY_END = 4,
+};
+
+struct pending {
+    struct consent_question q;
+    uint64_t until_ms;
+};
+
+struct asker {
+    int questions, channel;
+    int tty; /* -1: there is none */
+    bool over;
+    size_t n;
+    struct pending queue[QUEUE]; /* the first is asked */
+    /* while it is ours: */
+    bool taken;
+    pid_t group; /* whose it was */
+    struct termios mode;
+};
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- the queue ---- */
+
+static void drop(struct asker *a, size_t i)
+{
+    memmove(&a->queue[i], &a->queue[i + 1], (a->n - i - 1) * sizeof(a->queue[0]));
+    a->n--;
+}
+
+static void withdraw(struct asker *a, uint32_t id)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (a->queue[i].q.id == id) {
+            drop(a, i);
+            return;
+        }
+}
+
+static void hear(struct asker *a)
+{
+    struct consent_question q;
+    ssize_t n = recv(a->questions, &q, sizeof(q), MSG_DONTWAIT);
+    if (n < 0)
+        return;
+    if (n != sizeof(q))
+        a->over = true;
+    else if (q.withdrawn)
+        withdraw(a, q.id);
+    else if (a->tty < 0 || a->n == QUEUE)
+        consent_answer(a->channel, q.id, a->tty < 0 ? CONSENT_NOBODY : CONSENT_DENY);
+    else
+        a->queue[a->n++] = (struct pending){q, now_ms() + q.wait_ms};
+}
+
+/* ---- the terminal ---- */
+
+static void say(const struct asker *a, const char *s, size_t n)
+{
+    while (n) {
+        ssize_t did = write(a->tty, s, n);
+        if (did < 0 && errno != EINTR)
+            return;
+        s += did > 0 ? did : 0;
+        n -= did > 0 ? (size_t)did : 0;
+    }
+}
+
+/* Whether it is the foreground's, or that of a job which the command made inside. */
+static bool may_take(const struct asker *a)
+{
+    pid_t group = tcgetpgrp(a->tty);
+    return group == getpgrp() || hold_contains(group);
+}
+
+static bool take(struct asker *a)
+{
+    hold_stop();
+    a->group = tcgetpgrp(a->tty);
+    if ((a->group != getpgrp() && tcsetpgrp(a->tty, getpgrp()) < 0) ||
+        tcgetattr(a->tty, &a->mode) < 0) {
+        hold_release();
+        return false;
+    }
+    struct termios m = a->mode;
+    m.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG | IEXTEN);
+    m.c_iflag |= ICRNL;
+    m.c_oflag |= OPOST | ONLCR;
+    m.c_cflag |= CREAD;
+    m.c_cc[VMIN] = 1;
+    m.c_cc[VTIME] = 0;
+    tcsetattr(a->tty, TCSAFLUSH, &m);
+    a->taken = true;
+    return true;
+}
+
+static void give_back(struct asker *a, int signal)
+{
+    if (!a->taken)
+        return;
+    tcsetattr(a->tty, TCSAFLUSH, &a->mode);
+    if (a->group > 0 && a->group != getpgrp())
+        tcsetpgrp(a->tty, a->group);
+    a->taken = false;
+    /* as the terminal would have done, had it not been ours */
+    if (signal && a->group > 0)
+        kill(-a->group, signal);
+    hold_release();
+}
+
+/* ---- one question ---- */
+
+static void show(const struct asker *a, const struct consent_question *q)
+{
+    /* whatever the command did to the terminal: margins, colours, another alphabet */
+    static const char plain[] = "\033[!p\033[0m\r\n";
+    const char *term = getenv("TERM");
+    OWN(buf) struct buf out = {0};
+    struct peer host;
+    char where[PEER_TEXT];
+    if (!peer_parse(q->host, strlen(q->host), &host))
+        return;
+    peer_text(&host, q->port, where);
+    if (term && *term && strcmp(term, "dumb") != 0)
+        buf_str(&out, plain);
+    buf_str(&out, "buckle: ");
+    if (q->program[0])
+        buf_safe(&out, q->program, strlen(q->program));
+    else
+        buf_str(&out, "a program");
+    if (q->pid)
+        buf_fmt(&out, " (%d)", q->pid);
+    buf_fmt(&out, q->udp ? " wants to send to %s (UDP)\n" : " wants to connect to %s\n", where);
+    buf_str(&out, "buckle: allow [o]nce, for this [r]un, [d]eny, [n]o to all? ");
+    if (buf_ok(&out))
+        say(a, out.s, out.n);
+}
+
+static enum consent meaning(char key)
+{
+    switch (key) {
+    case 'o':
+    case 'O':
+        return CONSENT_ONCE;
+    case 'r':
+    case 'R':
+        return CONSENT_RUN;
+    case 'd':
+    case 'D':
+    case KEY_INTERRUPT:
+    case KEY_END:
+        return CONSENT_DENY;
+    case 'n':
+    case 'N':
+        return CONSENT_DENY_ALL;
+    default:
+        return 0;
+    }
+}
+
+static const char *word_of(enum consent answer)
+{
+    static const char *const words[CONSENT_COUNT] = {
+        [CONSENT_ONCE] = "once\n",        [CONSENT_RUN] = "for this run\n",
+        [CONSENT_DENY] = "denied\n",      [CONSENT_DENY_ALL] = "denied, and what follows\n",
+        [CONSENT_TIMEOUT] = "too late\n", [CONSENT_NOBODY] = "\n"};
+    return words[answer] ? words[answer] : "no longer needed\n";
+}
+
+/* Waits for a key, a question or a moment; what is pressed, or 0. */
+static enum consent wait_for_key(struct asker *a, int ms, int *signal)
+{
+    struct pollfd fds[] = {{a->questions, POLLIN, 0}, {a->tty, POLLIN, 0}};
+    char key;
+    if (poll(fds, 2, ms) <= 0)
+        return 0;
+    if (fds[0].revents)
+        hear(a);
+    if (!fds[1].revents)
+        return 0;
+    ssize_t n = read(a->tty, &key, 1);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        return CONSENT_NOBODY; /* the terminal is gone */
+    *signal = n == 1 && key == KEY_INTERRUPT ? SIGINT : 0;
+    return n == 1 ? meaning(key) : 0;
+}
+
+static int left(uint64_t until, uint64_t now)
+{
+    return until > now ? (int)(until - now) : 0;
+}
+
+/* 0: it was withdrawn. */
+static enum consent ask(struct asker *a, uint32_t id, int *signal)
+{
+    uint64_t until = a->queue[0].until_ms, deaf = now_ms() + DEAF_MS, now;
+    enum consent answer = 0;
+    show(a, &a->queue[0].q);
+    while (!answer && !a->over && a->n && a->queue[0].q.id == id) {
+        now = now_ms();
+        if (now >= until)
+            answer = CONSENT_TIMEOUT;
+        else if (now < deaf &&
+                 (answer = wait_for_key(a, left(deaf, now), signal)) != CONSENT_NOBODY)
+            answer = 0;
+        else if (now >= deaf)
+            answer = wait_for_key(a, left(until, now), signal);
+    }
+    const char *word = word_of(answer);
+    say(a, word, strlen(word));
+    return answer;
+}
+
+static void attend(struct asker *a)
+{
+    uint32_t id = a->queue[0].q.id;
+    int signal = 0;
+    if (!a->taken && (!may_take(a) || !take(a))) {
+        struct pollfd more = {a->questions, POLLIN, 0};
+        if (now_ms() >= a->queue[0].until_ms) {
+            consent_answer(a->channel, id, CONSENT_TIMEOUT);
+            drop(a, 0);
+        } else if (poll(&more, 1, BEHIND_MS) > 0) {
+            hear(a);
+        }
+        return;
+    }
+    enum consent answer = ask(a, id, &signal);
+    if (answer)
+        consent_answer(a->channel, id, answer);
+    withdraw(a, id);
+    if (a->n == 0 || signal || answer == CONSENT_DENY_ALL)
+        give_back(a, signal);
+}
+
+static void *ask_all(void *arg)
+{
+    const struct ask_tty *t = arg;
+    struct asker a = {.questions = t->questions[1], .channel = t->channel};
+    OWN(fd) int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    a.tty = tty;
+    while (!a.over) {
+        struct pollfd more = {a.questions, POLLIN, 0};
+        if (a.n)
+            attend(&a);
+        else if (poll(&more, 1, -1) > 0)
+            hear(&a);
+    }
+    give_back(&a, 0);
+    return NULL;
+}
+
+/* ---- the run's side ---- */
+
+static int start(struct ask_tty *a, int channel)
+{
+    sigset_t all, was;
+    a->channel = channel;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
+        return -1;
+    sigfillset(&all); /* SIGTTOU among them: taking the terminal must not stop us */
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    int err = pthread_create(&a->thread, NULL, ask_all, a);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    if (err) {
+        close(a->questions[0]);
+        close(a->questions[1]);
+        return -1;
+    }
+    a->started = true;
+    return 0;
+}
+
+void ask_tty_question(struct ask_tty *a, const struct consent_question *q, int channel)
+{
+    if (!a->started && start(a, channel) < 0) {
+        consent_answer(channel, q->id, CONSENT_NOBODY);
+        return;
+    }
+    if (send(a->questions[0], q, sizeof(*q), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && !q->withdrawn)
+        consent_answer(channel, q->id, CONSENT_DENY);
+}
+
+void ask_tty_end(struct ask_tty *a)
+{
+    if (!a->started)
+        return;
+    close(a->questions[0]);
+    pthread_join(a->thread, NULL);
+    close(a->questions[1]);
+    a->started = false;
+}
