@@ -279,7 +279,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     p->net_ns = s.net && net;
     p->no_ip = net && !p->net_ns;
     p->gate = p->net_ns && (p->opt.ask || plan_may_widen(p) ||
-                             plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+                            plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = p->gate
