@@ -20,6 +20,7 @@
 #include "ending.h"
 #include "kernel/caps.h"
 #include "run-flags.h"
+#include "run-live.h"
 #include "run-settings.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
@@ -79,6 +80,7 @@ struct session {
     struct run_spec spec;
     struct run run;
     struct ask_tty asker;
+    struct live live;
     struct report *report;
     enum report_how how;
     int report_fd;
@@ -164,6 +166,7 @@ static void on_event(void *arg, const struct event *e)
         r->report = report_new(0);
     if (r->report)
         report_add(r->report, e);
+    live_event(&r->live, e);
     if (r->how == REPORT_JSON) {
         struct policies policies = run_policies(&r->run);
         event_json(e, policies_graph(&policies, e->policy), NULL, &line);
@@ -264,6 +267,12 @@ static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_er
     run_complain(unit, err);
 }
 
+static void on_heard(void *arg)
+{
+    struct session *r = arg;
+    live_heard(&r->live);
+}
+
 static int fill_spec(struct session *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
@@ -282,6 +291,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .give_stdio = true,
         .on_event = on_event,
         .complain = complain,
+        .on_heard = on_heard,
         .arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
@@ -350,6 +360,7 @@ static int run_all(struct session *r)
         return run_complain(&r->run.policy.unit, &err), FAILED;
     if (dry)
         return dry_run(r);
+    live_open(&r->live, &r->run, &r->spec);
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
     if (went < 0)
@@ -369,6 +380,7 @@ static int cmd_run_main(struct cli_args *args)
     if (r->run.spec)
         run_close(&r->run);
     report_free(r->report);
+    live_close(&r->live);
     run_flags_free(&r->flags);
     run_settings_free(&r->settings);
     free(r->keep_env);

@@ -165,6 +165,17 @@ static void flag_rules(const struct cli_args *args, const char *cwd, bool shippe
                      "#\"^/proc/[0-9]+/(task/[0-9]+/)?(uid_map|gid_map|setgroups)$\"))\n");
 }
 
+int run_flags_rule(const char *option, const char *value, const char *cwd, bool shipped,
+                   struct buf *out, struct bk_err *err)
+{
+    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
+        if (strcmp(flags[f].option, option) == 0) {
+            flag_rule(&flags[f], value, cwd, shipped, out);
+            return buf_ok(out) ? 0 : err_nomem(err);
+        }
+    return net_rule(option, value, out, err);
+}
+
 /* ---- parameters ---- */
 
 static int set_params(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,

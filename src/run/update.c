@@ -140,6 +140,22 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
     return 0;
 }
 
+size_t run_sources(const struct run *r, struct run_source *out, size_t cap)
+{
+    const struct run_spec *spec = r->spec;
+    if (spec->nsources > cap)
+        return 0;
+    for (size_t i = 0; i < spec->nsources; i++) {
+        const struct source *text = sbpl_text_at(&r->policy.unit, i);
+        out[i] = spec->sources[i];
+        if (out[i].kind == RUN_FILE && text)
+            out[i] = (struct run_source){
+                .kind = RUN_TEXT, .name = text->name, .text = text->text, .n = text->len};
+        out[i].imports_files = false;
+    }
+    return spec->nsources;
+}
+
 struct policies run_policies(struct run *r)
 {
     if (!r->graphs)

@@ -46,6 +46,14 @@ void sbpl_unit_free(struct sbpl_unit *u)
     memset(u, 0, sizeof(*u));
 }
 
+const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n)
+{
+    const struct sbpl_text *t = u->first;
+    while (t && n--)
+        t = t->next;
+    return t ? t->source : NULL;
+}
+
 static int append(struct sbpl_unit *u, struct source *s, struct bk_err *err)
 {
     struct sbpl_text *t = s ? arena_new(&u->arena, struct sbpl_text) : NULL;

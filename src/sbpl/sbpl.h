@@ -60,6 +60,9 @@ int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_
 /* A shipped profile by name: "system.sb", "bsd.sb"… */
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
 
+/* The nth text that was added, or NULL. */
+const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
+
 /* Reads, evaluates and lowers. All mistakes that can be found in one go are in u->diags; on
  * failure *err repeats the first, with its place. On success *out is the graph. */
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Messages are JSON objects, one for another:
+ *
+ *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
+ *   {"log": true, "after": N}               → {"ok": true, "total": N, "last": N, "events": [{…}]}
+ *   {"about": true}                         → {"ok": true, "pid": N, "cwd": …, "command": […]}
+ *
+ * or {"ok": false, "error": TEXT}.
+ */
+
+#include "run-live.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "reach.h"
+#include "run-flags.h"
+
+/* ---- the policy ---- */
+
+static int renew(struct live *l, const struct run_source *base, size_t n, struct buf *waits,
+                 struct bk_err *err)
+{
+    struct run_source all[LIVE_SOURCES + 1];
+    memcpy(all, base, n * sizeof(*base));
+    size_t count = n;
+    if (l->grants.n)
+        all[count++] = (struct run_source){
+            .kind = RUN_TEXT, .name = "<grants>", .text = l->grants.s, .n = l->grants.n};
+    return run_update(l->run, all, count, waits, err);
+}
+
+int live_base(struct live *l, const struct run_source *sources, size_t n, struct buf *waits,
+              struct bk_err *err)
+{
+    if (n > LIVE_SOURCES)
+        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", LIVE_SOURCES);
+    if (renew(l, sources, n, waits, err) < 0)
+        return -1;
+    memcpy(l->base, sources, n * sizeof(*sources));
+    l->nbase = n;
+    return 0;
+}
+
+int live_grant(struct live *l, const char *option, const char *value, struct buf *waits,
+               struct bk_err *err)
+{
+    size_t before = l->grants.n;
+    bool shipped = l->nbase && l->base[0].kind == RUN_SHIPPED;
+    if (run_flags_rule(option, value, l->run->spec->cwd, shipped, &l->grants, err) == 0 &&
+        renew(l, l->base, l->nbase, waits, err) == 0)
+        return 0;
+    if (l->grants.s) { /* as if it had never been asked for */
+        l->grants.n = before;
+        l->grants.s[before] = '\0';
+    }
+    return -1;
+}
+
+/* ---- events ---- */
+
+void live_event(struct live *l, const struct event *e)
+{
+    if (!l->events)
+        l->events = malloc(LIVE_EVENTS * sizeof(*l->events));
+    if (l->events)
+        memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
+    l->total += l->events != NULL;
+}
+
+/* That something was granted is worth telling like what was denied. */
+static void tell_grant(struct live *l, const char *option, const char *what)
+{
+    static const struct {
+        const char *option;
+        enum vocab_op op;
+    } kinds[] = {{"allow-read", OP_FILE_READ},
+                 {"allow-write", OP_FILE_WRITE},
+                 {"allow-net", OP_NETWORK_OUTBOUND}};
+    static struct event e; /* large */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                       .pid = getpid(),
+                       .tid = getpid(),
+                       .policy = (uint32_t)l->run->nrenewed,
+                       .rule = GRAPH_NO_RULE,
+                       .allow = true,
+                       .count = 1,
+                       .exe = "buckle grant"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].option, option) == 0)
+            e.op = (uint16_t)kinds[i].op;
+    size_t n = strlen(what);
+    e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
+    memcpy(e.path, what, e.path_len);
+    l->run->spec->on_event(l->run->spec->arg, &e);
+}
+
+/* ---- answers ---- */
+
+static void answer_error(struct buf *out, const char *what)
+{
+    buf_str(out, "{\"ok\": false, \"error\": ");
+    buf_json(out, what, strlen(what));
+    buf_chr(out, '}');
+}
+
+static void answer_grant(struct live *l, const json_t *message, struct buf *out)
+{
+    static const char *const options[] = {"allow-read", "allow-write", "allow-net"};
+    const char *option = json_string_value(json_object_get(message, "grant"));
+    const char *what = json_string_value(json_object_get(message, "what"));
+    OWN(buf) struct buf waits = {0};
+    struct bk_err err;
+    bool known = false;
+    for (size_t i = 0; option && i < sizeof(options) / sizeof(options[0]); i++)
+        known |= strcmp(option, options[i]) == 0;
+    if (!known || !what || !what[0])
+        return answer_error(out, "what is to be granted?");
+    if (live_grant(l, option, what, &waits, &err) < 0)
+        return answer_error(out, err.msg);
+    tell_grant(l, option, what);
+    buf_str(out, "{\"ok\": true, \"waits\": ");
+    buf_json(out, waits.s ? waits.s : "", waits.n);
+    buf_chr(out, '}');
+}
+
+/* As many as fit; who asked goes on from there. */
+static void answer_log(struct live *l, const json_t *message, struct buf *out)
+{
+    enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
+    struct policies policies = run_policies(l->run);
+    uint64_t next = (uint64_t)json_integer_value(json_object_get(message, "after"));
+    uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
+    next = next > l->total ? l->total : next < oldest ? oldest : next;
+    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"events\": [", (unsigned long long)l->total);
+    for (const char *comma = ""; next < l->total && out->n < ROOM; next++, comma = ", ") {
+        const struct event *e = &l->events[next % LIVE_EVENTS];
+        buf_str(out, comma);
+        event_json(e, policies_graph(&policies, e->policy), NULL, out);
+    }
+    buf_fmt(out, "], \"last\": %llu}", (unsigned long long)next);
+}
+
+static void answer_about(const struct live *l, struct buf *out)
+{
+    const struct run_spec *s = l->run->spec;
+    buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"cwd\": ", (int)getpid());
+    buf_json(out, s->cwd, strlen(s->cwd));
+    buf_str(out, ", \"command\": [");
+    for (size_t i = 0; s->argv[i] && out->n < DOOR_MESSAGE / 8; i++) {
+        size_t n = strlen(s->argv[i]);
+        buf_str(out, i ? ", " : "");
+        buf_json(out, s->argv[i], n < 1000 ? n : 1000);
+    }
+    buf_str(out, "]}");
+}
+
+static void answer(void *arg, const char *message, size_t n, struct buf *out)
+{
+    struct live *l = arg;
+    OWN(json) json_t *m = json_loadb(message, n, JSON_REJECT_DUPLICATES, NULL);
+    if (json_object_get(m, "grant"))
+        answer_grant(l, m, out);
+    else if (json_object_get(m, "log"))
+        answer_log(l, m, out);
+    else if (json_object_get(m, "about"))
+        answer_about(l, out);
+    else
+        answer_error(out, "nothing that a run knows how to answer");
+}
+
+/* ---- beginning and end ---- */
+
+void live_heard(struct live *l)
+{
+    hear_all(&l->hearing);
+}
+
+void live_open(struct live *l, struct run *r, struct run_spec *spec)
+{
+    struct bk_err err;
+    l->run = r;
+    hear_init(&l->hearing);
+    l->nbase = run_sources(r, l->base, LIVE_SOURCES);
+    l->desk.door = -1;
+    desk_open(&l->desk, "run", &l->hearing, answer, l, &err);
+    spec->hears = l->hearing.fd;
+}
+
+void live_close(struct live *l)
+{
+    if (l->run) {
+        desk_close(&l->desk);
+        hear_end(&l->hearing);
+    }
+    buf_free(&l->grants);
+    free(l->events);
+}

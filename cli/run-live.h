@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_RUN_LIVE_H
+#define BK_CLI_RUN_LIVE_H
+
+#include "agent/desk.h"
+#include "run/run.h"
+
+/*
+ * What can be said to a command that runs, from outside: another policy (settings that changed),
+ * grants on top of it, and questions about what was denied. Grants outlive a change of the policy
+ * and end with the run.
+ */
+enum { LIVE_SOURCES = 16, LIVE_EVENTS = 100 };
+
+struct live {
+    struct run *run;
+    struct hearing hearing;
+    struct desk desk;
+    struct run_source base[LIVE_SOURCES]; /* the policy without grants */
+    size_t nbase;
+    struct buf grants;    /* SBPL */
+    struct event *events; /* the newest, in a ring; NULL until there is one */
+    uint64_t total;
+};
+
+/* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
+ * run goes on without. */
+void live_open(struct live *l, struct run *r, struct run_spec *spec);
+void live_heard(struct live *l); /* for on_heard */
+void live_event(struct live *l, const struct event *e);
+void live_close(struct live *l);
+
+/* Replaces the policy under the grants; see run_update(). The sources are not copied. */
+int live_base(struct live *l, const struct run_source *sources, size_t n, struct buf *waits,
+              struct bk_err *err);
+/* option as in run_flags_rule(). */
+int live_grant(struct live *l, const char *option, const char *value, struct buf *waits,
+               struct bk_err *err);
+
+#endif

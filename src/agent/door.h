@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_AGENT_DOOR_H
+#define BK_AGENT_DOOR_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * How the person reaches a run or a session that is under way, and nothing inside a sandbox can: a
+ * socket in the abstract namespace, so that there is no file to leave behind, named after the user
+ * and the process that keeps it. A sandbox has a network of its own, or Landlock's scope, and does
+ * not see it; and who knocks is looked at all the same: the same user, in the same namespaces,
+ * behind no more filters than the keeper.
+ *
+ * Messages keep their bounds (SOCK_SEQPACKET), and are at most DOOR_MESSAGE bytes.
+ */
+enum { DOOR_MESSAGE = 64 << 10 };
+
+/* A listening socket for this process. kind: "run" or "session". */
+int door_open(const char *kind, struct bk_err *err);
+/* Somebody who may come in: a connected socket, or -1 when nobody is there who may. Never waits. */
+int door_answer(int door);
+
+/* The processes of this user that keep such a door; how many there are, of which at most cap are
+ * filled in. */
+size_t door_list(const char *kind, pid_t *pids, size_t cap);
+/* A connection to the door of that process, which is looked at too. */
+int door_knock(const char *kind, pid_t pid, struct bk_err *err);
+
+#endif

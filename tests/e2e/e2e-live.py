@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said to a run that is under way: grants and questions about what was denied, by the
+person outside and by nobody else.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import running
+from running import eventually, for_everybody
+from tap import done
+
+TRY = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; sleep 0.05; done"
+
+
+class Under:
+    """A run under way."""
+
+    def __init__(self, person, *words, cwd=None, env=None):
+        self.person = person
+        self.child = person.start([running.BUCKLE, "run", *words], cwd=cwd or person.folder(),
+                                  env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+
+    def say(self, *words):
+        return self.person.call([running.BUCKLE, words[0], "--run", str(self.child.pid), *words[1:]])
+
+    def has_denied(self, what):
+        return eventually(lambda: what in self.say("log").out)
+
+    def end(self, timeout=30):
+        try:
+            out, err = self.child.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            out, err = self.child.communicate()
+        return self.child.returncode, out.decode(), err.decode()
+
+
+def test_grants(person, t):
+    outside = person.folder("outside")
+    run = Under(person, "--grantable", "--report=json", "sh", "-c",
+                TRY.format(f"touch {outside}/x"))
+    t.ok(run.has_denied(outside), "what is denied is in the log")
+    r = run.say("grant", "--write", outside)
+    t.equal(r.status, 0, "writing is granted", r)
+    status, _, err = run.end()
+    t.ok(status == 0 and os.path.exists(outside + "/x"), "and the command goes on", err)
+    events = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    t.ok(any(e["verdict"] == "allow" and e["exe"] == "buckle grant" and e["path"] == outside
+             for e in events), "the grant is an event", err)
+
+    store = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
+    run = Under(person, "--grantable", "--strict-reads", "sh", "-c", TRY.format(f"cat {store}"))
+    t.ok(run.has_denied(store), "a secret is not read")
+    r = run.say("grant", "--read", store)
+    t.equal(r.status, 0, "reading it is granted", r)
+    status, out, err = run.end()
+    t.ok(status == 0 and out == "SECRET\n", "and it is read", err)
+
+    run = Under(person, "--grantable", "sh", "-c", TRY.format("getent hosts host.example >/dev/null"))
+    t.ok(run.has_denied("host.example"), "a host is not found")
+    r = run.say("grant", "--net", "host.example")
+    t.equal(r.status, 0, "it is granted", r)
+    status, _, err = run.end()
+    t.equal(status, 0, "and found", err)
+
+
+def test_limits(person, t):
+    outside = person.folder("outside")
+    run = Under(person, "sh", "-c", f"touch {outside}/x; sleep 1; touch {outside}/x")
+    t.ok(run.has_denied(outside), "denied without --grantable")
+    r = run.say("grant", "--write", outside)
+    t.ok(r.status == 1 and "wall" in r.err and outside in r.err and "--grantable" in r.err,
+         "a wall that cannot be moved is named, and what to do", r)
+    status, _, _ = run.end()
+    t.ok(status != 0 and not os.path.exists(outside + "/x"), "and it stands")
+    run = Under(person, "--grantable", "sleep", "30")
+    eventually(lambda: run.say("log").status == 0)
+    r = run.say("grant", "--net", "not a host")
+    t.ok(r.status == 2 and "names no host" in r.err, "nonsense is refused", r)
+    git = person.folder("repository")
+    r = run.say("grant", "--write", git)
+    t.equal(r.status, 0, "a folder is granted", r)
+    os.kill(run.child.pid, signal.SIGTERM)
+    run.end()
+    r = run.say("log")
+    t.ok(r.status == 2 and ("cannot reach" in r.err or "has ended" in r.err), "after its end there is nobody to ask", r)
+
+    # what the profile protects by name stays so inside a folder that is granted
+    run = Under(person, "--grantable", "sh", "-c",
+                TRY.format(f"touch {git}/plain") + f"; touch {git}/.bashrc")
+    t.ok(run.has_denied("plain"), "a file is denied")
+    run.say("grant", "--write", git)
+    status, _, err = run.end()
+    t.ok(status != 0 and os.path.exists(git + "/plain") and not os.path.exists(git + "/.bashrc"),
+         "protected names stay protected in what is granted", err)
+
+
+def test_log(person, t):
+    outside = person.folder("outside")
+    run = Under(person, "sh", "-c", f"for i in 1 2 3; do touch {outside}/a; done; touch {outside}/b; "
+                "until [ -e go ]; do sleep 0.05; done; touch " + outside + "/c; sleep 0.3",
+                cwd=(folder := person.folder()))
+    t.ok(run.has_denied(outside + "/b"), "events are there as they happen")
+    lines = run.say("log").out.splitlines()
+    t.ok(len(lines) == 4 and all("deny(1) file-write-create" in line for line in lines),
+         "one line each", lines)
+    t.equal(run.say("log", "--grep", outside + "/b").out.count("\n"), 1, "of those that are wanted")
+    objects = [json.loads(line) for line in run.say("log", "--json").out.splitlines()]
+    t.ok(len(objects) == 4 and objects[0]["rule"]["file"].endswith("default.sb"), "with their rule", objects)
+    grouped = run.say("log", "--group").out
+    t.ok("3× deny(1) file-write-create " + outside + "/a" in grouped and
+         "1× deny(1) file-write-create " + outside + "/b" in grouped, "grouped", grouped)
+    follow = person.start([running.BUCKLE, "log", "--follow", "--run", str(run.child.pid)],
+                          stdout=subprocess.PIPE)
+    person.write(folder + "/go", "")
+    run.end()
+    out, _ = follow.communicate(timeout=20)
+    t.ok(follow.returncode == 0 and outside + "/c" in out.decode(), "followed to the end", out)
+
+    run = Under(person, "sh", "-c", f"for i in $(seq 150); do touch {outside}/f$i; done 2>/dev/null; "
+                "until [ -e go ]; do sleep 0.05; done", cwd=(folder := person.folder()))
+    t.ok(run.has_denied("/f150"), "many are denied")
+    lines = run.say("log").out.splitlines()
+    t.ok(len(lines) == 100 and lines[0].endswith("/f51"), "the last hundred are kept", lines[:1])
+    person.write(folder + "/go", "")
+    run.end()
+
+
+KNOCK = """
+import socket, struct, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.settimeout(5)
+try:
+    s.connect('\\0buckle-run-%d-%d' % (int(sys.argv[1]), int(sys.argv[2])))
+    s.send(b'{"grant": "allow-write", "what": "/"}')
+    print("answer", s.recv(1000))
+except OSError as e:
+    print("refused", e)
+"""
+
+
+def test_no_way_in(person, t):
+    """Nothing inside reaches the door: not that of its own run, nor another's."""
+    knock = person.write(person.home + "/knock.py", KNOCK)
+    other = Under(person, "--grantable", "sleep", "60")
+    eventually(lambda: other.say("log").status == 0)
+    places = {
+        "behind all walls": {},
+        "without Landlock's scope": {"BUCKLE_PRETEND": "landlock=4"},
+        "without namespaces": {"BUCKLE_PRETEND": "landlock=4,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,"
+                                                 "ipc_ns=0,uts_ns=0"},
+    }
+    allowing = person.profile("allowing.sb", "(version 1)(allow default)")
+    for place, env in places.items():
+        for door, pid in ("another run's", str(other.child.pid)), ("its own run's", "$PPID"):
+            script = f"exec python3 {knock} {person.uid} {pid}"
+            if pid == "$PPID":  # the controller is the worker's parent, as seen outside
+                script = f"read pid < pid; exec python3 {knock} {person.uid} $pid"
+            folder = person.folder()
+            run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c",
+                        "until [ -e pid ]; do sleep 0.05; done; sleep 0.1; " + script, cwd=folder,
+                        env=env)
+            person.write(folder + "/pid", f"{run.child.pid}\n")
+            status, out, err = run.end()
+            t.ok(status == 0 and ("refused" in out or out == "answer b''\n"),
+                 f"{place}: {door} door stays shut", out, err)
+        r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile", allowing,
+                         running.BUCKLE, "grant", "--run", str(other.child.pid), "--write", "/"],
+                        env=env, cwd=person.folder())
+        t.ok(r.status == 2, f"{place}: `buckle grant` has no effect inside", r)
+    r = other.say("log")
+    t.equal(r.out, "", "nothing was granted", r)
+    os.kill(other.child.pid, signal.SIGTERM)
+    other.end()
+
+
+def test_others(person, t):
+    if person.uid == 0 or os.geteuid() != 0:
+        return
+    root = running.PEOPLE[0]
+    run = Under(root, "--grantable", "sleep", "30")
+    eventually(lambda: run.say("log").status == 0)
+    knock = person.write(person.home + "/knock.py", KNOCK)
+    r = person.call(["python3", knock, "0", str(run.child.pid)])
+    t.ok("refused" in r.out or r.out == "answer b''\n", "another user is not let in", r)
+    os.kill(run.child.pid, signal.SIGTERM)
+    run.end()
+
+
+if __name__ == "__main__":
+    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_others])
+    done()
