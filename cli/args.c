@@ -64,12 +64,28 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     args->given[args->ngiven++] = (struct cli_given){option, value};
 }
 
+/* --switch=value, where that is understood. */
+static int take_truth(struct cli_args *args, const struct cli_option *o, const char *value,
+                      struct bk_err *err)
+{
+    static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True"};
+    static const char *const no[] = {"false", "0", "f", "F", "FALSE", "False"};
+    for (size_t i = 0; args->command->one_dash && i < sizeof(yes) / sizeof(*yes); i++) {
+        if (strcmp(value, yes[i]) == 0)
+            return add_given(args, o, NULL), 0;
+        if (strcmp(value, no[i]) == 0)
+            return 0;
+    }
+    return err_set(err, BK_E_INPUT, "%s: --%s takes no value", args->command->name, o->name);
+}
+
 /* --name, --name=value or --name value; *i moves past a value taken from the next word. */
 static int take_long(struct cli_args *args, int argc, char **argv, int *i, struct bk_err *err)
 {
-    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1), *equals = strchr(name, '=');
     size_t n = equals ? (size_t)(equals - name) : strlen(name);
-    if (n == 4 && memcmp(name, "help", 4) == 0) {
+    bool short_help = args->command->one_dash && n == 1 && *name == 'h';
+    if ((n == 4 && memcmp(name, "help", 4) == 0) || short_help) {
         args->help = true;
         return 0;
     }
@@ -77,7 +93,7 @@ static int take_long(struct cli_args *args, int argc, char **argv, int *i, struc
     if (!o)
         return unknown_long(args->command, name, n, err);
     if (!o->value && equals)
-        return err_set(err, BK_E_INPUT, "%s: --%s takes no value", args->command->name, o->name);
+        return take_truth(args, o, equals + 1, err);
     if (!o->value) {
         add_given(args, o, NULL);
         return 0;
@@ -138,7 +154,8 @@ int args_parse(struct cli_args *args, const struct cli_command *command, int arg
             only_positional = only_positional || command->takes_command;
         } else if (strcmp(word, "--") == 0)
             only_positional = true;
-        else if ((word[1] == '-' ? take_long : take_letters)(args, argc, argv, &i, err) < 0)
+        else if ((word[1] == '-' || command->one_dash ? take_long : take_letters)(args, argc, argv,
+                                                                                  &i, err) < 0)
             return -1;
     }
     return 0;

@@ -18,9 +18,7 @@
 #include "ending.h"
 #include "load.h"
 
-extern const struct cli_command name_sandbox_exec;
-
-const struct cli_command *const drop_names[] = {&name_sandbox_exec, NULL};
+const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_cage, NULL};
 
 const struct cli_command *drop_find(const char *argv0)
 {
@@ -31,10 +29,10 @@ const struct cli_command *drop_find(const char *argv0)
     return NULL;
 }
 
-void drop_tell(const char *name, const struct bk_err *err)
+void drop_tell(const char *name, const char *about, const struct bk_err *err)
 {
     struct buf line = {0};
-    buf_fmt(&line, "%s: ", name);
+    buf_fmt(&line, "%s: %s%s", name, about ? about : "", about ? ": " : "");
     if (err->file[0]) {
         buf_safe(&line, err->file, strlen(err->file));
         if (err->line)
@@ -68,7 +66,7 @@ static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_er
     const struct drop *d = arg;
     struct buf text = {0};
     if (!unit->diags.errors) {
-        drop_tell(d->name, err);
+        drop_tell(d->name, d->run.policy.graph ? d->refused : NULL, err);
         return;
     }
     buf_fmt(&text, "%s: ", d->name);
@@ -114,6 +112,8 @@ int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)
         finish(d, end);
+    /* shipped texts and those made here are compiled elsewhere, and are sound */
+    d->compiled = d->run.policy.graph || d->run.policy.shipped;
     run_close(&d->run);
     return -1;
 }

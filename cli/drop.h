@@ -13,6 +13,7 @@
  * Names of other programs under which this one takes their command lines, so that scripts written
  * for them go on working. Each is a link to the program; the last part of argv[0] selects it.
  */
+extern const struct cli_command name_sandbox_exec, name_cage;
 extern const struct cli_command *const drop_names[]; /* ends with NULL */
 
 /* The name that argv[0] asks for, or NULL for our own. */
@@ -23,7 +24,9 @@ struct drop {
     const char *name;     /* what messages begin with */
     struct run_spec spec; /* cwd is set by drop_init() */
     struct run run;
-    bool verbose;                   /* tell of each denied operation as it happens */
+    const char *refused; /* said before why this host cannot enforce the policy; may be NULL */
+    bool compiled;       /* on failure: the policy itself was sound */
+    bool verbose;        /* tell of each denied operation as it happens */
     void (*opened)(struct drop *d); /* called before the command starts; may be NULL */
     char cwd[PATH_MAX];
 };
@@ -35,7 +38,8 @@ int drop_init(struct drop *d, const char *name, struct bk_err *err);
  * was told of. */
 int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err);
 
-/* "NAME: message", and the place and hint if there are any, to standard error. */
-void drop_tell(const char *name, const struct bk_err *err);
+/* "NAME: about: message", with the place and hint if there are any, to standard error. `about` may
+ * be NULL. */
+void drop_tell(const char *name, const char *about, const struct bk_err *err);
 
 #endif

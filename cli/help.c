@@ -46,13 +46,18 @@ static void add_option(struct buf *out, const struct cli_option *o)
 
 static const struct cli_option help_option = {"help", 'h', NULL, "show this and exit", NULL};
 
+void help_options(const struct cli_option *options, struct buf *out)
+{
+    for (const struct cli_option *o = options; o && o->name; o++)
+        add_option(out, o);
+    add_option(out, &help_option);
+}
+
 void help_command(const struct cli_command *command, struct buf *out)
 {
     buf_fmt(out, "Usage: buckle %s %s\n\n%s\n\nOptions:\n", command->name, command->usage,
             command->about);
-    for (const struct cli_option *o = command->options; o && o->name; o++)
-        add_option(out, o);
-    add_option(out, &help_option);
+    help_options(command->options, out);
 }
 
 void help_program(struct buf *out)

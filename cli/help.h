@@ -7,6 +7,7 @@
 #include "cmd.h"
 
 void help_program(struct buf *out);
+void help_options(const struct cli_option *options, struct buf *out);
 void help_command(const struct cli_command *command, struct buf *out);
 
 const struct cli_command *find_command(const char *name);

@@ -75,7 +75,7 @@ static int usage(const char *fmt, const char *what)
     if (fmt) {
         struct bk_err err;
         err_set(&err, BK_E_INPUT, fmt, what); /* NOLINT: the caller's literal */
-        drop_tell(NAME, &err);
+        drop_tell(NAME, NULL, &err);
     }
     fprintf(stderr, "Usage: %s [options] command [args]\nOptions:\n", NAME);
     for (const struct cli_option *o = options; o->name; o++)
@@ -109,7 +109,7 @@ static int take_name(struct asked *a, const char *name)
     if (!b) {
         struct bk_err err;
         err_set(&err, BK_E_INPUT, "%s: profile not found", name);
-        drop_tell(NAME, &err);
+        drop_tell(NAME, NULL, &err);
         list_names(stderr);
         return EX_DATAERR;
     }
@@ -193,15 +193,14 @@ static int run_it(struct drop *d, const struct asked *a, char **command)
     d->spec.argv = command;
     d->spec.whole_env = true;
     d->spec.bare = !a->placed;
+    d->refused = "sandbox_apply: Operation not permitted"; /* as in a sandbox on macOS */
     d->opened = a->verbose ? tell_absent : NULL;
     drop_run(d, &end, &err);
     if (end.stage == STAGE_POLICY)
-        return EX_DATAERR;
+        return d->compiled ? EX_OSERR : EX_DATAERR;
     if (end.stage == STAGE_EXEC)
         err_set(&err, BK_E_SYSTEM, "execvp() of '%s' failed: %s", command[0], strerror(end.sys));
-    else
-        fprintf(stderr, "%s: sandbox_apply: %s\n", NAME, strerror(end.sys));
-    drop_tell(NAME, &err);
+    drop_tell(NAME, end.stage == STAGE_EXEC ? NULL : "sandbox_apply", &err);
     return EX_OSERR;
 }
 
@@ -213,7 +212,7 @@ static int main_sandbox_exec(int argc, char **argv)
     int status = EX_OSERR;
     if (!a.params || !d) {
         err_nomem(&err);
-        drop_tell(NAME, &err);
+        drop_tell(NAME, NULL, &err);
     } else if ((status = take_options(&a, argc, argv)) != 0) {
         /* told */
     } else if (a.chosen != 1) {
@@ -221,7 +220,7 @@ static int main_sandbox_exec(int argc, char **argv)
     } else if (!argv[optind]) {
         status = usage(NULL, NULL);
     } else if (drop_init(d, NAME, &err) < 0) {
-        drop_tell(NAME, &err);
+        drop_tell(NAME, NULL, &err);
         status = EX_OSERR;
     } else {
         status = run_it(d, &a, argv + optind);

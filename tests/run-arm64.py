@@ -53,6 +53,7 @@ endian = 'little'
 LIBRARIES = {
     "jansson": (["jansson*.h"], "json_", True),
     "libcares": (["ares*.h"], "ares_", True),
+    "yaml-0.1": (["yaml.h"], "yaml_", True),
     "libplist-2.0": (["plist"], "plist_", False),  # loaded when used
 }
 

@@ -56,6 +56,8 @@ struct access_policy {
     bool protects_names;   /* .bashrc, .git/hooks and their like, at any depth (settings.md) */
     bool allow_git_config; /* … but .git/config */
 
+    bool else_open; /* what is neither a file nor the network stays allowed, as cage has it */
+
     /* The network. */
     bool network_open; /* not restricted at all */
     struct words allowed_domains, denied_domains;

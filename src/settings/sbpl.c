@@ -20,8 +20,10 @@
 static void write_header(struct writer *w)
 {
     buf_str(w->out, "(version 1)\n");
-    write_open(w, "deny", "default");
-    write_close(w, NULL);
+    if (w->p->else_open)
+        buf_str(w->out, "(allow default)\n(deny file-write*)\n");
+    else
+        write_open(w, "deny", "default"), write_close(w, NULL);
     if (!w->p->tag)
         return;
     buf_str(w->out, "\n; LogTag: ");
@@ -50,11 +52,13 @@ static int check(const struct access_policy *p, struct bk_err *err)
 static int write_all(struct writer *w)
 {
     write_header(w);
-    write_process(w);
-    write_mach(w);
-    write_posix_ipc(w);
-    write_iokit(w);
-    write_sysctl(w);
+    if (!w->p->else_open) {
+        write_process(w);
+        write_mach(w);
+        write_posix_ipc(w);
+        write_iokit(w);
+        write_sysctl(w);
+    }
     write_devices(w);
     if (write_network(w) < 0 || write_reads(w) < 0 || write_writes(w) < 0)
         return -1;

@@ -110,6 +110,16 @@ def test_sandbox_exec_mistakes(person, t):
             "a file that is no program")
 
 
+def test_nested(person, t):
+    inner = os.path.join(names.FOLDER, "sandbox-exec")
+    for words in (["-p", "(version 1)(allow default)(deny file-write*)"], ["-n", "no-write"]):
+        r = names.call(person, "sandbox-exec", "-p", OPEN + "(deny file-write* (literal \"/x\"))", inner,
+                       *words, "echo", "ran")
+        t.ok(r.status == 71 and r.out == "" and
+             r.err.startswith("sandbox-exec: sandbox_apply: Operation not permitted"),
+             f"a sandbox in a sandbox, as on macOS: {words[0]}", r)
+
+
 def test_named_profiles(person, t):
     def run(name, *words, **how):
         return names.call(person, "sandbox-exec", "-n", name, *words, **how)
@@ -178,7 +188,7 @@ def test_verbose(person, t):
 
 def main():
     test_links()
-    for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes,
+    for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
                    test_named_profiles, test_verbose])
     return tap.done()
 

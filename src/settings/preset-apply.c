@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From presets to a policy. The more specific of two entries wins, and of two on the same place the
+ * denial; only what the person typed for this one run wins over what a preset denies there. Denying
+ * leaves metadata open, so that programs can find their way. Exceptions open reading and nothing
+ * else.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "settings/preset-int.h"
+
+struct applying {
+    struct arena *arena;
+    struct path_base base; /* with a look-up that notes what is not set */
+    const struct path_base *given;
+    bool unset;
+    struct words *told;
+    struct access_policy *policy;
+    struct bk_err *err;
+};
+
+static const char *look_up(void *arg, const char *name)
+{
+    struct applying *a = arg;
+    const char *value = a->given->getenv ? a->given->getenv(a->given->arg, name) : getenv(name);
+    a->unset |= !value || !*value;
+    return value;
+}
+
+/* What an entry stands for, into `out`. Permission that names an unset variable is none: presets
+ * speak of ${XDG_CACHE_HOME}, which few people set. A denial that cannot be told is an error. */
+static int places_of(struct applying *a, const char *path, const char *origin, bool denies,
+                     struct places *out)
+{
+    struct path_entry e = {.text = path,
+                           .n = strlen(path),
+                           .origin = origin,
+                           .denies = denies,
+                           .keeps_metadata = denies};
+    a->unset = false;
+    if (path_places(a->arena, &a->base, &e, out, a->err) == 0)
+        return 0;
+    if (a->unset && !denies)
+        return a->told && words_push(a->arena, a->told, path) < 0 ? err_nomem(a->err) : 0;
+    struct bk_err why = *a->err;
+    err_set(a->err, why.code, "%.60s: %.80s: %.150s", origin, path, why.msg);
+    err_hint(a->err, "%s", why.hint);
+    return -1;
+}
+
+static int push_all(struct applying *a, struct places *to, const struct places *from, bool yields)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        struct place p = from->at[i];
+        p.yields = yields;
+        if (places_push(a->arena, to, &p) < 0)
+            return err_nomem(a->err);
+    }
+    return 0;
+}
+
+/* ---- permission ---- */
+
+static int allow(struct applying *a, const struct preset_path *p, bool write)
+{
+    struct places found = {0};
+    if (places_of(a, p->path, p->origin, false, &found) < 0 ||
+        push_all(a, &a->policy->allow_read, &found, false) < 0)
+        return -1;
+    return write ? push_all(a, &a->policy->allow_write, &found, false) : 0;
+}
+
+static int allow_all(struct applying *a, const struct preset_paths *list, bool write)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (allow(a, &list->at[i], write) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- denial ---- */
+
+/* Places that the person opened for this run. */
+static int typed_places(struct applying *a, const struct preset *sum, struct places *out)
+{
+    const struct preset_paths *list = &sum->lists[PRESET_ALLOW];
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].flag && places_of(a, list->at[i].path, list->at[i].origin, false, out) < 0)
+            return -1;
+    return 0;
+}
+
+static bool is_typed(const struct places *typed, const struct place *p)
+{
+    for (size_t i = 0; i < typed->n; i++)
+        if (typed->at[i].kind == p->kind && strcmp(typed->at[i].path, p->path) == 0)
+            return true;
+    return false;
+}
+
+static int deny(struct applying *a, const struct preset_path *p, bool read, bool write,
+                const struct places *typed)
+{
+    struct places found = {0}, left = {0}, open = {0};
+    if (places_of(a, p->path, p->origin, true, &found) < 0)
+        return -1;
+    for (size_t i = 0; i < found.n; i++)
+        if ((p->flag || !is_typed(typed, &found.at[i])) &&
+            places_push(a->arena, &left, &found.at[i]) < 0)
+            return err_nomem(a->err);
+    for (size_t i = 0; i < p->except.n; i++)
+        if (places_of(a, p->except.at[i], p->origin, false, &open) < 0)
+            return -1;
+    if ((read && push_all(a, &a->policy->deny_read, &left, false) < 0) ||
+        (write && push_all(a, &a->policy->deny_write, &left, true) < 0))
+        return -1;
+    return push_all(a, &a->policy->allow_read, &open, false);
+}
+
+static int deny_all(struct applying *a, const struct preset *sum)
+{
+    static const struct {
+        enum preset_list list;
+        bool read, write;
+    } kinds[] = {{PRESET_DENY, true, true},
+                 {PRESET_DENY_READ, true, false},
+                 {PRESET_DENY_WRITE, false, true}};
+    struct places typed = {0};
+    if (typed_places(a, sum, &typed) < 0)
+        return -1;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        const struct preset_paths *list = &sum->lists[kinds[k].list];
+        for (size_t i = 0; i < list->n; i++)
+            if (deny(a, &list->at[i], kinds[k].read, kinds[k].write, &typed) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int allow_git(struct applying *a)
+{
+    const char *folders[2];
+    if (git_folders(a->arena, a->base.cwd, &folders[0], &folders[1], a->err) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        struct place place = {.path = folders[i], .origin = "allow-git"};
+        struct places one = {&place, 1};
+        if (!folders[i])
+            continue;
+        if (push_all(a, &a->policy->allow_read, &one, false) < 0 ||
+            push_all(a, &a->policy->allow_write, &one, false) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int preset_apply(struct arena *arena, const struct preset *sum, const struct path_base *base,
+                 struct access_policy *policy, struct words *unset, struct bk_err *err)
+{
+    struct applying a = {.arena = arena,
+                         .base = {.cwd = base->cwd, .home = base->home, .getenv = look_up},
+                         .given = base,
+                         .told = unset,
+                         .policy = policy,
+                         .err = err};
+    a.base.arg = &a;
+    policy->reads_nothing |= sum->flags[PRESET_STRICT];
+    policy->keychain |= sum->flags[PRESET_ALLOW_KEYCHAIN];
+    if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0)
+        return -1;
+    /* who reads everything needs no list, and has none opened again inside of denials */
+    if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)
+        return -1;
+    if (deny_all(&a, sum) < 0)
+        return -1;
+    return sum->flags[PRESET_ALLOW_GIT] ? allow_git(&a) : 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SETTINGS_PRESET_H
+#define BK_SETTINGS_PRESET_H
+
+#include "settings/paths.h"
+#include "settings/policy.h"
+
+/*
+ * Presets: named sets of paths that commands may write, read or not see, in YAML files, and some
+ * that come with the program. They only add up: lists are united, flags are or'ed.
+ */
+enum preset_flag {
+#define FLAG(id, key) PRESET_##id,
+#define LIST(id, key, words)
+#include "settings/presets.def"
+    PRESET_FLAGS
+};
+
+enum preset_list {
+#define FLAG(id, key)
+#define LIST(id, key, words) PRESET_##id,
+#include "settings/presets.def"
+    PRESET_LISTS
+};
+
+struct preset_path {
+    const char *path;    /* as it was written */
+    const char *origin;  /* "preset npm, line 12" or a flag */
+    struct words except; /* of a denial: what stays readable */
+    bool eval_symlinks;  /* accepted; links are always followed */
+    bool flag;           /* from the command line, and wins over presets at the same place */
+};
+
+struct preset_paths {
+    struct preset_path *at;
+    size_t n;
+};
+
+struct preset {
+    const char *name;
+    const char *about; /* of a shipped one */
+    uint32_t line;
+    struct words extends;
+    bool flags[PRESET_FLAGS];
+    struct preset_paths lists[PRESET_LISTS];
+};
+
+struct preset_auto {
+    const char *command, *pattern; /* one of them may be NULL */
+    struct words presets;
+    uint32_t line;
+};
+
+struct preset_config {
+    const char *file; /* NULL: none was found */
+    struct preset *presets;
+    size_t npresets;
+    struct words defaults;
+    struct preset_auto *autos;
+    size_t nautos;
+    struct preset *shipped;
+    size_t nshipped;
+};
+
+/* Reads the file of this name, or for NULL the first there is of $XDG_CONFIG_HOME/cage/presets.yaml
+ * and ~/.config/cage/presets.yaml, .yml. None is fine then. Unknown keys and values of the wrong
+ * kind are errors with file, line and the nearest key. Everything lives in the arena. */
+int preset_load(struct arena *a, const char *path, struct preset_config *out, struct bk_err *err);
+/* The same with a text at hand. */
+int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
+                 struct preset_config *out, struct bk_err *err);
+
+/* By name; shipped ones are builtin:NAME. NULL, with a suggestion in *err, when there is none. */
+const struct preset *preset_find(const struct preset_config *c, const char *name,
+                                 struct bk_err *err);
+
+/* Adds a preset and all that it extends to `sum`. Fails when one is missing or extends itself. */
+int preset_add(struct arena *a, const struct preset_config *c, const char *name, struct preset *sum,
+               struct bk_err *err);
+
+/* Adds the named presets and those that belong to the command, and before them the file's defaults,
+ * unless `no_defaults` or one of them skips those. */
+int preset_sum(struct arena *a, const struct preset_config *c, const struct words *names,
+               const char *command, bool no_defaults, struct preset *sum, struct bk_err *err);
+
+int preset_push(struct arena *a, struct preset_paths *list, const struct preset_path *p);
+
+/* Adds what it says to a policy; paths begin at `base`. Entries of allow and read that name an
+ * unset variable open nothing; their texts are added to `unset`, which may be NULL. */
+int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
+                 struct access_policy *policy, struct words *unset, struct bk_err *err);
+
+/* The repository that a working directory belongs to: where git keeps it, both when that is the
+ * usual .git and when it is elsewhere (worktrees, submodules). Elsewhere counts only when that
+ * place says that it belongs here; else anybody who wrote a .git file could open any folder. NULL,
+ * NULL when there is none. */
+int git_folders(struct arena *a, const char *cwd, const char **own, const char **common,
+                struct bk_err *err);
+
+/* ---- showing ---- */
+
+enum preset_format { PRESET_TEXT, PRESET_YAML };
+/* `extends` is told of, not added: a sum has it in its lists already. */
+void preset_print(const struct preset *p, enum preset_format format, struct buf *out);
+void preset_names(const struct preset_config *c, struct buf *out);
+
+#endif

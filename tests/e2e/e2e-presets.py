@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Presets: what they mean, judged by eval and by the kernel; their files, and what is wrong in them.
+"""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import drive
+import names
+import tap
+from running import BUCKLE, for_everybody, missing
+
+
+def cage(person, *words, **how):
+    return names.call(person, "cage", *words, **how)
+
+
+def presets(person, text):
+    """The person's own presets file."""
+    return person.write(person.home + "/.config/cage/presets.yaml", text)
+
+
+def raw_profile(ran):
+    """The profile in the output of --dry-run."""
+    return ran.out.split("-" * 40 + "\n")[1]
+
+
+# ---- meaning ----
+
+# What one shell, once inside, finds out about a path; `new` is a name that is not there.
+ASK = r"""
+for path do
+    out=
+    if [ -d "$path" ]; then ls "$path" >/dev/null 2>&1 || out="$out-read"
+    elif [ -e "$path" ]; then cat "$path" >/dev/null 2>&1 || out="$out-read"; fi
+    stat "$path" >/dev/null 2>&1 || out="$out-stat"
+    if [ -d "$path" ]; then ( : >"$path/new" && rm "$path/new" ) 2>/dev/null || out="$out-write"
+    else ( : >>"$path" ) 2>/dev/null || out="$out-write"; fi
+    echo "$out"
+done
+"""
+
+OPERATIONS = {"read": "file-read-data", "stat": "file-read-metadata", "write": "file-write-data"}
+
+
+def verdicts(person, t, name, words, rows, cwd):
+    """rows: path → what is denied of it."""
+    paths = list(rows)
+    r = cage(person, *words, "sh", "-c", ASK, "sh", *paths, cwd=cwd)
+    found = dict(zip(paths, ([w for w in line.split("-") if w] for line in r.out.split("\n"))))
+    profile = person.write(person.folder("profile") + "/p.sb",
+                           raw_profile(cage(person, "--dry-run", *words, "sh", cwd=cwd)))
+    for path, denied in rows.items():
+        label = f"{name}: {os.path.relpath(path, person.home)}"
+        t.equal(found.get(path), denied, label + ", by the kernel", r)
+        judged = [what for what, op in OPERATIONS.items()
+                  if person.call([BUCKLE, "eval", profile, op, path]).status == 1]
+        t.equal(judged, denied, label + ", by eval")
+
+
+def home_tree(person):
+    top = person.folder("tree")
+    for path in ("keys/id", "keys/public/known", "keys/public/deep/secret", "caches/tool/f",
+                 "caches/f", "work/f", "work/.env", "other", "docs/a/f", "docs/b/f"):
+        person.write(f"{top}/{path}", "text\n")
+    return top
+
+
+RW = ["read", "write"]
+
+
+def test_meaning(person, t):
+    top = home_tree(person)
+    work = top + "/work"
+
+    def rows(**verdict):
+        return {f"{top}/{path}" if path else top: denied for path, denied in verdict.items()}
+
+    def check(name, words, table):
+        verdicts(person, t, name, words, {f"{top}/{path}".rstrip("/"): denied
+                                          for path, denied in table.items()}, work)
+
+    check("nothing said", [], {"work/f": ["write"], "work": ["write"], "other": ["write"],
+                               "keys/id": ["write"]})
+    check("allow", ["--allow", "."], {"work/f": [], "work": [], "other": ["write"]})
+    check("deny", ["--allow", top, "--deny", top + "/keys"],
+          {"keys/id": RW, "keys": RW, "keys/public/known": RW, "other": []})
+    check("allow inside of deny", ["--deny", top, "--allow", top + "/caches"],
+          {"": RW, "other": RW, "caches": [], "caches/tool/f": []})
+    check("deny inside of allow inside of deny",
+          ["--deny", top, "--allow", top + "/caches", "--deny", top + "/caches/tool"],
+          {"other": RW, "caches/f": [], "caches/tool/f": RW})
+    check("the same place allowed and denied", ["--allow", top + "/docs", "--deny", top + "/docs"],
+          {"docs/a/f": RW})
+    check("a pattern", ["--allow", top, "--deny", top + "/**/.env", "--deny-read", top + "/docs/*/f",
+                        "--deny-write", top + "/ot?er"],
+          {"work/.env": RW, "work/f": [], "docs/a/f": ["read"], "docs/a": [], "other": ["write"]})
+    system = [w for d in ("/bin", "/lib", "/lib64", "/usr", "/etc", "/dev", "/proc")
+              for w in ("--allow-read", d)]
+    check("strict", ["--strict", *system, "--allow-read", top + "/docs", "--allow", "."],
+          {"docs/a/f": ["write"], "work/f": [], "other": RW, "": RW, "keys/id": RW})
+    check("strict, with a denial in what is read",
+          ["--strict", *system, "--allow-read", top, "--deny", top + "/keys"],
+          {"other": ["write"], "keys/id": RW})
+
+    presets(person, f"""
+presets:
+  carved:
+    allow: [ "{top}" ]
+    deny:
+      - path: "{top}/keys"
+        except:
+          - "{top}/keys/public"
+      - "{top}/keys/public/deep"
+""")
+    check("except", ["--preset", "carved"],
+          {"other": [], "keys/id": RW, "keys": RW, "keys/public/known": ["write"],
+           "keys/public/deep/secret": RW})
+    check("a flag opens what a preset closes", ["--preset", "carved", "--allow", top + "/keys"],
+          {"keys/id": [], "keys/public/known": [], "keys/public/deep/secret": RW})
+    check("a flag closes what a preset opens", ["--preset", "carved", "--deny", top],
+          {"other": RW})
+
+
+def test_links(person, t):
+    top = home_tree(person)
+    os.symlink(top + "/keys", top + "/work/link")
+    os.symlink(top + "/caches", top + "/work/cache")
+    r = cage(person, "--allow", ".", "--deny", "link", "sh", "-c",
+             "cat link/id; cat ../keys/id; mv link gone; ln -sfn /etc link", cwd=top + "/work")
+    t.ok(r.err.count("not permitted") >= 3 and r.out == "" and
+         os.readlink(top + "/work/link") == top + "/keys",
+         "a denied link: neither what it leads to can be read, nor itself be replaced", r)
+    file = presets(person, f"""
+presets:
+  one: {{ allow: [ {{ path: "cache", eval-symlinks: true }} ] }}
+""")
+    r = cage(person, "--config", file, "--preset", "one", "sh", "-c",
+             "echo x >cache/new && rm ../caches/new && echo y >../other", cwd=top + "/work")
+    t.ok(r.status == 2 and "caches" not in r.err and not os.path.exists(top + "/caches/new"),
+         "an allowed link opens what it leads to", r)
+
+
+def test_moves(person, t):
+    """Nothing denied comes free by moving it or a folder above it."""
+    top = home_tree(person)
+    for what, to in (("keys", "k2"), ("keys/id", "k3")):
+        r = cage(person, "--allow", top, "--deny", top + "/keys", "sh", "-c",
+                 f"mv {top}/{what} {top}/{to} && cat {top}/{to}* {top}/{to}/*")
+        t.ok(r.status != 0 and "text" not in r.out, f"{what} stays where it is", r)
+    r = cage(person, "--allow", person.home, "--deny", top + "/keys", "sh", "-c",
+             f"mv {top} {top}-moved && cat {top}-moved/keys/id")
+    t.ok(r.status != 0 and "text" not in r.out and os.path.exists(top), "so does what is above", r)
+
+
+# ---- files ----
+
+
+def test_search(person, t):
+    def listed(**env):
+        r = cage(person, "--list-presets", env=env)
+        return [line[4:] for line in r.out.split("\n") if line.startswith("  - ") and ":" not in line]
+
+    config = person.home + "/.config/cage"
+    for f in ("presets.yaml", "presets.yml"):
+        if os.path.exists(f"{config}/{f}"):
+            os.unlink(f"{config}/{f}")
+    t.equal(listed(), [], "no file: only what comes along")
+    person.write(config + "/presets.yml", "presets: { yml: }\n")
+    t.equal(listed(), ["yml"], "~/.config/cage/presets.yml")
+    person.write(config + "/presets.yaml", "presets: { yaml: }\n")
+    t.equal(listed(), ["yaml"], "~/.config/cage/presets.yaml comes before it")
+    xdg = person.folder("xdg")
+    t.equal(listed(XDG_CONFIG_HOME=xdg), ["yaml"], "$XDG_CONFIG_HOME without a file")
+    person.write(xdg + "/cage/presets.yaml", "presets: { xdg: }\n")
+    t.equal(listed(XDG_CONFIG_HOME=xdg), ["xdg"], "$XDG_CONFIG_HOME comes first")
+    own = person.write(person.folder() + "/own.yaml", "presets: { own: }\n")
+    r = cage(person, "-config=" + own, "-list-presets", env={"XDG_CONFIG_HOME": xdg})
+    t.ok("  - own\n" in r.out and "xdg" not in r.out, "--config before all", r)
+    r = cage(person, "--config", "/no/such.yaml", "echo", "ran")
+    t.ok(r.status == 1 and r.out == "" and r.err.startswith("cage: error loading config"),
+         "--config that is not there", r)
+    os.unlink(config + "/presets.yml")
+    r = cage(person, "--allow", person.home, "sh", "-c", f"echo >{config}/presets.yaml")
+    t.ok(r.status == 2 and os.path.getsize(config + "/presets.yaml") > 2,
+         "nobody inside writes the presets file", r)
+
+
+def test_merging(person, t):
+    folder = person.folder()
+    for d in ("a", "b", "c", "d", "e"):
+        os.mkdir(f"{folder}/{d}")
+        person.own(f"{folder}/{d}")
+    file = presets(person, """
+x-shared: &shared
+  allow: [ "b" ]
+defaults:
+  presets: [ always ]
+presets:
+  always: { allow: [ "a" ] }
+  base: *shared
+  left: { extends: [ base ] }
+  right: { extends: [ base ], allow: [ "c" ] }
+  both: { extends: [ left, right ] }
+  alone: { skip-defaults: true, allow: [ "d" ] }
+  merged: { <<: *shared, deny: [ "a" ] }
+  loop: { extends: [ pool ] }
+  pool: { extends: [ loop ] }
+  lost: { extends: [ nowhere ] }
+auto-presets:
+  - command: sh
+    presets: [ fromsh ]
+  - command-pattern: ^(ba|da)sh$
+    presets: [ alone ]
+""".replace("[ fromsh ]", "[ right ]"))
+
+    def writes(*words, shell="sh"):
+        r = cage(person, *words, shell, "-c",
+                 "for d in a b c d e; do ( : >$d/f ) 2>/dev/null && printf $d; done", cwd=folder)
+        return r.out if r.status in (0, 1, 2) and "cage:" not in r.err else r.err
+
+    t.equal(writes(), "abc", "defaults, and the presets of the command")
+    t.equal(writes("--no-defaults"), "bc", "--no-defaults")
+    t.equal(writes(shell="/bin/bash"), "d", "a pattern, by the last part of the name; skip-defaults")
+    t.equal(writes("--preset", "both", "--allow", "e"), "abce", "a diamond, and a flag")
+    t.equal(writes("--preset", "merged"), "bc", "<<, and a denial over a default")
+    for name, words in (("loop", "circular preset reference"), ("lost", "preset not found: nowhere"),
+                        ("nosuch", "preset not found: nosuch")):
+        r = cage(person, "--preset", name, "echo", "ran")
+        t.ok(r.status == 1 and r.out == "" and words in r.err, f"{name}: {words}", r)
+    r = cage(person, "--preset", "npm", "echo", "ran")
+    t.ok(r.status == 1 and "did you mean builtin:npm?" in r.err, "a shipped name without its prefix", r)
+
+    shown = cage(person, "--show-preset", "both", "-o", "yaml")
+    again = person.write(folder + "/again.yaml", shown.out)
+    r = cage(person, "--config", again, "--preset", "both", "sh", "-c",
+             "for d in a b c d e; do ( : >$d/f ) 2>/dev/null && printf $d; done", cwd=folder)
+    t.equal(r.out, "bc", "what --show-preset -o yaml prints is a presets file", shown, r)
+    r = cage(person, "--show-preset", "right", "-o", "raw")
+    t.ok('"c"' in r.out and '"b"' not in r.out and "base" in r.out, "-o raw: what it says itself", r)
+    r = cage(person, "--show-preset", "right")
+    t.ok("  - b\n" in r.out and "  - c\n" in r.out and "Preset: right\n" in r.out, "as text", r)
+
+
+def test_variables(person, t):
+    folder = person.folder()
+    presets(person, """
+presets:
+  set: { allow: [ "$PLACE/in", "${PLACE}-too" ] }
+  unset: { allow: [ "$NOT_SET_HERE/x", "." ] }
+  closed: { deny: [ "$NOT_SET_HERE/x" ] }
+""")
+    for d in ("p/in", "p-too"):
+        os.makedirs(f"{folder}/{d}")
+        person.sh(f"true")
+        for one in (f"{folder}/p", f"{folder}/{d}"):
+            person.own(one)
+    r = cage(person, "--preset", "set", "sh", "-c", "echo >p/in/f && echo >p-too/f && echo >p/f",
+             cwd=folder, env={"PLACE": folder + "/p"})
+    t.ok(r.status == 2 and os.path.exists(folder + "/p-too/f"), "$VAR and ${VAR}", r)
+    r = cage(person, "--preset", "unset", "--verbose", "sh", "-c", "echo >f", cwd=folder)
+    t.ok(r.status == 0 and "not set" in r.err, "an unset variable opens nothing, and is told of", r)
+    r = cage(person, "--preset", "closed", "echo", "ran")
+    t.ok(r.status == 1 and r.out == "" and "NOT_SET_HERE" in r.err, "denying one is an error", r)
+
+
+def test_git(person, t):
+    if missing("git"):
+        tap.skip("git is not installed")
+        return
+    person.env.update({"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b.c", "GIT_COMMITTER_NAME": "A",
+                       "GIT_COMMITTER_EMAIL": "a@b.c"})
+    top = person.folder("git")
+    person.sh("git init -q main && cd main && git commit -q --allow-empty -m one && "
+              "git worktree add -q ../tree && git init -q ../module && cd ../module && "
+              "git commit -q --allow-empty -m m && cd ../main && "
+              "git -c protocol.file.allow=always submodule --quiet add ../module sub", cwd=top)
+    commit = "echo x >>f && git add f && git commit -q -m f"
+    for where in ("main", "tree", "main/sub"):
+        r = cage(person, "--allow", ".", "--allow-git", "sh", "-c", commit, cwd=f"{top}/{where}")
+        t.ok(r.status == 0, f"a commit in {where}", r)
+    r = cage(person, "--allow", ".", "sh", "-c", commit, cwd=f"{top}/tree")
+    t.ok(r.status != 0, "not without --allow-git", r)
+    # a .git file that somebody else brought along
+    fake, victim = f"{top}/fake", f"{top}/module"
+    person.write(fake + "/.git", f"gitdir: {victim}/.git\n")
+    r = cage(person, "--allow", ".", "--allow-git", "sh", "-c", f"echo x >{victim}/.git/x", cwd=fake)
+    t.ok(r.status == 2 and not os.path.exists(victim + "/.git/x"),
+         "a .git file opens only what knows of it", r)
+
+
+# ---- what comes along ----
+
+
+def test_shipped(person, t):
+    r = cage(person, "--list-presets")
+    shipped = [line[4:] for line in r.out.split("\n") if line.startswith("  - builtin:")]
+    t.ok({"builtin:secure", "builtin:strict-base", "builtin:secrets-deny", "builtin:npm",
+          "builtin:cargo", "builtin:go", "builtin:python"} <= set(shipped), "names", r)
+    for name in shipped:
+        r = cage(person, "--show-preset", name, "-o", "yaml")
+        file = person.write(person.folder() + "/p.yaml", r.out)
+        again = cage(person, "--config", file, "--show-preset", name.split(":")[1], "-o", "yaml")
+        strip = [[line for line in text.split("\n") if not line.startswith("#")]
+                 for text in (r.out, again.out)]
+        t.equal(strip[1], strip[0], f"{name} reads back", r, again)
+        text = f'(version 1)(allow default)(deny file-write*)(import "preset-{name.split(":")[1]}.sb")'
+        r = person.call([BUCKLE, "check", "-D", "HOME=/h", "-D", "CWD=/w", "-p", text])
+        t.ok(r.status == 0, f"{name} can be imported", r)
+    work = person.folder()
+    person.write(person.home + "/.ssh/id", "text\n")
+    person.write(person.home + "/.npm/f", "text\n")
+    person.write(person.home + "/Documents/f", "text\n")
+    person.write(person.home + "/mine", "text\n")
+    verdicts(person, t, "secure", ["--preset", "builtin:secure"],
+             {work: [], person.home + "/.ssh/id": RW, person.home + "/.npm/f": [],
+              person.home + "/Documents/f": ["write"], person.home + "/mine": RW,
+              person.home: RW}, work)
+    r = cage(person, "--preset", "builtin:secure", "python3", "-c", "print(open('/etc/passwd').read(4))",
+             cwd=work)
+    t.ok(r.status == 0, "programs run under secure", r)
+
+
+# ---- mistakes ----
+
+
+def test_mistakes(person, t):
+    def tell(text, *words):
+        file = person.write(person.folder() + "/p.yaml", text)
+        r = cage(person, "--config", file, "echo", "ran", timeout=20)
+        told = r.status == 1 and r.out == "" and r.err.startswith("cage: error loading config")
+        t.ok(told and all(w in r.err for w in words), f"{text[:50]!r}: {words}", r)
+
+    tell("presets:\n  a:\n    alow: []\n", "p.yaml:3:5", "unknown key alow", "did you mean allow?")
+    tell("preset:\n  a: {}\n", "p.yaml:1:1", "unknown key preset", "presets")
+    tell("presets:\n  a:\n    allow: .\n", "p.yaml:3:12", "allow", "a list")
+    tell("presets:\n  a:\n    allow: [ 12 ]\n", "a number", "quotes")
+    tell("presets:\n  a:\n    allow: [ ~ ]\n", "nothing")
+    tell("presets:\n  a:\n    strict: maybe\n", "strict", "true or false")
+    tell("presets:\n  a:\n    strict: \"true\"\n", "true or false")
+    tell("presets:\n  a:\n    deny: [ { except: [ x ] } ]\n", "without its path")
+    tell("presets:\n  a:\n    allow: [ { path: x, except: [ y ] } ]\n", "except belongs to deny")
+    tell("presets:\n  a:\n    deny: [ { path: x, excpt: [ y ] } ]\n", "did you mean except?")
+    tell("presets:\n  a:\n    deny: [ { path: [ x ] } ]\n", "a list here")
+    tell("presets:\n  a:\n    extends: b\n", "extends", "a list")
+    tell("presets: { a: {}, a: {} }\n", "twice")
+    tell("presets:\n  builtin:x: {}\n", "builtin:")
+    tell("presets: [ a ]\n", "a map")
+    tell("- presets\n", "a map")
+    tell("defaults: { preset: [ a ] }\n", "unknown key preset in defaults", "presets")
+    tell("auto-presets:\n  - presets: [ a ]\n", "without command")
+    tell("auto-presets:\n  - command-pattern: '('\n    presets: [ a ]\n", "p.yaml:2", "command-pattern")
+    tell("auto-presets:\n  - comand: x\n", "did you mean command?")
+    tell("presets: {\n", "p.yaml:")
+    tell("a: b: c\n", "p.yaml:1")
+    tell("presets: {}\n---\npresets: {}\n", "a second document")
+    tell("presets: !!map {}\n", "tag")
+    tell("presets: { a: { allow: [ \"x\\0y\" ] } }\n", "NUL")
+    tell("presets: *nowhere\n", "anchor")
+    tell("presets: &a { b: *a }\n", "lies in")
+    file = person.folder() + "/bytes.yaml"
+    with open(file, "wb") as f:
+        f.write(b"presets: { \xff\xfe: {} }\n")
+    os.chmod(file, 0o644)
+    r = cage(person, "--config", file, "echo", "ran")
+    t.ok(r.status == 1 and r.out == "" and "bytes.yaml" in r.err, "bytes that are no UTF-8", r)
+    r = cage(person, "--config", person.home, "echo", "ran")
+    t.ok(r.status == 1 and r.out == "", "a folder", r)
+
+
+def test_bombs(person, t):
+    def tell(name, text, words, seconds=5):
+        file = person.write(person.folder() + "/b.yaml", text)
+        r = cage(person, "--config", file, "echo", "ran", timeout=20)
+        t.ok(r.status == 1 and r.out == "" and words in r.err and r.seconds < seconds, name, r)
+
+    lines = ['a: &a [ "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol" ]']
+    for i in range(1, 10):
+        one, before = chr(ord("a") + i), chr(ord("a") + i - 1)
+        lines.append(f"{one}: &{one} [ {', '.join(['*' + before] * 9)} ]")
+    laughs = "\n".join(lines)
+    tell("a billion laughs, as unknown keys", laughs, "unknown key a")
+    hidden = "\n".join("x-" + line for line in lines)
+    tell("a billion laughs, as a list of paths", hidden + "\npresets: { p: { allow: *j } }",
+         "a list here")
+    many = "x: &x [ " + ", ".join(f'"p{i}"' for i in range(5000)) + " ]\n"
+    many = "x-" + many + "presets:\n" + "".join(f"  p{i}: {{ allow: *x }}\n" for i in range(4000))
+    tell("a long list many times", many, "too much")
+    tell("deep lists", "presets: " + "[" * 100000, "deeply")
+    tell("deep maps", "presets: " + "{a: " * 10000, "deeply")
+    tell("many anchors", "\n".join(f"x-{i}: &a{i} 1" for i in range(1000)), "256 anchors")
+    tell("many names", "presets:\n" + "".join(f"  p{i}:\n" for i in range(20000)), "4,096")
+    tell("more than a mebibyte", "# " + "x" * (1 << 20) + "\n", "1 MiB")
+    huge = person.folder() + "/huge.yaml"
+    with open(huge, "wb") as f:
+        f.truncate(100 << 20)
+    os.chmod(huge, 0o644)
+    r = cage(person, "--config", huge, "echo", "ran", timeout=20)
+    t.ok(r.status == 1 and r.out == "" and r.seconds < 2, "100 MB", r)
+
+
+# ---- the rest of the command line ----
+
+
+def test_command_line(person, t):
+    work = person.folder()
+    r = cage(person, "env", cwd=work, env={"MY_API_KEY": "k"})
+    t.ok("IN_CAGE=1\n" in r.out and "MY_API_KEY=k\n" in r.out and "SANDBOX_RUNTIME" not in r.out,
+         "the environment is passed on, with IN_CAGE", r)
+    t.equal(cage(person, "sh", "-c", "exit 9").status, 9, "the command's status")
+    r = cage(person)
+    t.ok(r.status == 1 and r.err.startswith("Usage: cage [flags] <command>"), "no command", r)
+    r = cage(person, "--nonsense", "echo", "ran")
+    t.ok(r.status == 2 and r.out == "" and "nonsense" in r.err, "an unknown flag", r)
+    r = cage(person, "--alow", ".", "echo")
+    t.ok(r.status == 2, "a misspelled flag", r)
+    t.ok(cage(person, "-h").status == 0, "-h")
+    r = cage(person, "no-such-command-at-all")
+    t.ok(r.status == 1 and "command not found" in r.err, "a command that is not there", r)
+    r = cage(person, "-version")
+    t.ok(r.status == 0 and r.out.startswith("cage version "), "-version", r)
+    for words in (["-allow", "."], ["--allow", "."], ["-allow=."], ["--allow=."]):
+        r = cage(person, *words, "sh", "-c", "echo x >f && rm f", cwd=work)
+        t.ok(r.status == 0, f"{words}", r)
+    r = cage(person, "-strict=false", "-allow-all=false", "--", "echo", "--allow")
+    t.ok(r.status == 0 and r.out == "--allow\n", "switches with a value; -- ends flags", r)
+    r = cage(person, "--allow-all", "sh", "-c", "echo x >f && rm f && echo $IN_CAGE", cwd=work)
+    t.equal((r.status, r.out), (0, "1\n"), "--allow-all")
+    r = cage(person, "--allow", ".", os.path.join(names.FOLDER, "cage"), "--allow", ".", "sh", "-c",
+             "echo x >f && rm f && echo y >../g", cwd=work)
+    t.ok(r.status == 1 and r.err.startswith("cage: ") and not os.path.exists(work + "/../g"),
+         "a cage in a cage: nothing runs that cannot be enforced", r)
+    r = cage(person, "--dry-run", "--no-defaults", "--strict", "--deny", "/Users/test", "--", "echo",
+             "hello")
+    t.ok(r.status == 0 and r.out.startswith("Sandbox Profile (dry-run):") and
+         r.out.count("* /Users/test (read+write) - from CLI flag") == 1 and
+         "Command: echo hello" in r.out, "--dry-run", r)
+    t.ok("(deny file-read-data" in raw_profile(r), "the raw profile denies contents, not metadata")
+    r = cage(person, "--verbose", "sh", "-c", "echo x >f", cwd=work)
+    t.ok("cage: " in r.err and work + "/f" in r.err, "--verbose tells what was denied", r)
+
+
+def main():
+    for_everybody([test_meaning, test_links, test_moves, test_search, test_merging, test_variables,
+                   test_git, test_shipped, test_mistakes, test_bombs, test_command_line])
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
