@@ -116,6 +116,18 @@ static void side_fail(struct side *s)
     queue_free(&s->out);
 }
 
+static void side_full(struct side *s)
+{
+    s->writable = false;
+    loop_again(&s->conn->gate->loop, &s->watch, LOOP_OUT);
+}
+
+static void side_empty(struct side *s)
+{
+    s->readable = false;
+    loop_again(&s->conn->gate->loop, &s->watch, LOOP_IN);
+}
+
 /* False when something is left. */
 static bool side_flush(struct side *s)
 {
@@ -124,7 +136,7 @@ static bool side_flush(struct side *s)
         if (n > 0)
             queue_take(&s->out, (size_t)n);
         else if (n < 0 && errno == EAGAIN)
-            s->writable = false;
+            side_full(s);
         else if (n < 0 && errno != EINTR)
             side_fail(s);
     }
@@ -141,7 +153,7 @@ void side_send(struct side *s, const void *data, size_t n)
         if (got > 0)
             sent += (size_t)got;
         else if (got < 0 && errno == EAGAIN)
-            s->writable = false;
+            side_full(s);
         else if (got < 0 && errno != EINTR)
             side_fail(s);
         if (s->shut)
@@ -202,7 +214,7 @@ static bool read_some(struct conn *c, struct side *from)
     if (n < 0 && errno == EINTR)
         return true;
     if (n < 0 && errno == EAGAIN)
-        from->readable = false;
+        side_empty(from);
     else if (n == 0)
         from->ended = true;
     else

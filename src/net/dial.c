@@ -229,11 +229,15 @@ static void hear_parent(struct dial *dial)
     uint8_t data[UPSTREAM_HEARS];
     for (;;) {
         ssize_t n = recv(w->fd, data, sizeof(data), MSG_PEEK);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            loop_again(dial->dialer->loop, w, LOOP_IN);
             return;
+        }
         ssize_t used = n > 0 ? upstream_hear(&dial->talk, data, (size_t)n) : -ECONNRESET;
-        if (used == 0)
-            return; /* not all of it */
+        if (used == 0) { /* not all of it */
+            loop_again(dial->dialer->loop, w, LOOP_IN);
+            return;
+        }
         if (used < 0 || recv(w->fd, data, (size_t)used, 0) != used ||
             (dial->talk.nsays && !send_talk(dial))) {
             fail_with(dial, used < 0 ? (int)-used : ECONNRESET);
@@ -275,8 +279,10 @@ static void on_try(struct watch *w, unsigned what)
         hear_parent(dial);
         return;
     }
-    if (!(what & LOOP_OUT))
+    if (!(what & LOOP_OUT)) {
+        loop_again(dial->dialer->loop, w, LOOP_IN);
         return;
+    }
     if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
         err = errno;
     if (err == 0 && dial->via) {

@@ -145,7 +145,7 @@ int gate_run(const struct gate_options *o)
     g->o = o;
     if (o->token)
         http_basic("buckle", o->token, g->login);
-    int err = loop_init(&g->loop);
+    int err = loop_init(&g->loop, o->portable ? &loop_portable : &loop_native);
     if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || names_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
@@ -157,7 +157,7 @@ int gate_run(const struct gate_options *o)
     rules_free(&g->rules);
     struct laid_network sockets = o->sockets;
     lay_close(&sockets);
-    close(g->loop.fd);
+    loop_free(&g->loop);
     free(g);
     return err;
 }

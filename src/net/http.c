@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
+
 /* ---- bytes ---- */
 
 static bool is_token_byte(unsigned char c)
@@ -316,20 +318,10 @@ void http_head_forward(const struct http_head *h, struct buf *out)
 
 void http_basic(const char *user, const char *password, char out[HTTP_BASIC])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char plain[260];
     int n = snprintf(plain, sizeof(plain), "%.127s:%.127s", user, password);
     char *to = stpcpy(out, "Basic ");
-    for (int i = 0; i < n; i += 3) {
-        uint32_t v = (uint32_t)(uint8_t)plain[i] << 16;
-        v |= i + 1 < n ? (uint32_t)(uint8_t)plain[i + 1] << 8 : 0;
-        v |= i + 2 < n ? (uint8_t)plain[i + 2] : 0;
-        *to++ = digits[v >> 18];
-        *to++ = digits[v >> 12 & 63];
-        *to++ = i + 1 < n ? digits[v >> 6 & 63] : '=';
-        *to++ = i + 2 < n ? digits[v & 63] : '=';
-    }
-    *to = '\0';
+    to[base64_encode(plain, (size_t)n, to)] = '\0';
 }
 
 /* ---- answers ---- */

@@ -4,7 +4,7 @@
 #include "net/loop.h"
 
 #include <errno.h>
-#include <sys/epoll.h>
+#include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,31 +15,39 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-int loop_init(struct loop *l)
+int loop_init(struct loop *l, const struct loop_way *way)
 {
-    *l = (struct loop){.fd = epoll_create1(EPOLL_CLOEXEC), .now_ms = now_ms()};
-    return l->fd < 0 ? -errno : 0;
+    *l = (struct loop){.way = way, .fd = -1, .now_ms = now_ms()};
+    return way->init(l);
+}
+
+void loop_free(struct loop *l)
+{
+    if (l->way)
+        l->way->free(l);
 }
 
 int loop_add(struct loop *l, struct watch *w, bool level)
 {
-    struct epoll_event e = {.data.ptr = w};
-    e.events = level ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    return epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) < 0 ? -errno : 0;
+    return l->way->add(l, w, level);
 }
 
 int loop_change(struct loop *l, struct watch *w, unsigned what)
 {
-    struct epoll_event e = {.data.ptr = w};
-    e.events = (what & LOOP_IN ? EPOLLIN : 0) | (what & LOOP_OUT ? EPOLLOUT : 0);
-    return epoll_ctl(l->fd, EPOLL_CTL_MOD, w->fd, &e) < 0 ? -errno : 0;
+    return l->way->change(l, w, what);
+}
+
+void loop_again(struct loop *l, struct watch *w, unsigned what)
+{
+    if (l->way->again && w->fd >= 0)
+        l->way->again(l, w, what);
 }
 
 void loop_forget(struct loop *l, struct watch *w)
 {
     if (w->fd < 0)
         return;
-    epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+    l->way->drop(l, w);
     for (int i = 0; i < l->ncurrent; i++)
         if (l->current[i] == w)
             l->current[i] = NULL;
@@ -54,25 +62,17 @@ void loop_remove(struct loop *l, struct watch *w)
         close(fd);
 }
 
-static unsigned told(uint32_t events)
-{
-    return (events & (EPOLLIN | EPOLLRDHUP) ? LOOP_IN : 0) | (events & EPOLLOUT ? LOOP_OUT : 0) |
-           (events & (EPOLLERR | EPOLLHUP) ? LOOP_GONE | LOOP_IN | LOOP_OUT : 0);
-}
-
 int loop_turn(struct loop *l, int timeout_ms)
 {
-    struct epoll_event events[sizeof(l->current) / sizeof(l->current[0])];
-    int n = epoll_wait(l->fd, events, sizeof(events) / sizeof(events[0]), timeout_ms);
+    unsigned what[sizeof(l->current) / sizeof(l->current[0])];
+    int n = l->way->wait(l, timeout_ms, what);
     l->now_ms = now_ms();
     if (n < 0)
-        return errno == EINTR ? 0 : -errno;
-    for (int i = 0; i < n; i++)
-        l->current[i] = events[i].data.ptr;
+        return n == -EINTR ? 0 : n;
     l->ncurrent = n;
     for (int i = 0; i < n; i++)
         if (l->current[i])
-            l->current[i]->ready(l->current[i], told(events[i].events));
+            l->current[i]->ready(l->current[i], what[i]);
     l->ncurrent = 0;
     return 0;
 }

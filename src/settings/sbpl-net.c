@@ -136,8 +136,16 @@ static int write_unix(struct writer *w)
     if (!w->t->macos && write_own_sockets(w) < 0)
         return -1;
     if (!w->t->macos)
-        buf_str(w->out, "; Who writes to the system's log goes on when there is none.\n"
-                        "(deny network-outbound (regex #\"^unix datagram socket$\")\n"
+        buf_str(w->out, "; Abstract names of a network of its own.\n"
+                        "(allow network-bind network-inbound network-outbound\n"
+                        "    (require-all (prefix \"@\") (extension "
+                        "\"buckle.created-socket\")))\n"
+                        "; Who writes to the system's log goes on when there is none.\n"
+                        "(deny network-outbound\n"
+                        "    (literal \"/dev/log\")\n"
+                        "    (literal \"/run/systemd/journal/dev-log\")\n"
+                        "    (literal \"/run/systemd/journal/socket\")\n"
+                        "    (literal \"/run/systemd/journal/stdout\")\n"
                         "    (with no-report))\n");
     if (!p->unix_sockets.n)
         return 0;

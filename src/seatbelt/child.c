@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "seatbelt/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+extern char **environ;
+
+uint64_t child_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int child_pipe(int ends[2], struct bk_err *err)
+{
+    if (pipe(ends) < 0)
+        return err_sys(err, "cannot make a pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+static void take(int from, int to)
+{
+    if (from >= 0 && from != to)
+        dup2(from, to);
+    else if (from == to)
+        fcntl(to, F_SETFD, 0);
+}
+
+static void __attribute__((noreturn)) become(const struct child *c, int tell)
+{
+    sigset_t none;
+    int why = 0;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    take(c->in, 0);
+    take(c->out, 1);
+    take(c->err, 2);
+    if (c->cwd && chdir(c->cwd) < 0)
+        why = errno;
+    if (!why) {
+        environ = (char **)c->env;
+        execvp(c->argv[0], c->argv);
+        why = errno;
+    }
+    ssize_t told = write(tell, &why, sizeof(why));
+    _exit(told == sizeof(why) ? 127 : 126);
+}
+
+int child_start(const struct child *c, pid_t *out, struct bk_err *err)
+{
+    int ends[2], why = 0;
+    if (child_pipe(ends, err) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(c, ends[1]);
+    OWN(fd) int heard = ends[0];
+    close(ends[1]);
+    if (pid < 0)
+        return err_sys(err, "cannot start a process");
+    ssize_t n;
+    while ((n = read(heard, &why, sizeof(why))) < 0 && errno == EINTR)
+        ;
+    if (n == 0) {
+        *out = pid;
+        return 0;
+    }
+    waitpid(pid, NULL, 0);
+    errno = n == sizeof(why) ? why : EIO;
+    return err_sys(err, "%s", c->argv[0]);
+}
+
+void child_stop(pid_t pid, uint32_t patience_ms)
+{
+    uint64_t until = child_now_ms() + patience_ms;
+    kill(pid, SIGTERM);
+    while (waitpid(pid, NULL, WNOHANG) == 0) {
+        if (child_now_ms() >= until) {
+            kill(pid, SIGKILL);
+            waitpid(pid, NULL, 0);
+            return;
+        }
+        poll(NULL, 0, 5);
+    }
+}

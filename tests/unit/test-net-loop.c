@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Both ways of waiting keep the same promises. */
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/loop.h"
+#include "tap.h"
+
+struct seen {
+    struct watch watch;
+    unsigned what;
+    int times;
+    struct loop *loop;
+    struct watch *removes;
+};
+
+static void on_ready(struct watch *w, unsigned what)
+{
+    struct seen *s = (struct seen *)w;
+    s->what |= what;
+    s->times++;
+    if (s->removes)
+        loop_remove(s->loop, s->removes);
+}
+
+static void pair(struct seen *a, struct seen *b)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        printf("Bail out! no sockets\n");
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    *a = (struct seen){.watch = {ends[0], on_ready}};
+    *b = (struct seen){.watch = {ends[1], on_ready}};
+}
+
+/* Three turns, so that what would be told again and again is. */
+static void turns(struct loop *l, struct seen *s)
+{
+    s->what = 0;
+    s->times = 0;
+    for (int i = 0; i < 3; i++)
+        loop_turn(l, 0);
+}
+
+static void test_edges(struct loop *l, const char *way)
+{
+    struct seen a, b;
+    char bytes[100];
+    pair(&a, &b);
+    loop_add(l, &a.watch, false);
+    turns(l, &a);
+    ok(a.times == 1 && a.what == LOOP_OUT, "%s: room to write is told once", way);
+    ok(write(b.watch.fd, "xy", 2) == 2, "%s: something arrives", way);
+    turns(l, &a);
+    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and is told once", way);
+    ok(read(a.watch.fd, bytes, sizeof(bytes)) == 2 && read(a.watch.fd, bytes, 1) < 0,
+       "%s: it is read to its end", way);
+    loop_again(l, &a.watch, LOOP_IN);
+    turns(l, &a);
+    ok(a.times == 0, "%s: nothing new", way);
+    ok(write(b.watch.fd, "z", 1) == 1, "%s: more arrives", way);
+    turns(l, &a);
+    ok(a.times == 1 && a.what & LOOP_IN, "%s: … and is told again", way);
+    static const char much[65536];
+    while (write(a.watch.fd, much, sizeof(much)) > 0)
+        ;
+    loop_again(l, &a.watch, LOOP_OUT);
+    turns(l, &a);
+    ok(!(a.what & LOOP_OUT), "%s: no room", way);
+    for (char into[65536]; read(b.watch.fd, into, sizeof(into)) > 0;)
+        ;
+    turns(l, &a);
+    ok(a.what & LOOP_OUT, "%s: room again", way);
+    close(b.watch.fd);
+    loop_again(l, &a.watch, LOOP_IN);
+    turns(l, &a);
+    ok(a.times >= 1 && a.times <= 2 && a.what & LOOP_IN, "%s: the end is told, not for ever", way);
+    loop_remove(l, &a.watch);
+}
+
+static void test_level(struct loop *l, const char *way)
+{
+    struct seen a, b;
+    pair(&a, &b);
+    loop_add(l, &a.watch, true);
+    turns(l, &a);
+    ok(a.times == 0, "%s: a level one is not told of room", way);
+    ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives", way);
+    turns(l, &a);
+    ok(a.times == 3, "%s: … and is told in every turn", way);
+    loop_change(l, &a.watch, LOOP_OUT);
+    turns(l, &a);
+    ok(a.times == 3 && a.what == LOOP_OUT, "%s: another question", way);
+    loop_change(l, &a.watch, 0);
+    turns(l, &a);
+    ok(a.times == 0, "%s: none", way);
+    loop_forget(l, &a.watch);
+    ok(a.watch.fd == -1, "%s: forgotten", way);
+    close(b.watch.fd);
+}
+
+static void test_removal(struct loop *l, const char *way)
+{
+    struct seen a, b, c, d;
+    pair(&a, &b);
+    pair(&c, &d);
+    loop_add(l, &a.watch, true);
+    loop_add(l, &c.watch, true);
+    ok(write(b.watch.fd, "x", 1) == 1 && write(d.watch.fd, "x", 1) == 1, "%s: two at once", way);
+    a.loop = c.loop = l;
+    a.removes = &c.watch;
+    c.removes = &a.watch;
+    loop_turn(l, 0);
+    ok(a.times + c.times == 1, "%s: who is removed meanwhile is not told", way);
+    loop_remove(l, &a.watch);
+    loop_remove(l, &c.watch);
+    close(b.watch.fd);
+    close(d.watch.fd);
+}
+
+static void test_way(const struct loop_way *how, const char *way)
+{
+    struct loop l;
+    is_int(loop_init(&l, how), 0, "%s", way);
+    test_edges(&l, way);
+    test_level(&l, way);
+    test_removal(&l, way);
+    loop_free(&l);
+}
+
+int main(void)
+{
+    test_way(&loop_native, "native");
+    test_way(&loop_portable, "portable");
+    return done_testing();
+}
