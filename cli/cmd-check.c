@@ -15,17 +15,21 @@
 #include "args.h"
 #include "base/own.h"
 #include "base/utf8.h"
+#include "check-settings.h"
 #include "linux.h"
 #include "load.h"
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     {"json", 'j', NULL, "print one JSON document", NULL},
+    {"settings", 's', NULL, "the files are settings; without one, those that count here", NULL},
     {"linux", 0, NULL, "also list operations that have no counterpart on Linux", NULL},
     {"no-lint", 0, NULL, "errors only: do not look for rules that never decide", NULL},
     {"strict", 0, NULL, "exit 1 for warnings too", NULL},
     {0},
 };
+
+static int run(struct cli_args *args);
 
 struct totals {
     size_t errors, warnings;
@@ -186,9 +190,36 @@ static void unreadable(const struct cli_args *args, const char *name, const stru
     buf_chr(out, '}');
 }
 
+static bool are_settings(const struct cli_args *args, const char *name)
+{
+    size_t n = name ? strlen(name) : 0;
+    return args_has(args, "settings") || (n > 5 && strcmp(name + n - 5, ".json") == 0);
+}
+
+static void check_settings_file(const struct cli_args *args, const char *name, struct totals *sum,
+                                struct buf *out)
+{
+    OWN(checked_settings) struct checked_settings c = {0};
+    struct bk_err err;
+    if (check_settings(&c, name, &err) < 0) {
+        unreadable(args, name, &err, sum, out);
+        return;
+    }
+    sum->errors += c.diags.errors;
+    sum->warnings += c.diags.warnings;
+    if (args_has(args, "json"))
+        print_json(&c.diags, name, out);
+    else
+        load_diags(&c.diags, out);
+}
+
 static void check_file(const struct cli_args *args, const char *name, struct totals *sum,
                        struct buf *out)
 {
+    if (are_settings(args, name)) {
+        check_settings_file(args, name, sum, out);
+        return;
+    }
     OWN(loaded) struct loaded l;
     struct bk_err err;
     int failed = load_profile(args, name, &l, &err);
@@ -210,9 +241,31 @@ static void check_file(const struct cli_args *args, const char *name, struct tot
         load_findings(&l.unit, out);
 }
 
+/* The files that count for a command started here. */
+static int check_found(struct cli_args *args)
+{
+    const char **pos = args->pos;
+    const char *files[LAYER_COUNT];
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    size_t n = check_settings_found(&s, files, &err);
+    if (!s.cwd)
+        return cli_fail(&err);
+    if (!n)
+        return CLI_OK;
+    args->pos = files;
+    args->npos = n;
+    int status = run(args);
+    args->pos = pos;
+    args->npos = 0;
+    return status;
+}
+
 static int run(struct cli_args *args)
 {
     bool json = args_has(args, "json"), text = load_from_text(args);
+    if (!args->npos && !text && args_has(args, "settings"))
+        return check_found(args);
     if (!args->npos && !text)
         return cli_usage(args, "which file?");
     if (args->npos && text)
@@ -243,7 +296,8 @@ const struct cli_command cmd_check = {
         "wrong with it as file:line:column, with the source line and a caret. In a profile\n"
         "without errors it warns of rules that can never decide: shadowed by others,\n"
         "replaced, contradictory, or with filters that nothing matches.\n"
-        "Prints nothing when all is well.\n"
+        "Prints nothing when all is well. A FILE that ends in .json is read as settings, and\n"
+        "keys without effect are told as well.\n"
         "\n"
         "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 when a file\n"
         "cannot be read.",

@@ -178,14 +178,18 @@ void loaded_free(struct loaded *l)
     free(l->dirs);
 }
 
-void load_findings(const struct sbpl_unit *unit, struct buf *out)
+void load_diags(const struct diags *d, struct buf *out)
 {
-    const struct diags *d = &unit->diags;
     for (const struct diag *g = d->first; g; g = g->next)
         diag_text(d, g, out);
     size_t all = d->errors + d->warnings + d->notes;
     if (all > d->kept)
         buf_fmt(out, "… and %zu more findings\n", all - d->kept);
+}
+
+void load_findings(const struct sbpl_unit *unit, struct buf *out)
+{
+    load_diags(&unit->diags, out);
 }
 
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)

@@ -51,5 +51,6 @@ int load_or_complain(const struct cli_args *args, const char *name, struct loade
 
 /* Appends all findings that were kept and a count of the rest. */
 void load_findings(const struct sbpl_unit *unit, struct buf *out);
+void load_diags(const struct diags *d, struct buf *out);
 
 #endif

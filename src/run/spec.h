@@ -43,8 +43,8 @@ struct run_spec {
     size_t nset_env;
     const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
     const struct scratch *scratch; /* which then is this, already named; NULL: any */
-    bool whole_env;     /* nothing is removed from it */
-    bool bare;          /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
+    bool whole_env;                /* nothing is removed from it */
+    bool bare; /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
     const int *keep_fds;
     size_t nkeep_fds;
 

@@ -29,6 +29,7 @@ static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t 
     if (!f)
         return &nowhere;
     f->level = level;
+    f->at = at;
     jt_fail(c->text, at, &f->err);
     if (c->out->last)
         c->out->last->next = f;
@@ -322,6 +323,23 @@ static void check_section(struct checker *c, const struct json *object, const ch
     }
 }
 
+/* A reason for what nobody denies is never told. */
+static void check_reason_keys(struct checker *c, const struct json *root)
+{
+    const struct json *network = jt_get(root, "network");
+    bool object = network && network->kind == JSON_OBJECT;
+    const struct json *reasons = object ? jt_get(network, "deniedDomainReasons") : NULL;
+    const struct json *denied = object ? jt_get(network, "deniedDomains") : NULL;
+    for (const struct json *r = reasons ? reasons->first : NULL; r; r = r->next) {
+        bool found = false;
+        for (const struct json *d = denied ? denied->first : NULL; d; d = d->next)
+            found = found || (d->kind == JSON_STRING && r->key && strcmp(d->s, r->key) == 0);
+        if (!found && r->key)
+            FOUND(c, FINDING_WARNING, r->key_at,
+                  "network.deniedDomainReasons: %.80s is not in deniedDomains", r->key);
+    }
+}
+
 /* A host keeps its own settings in the same file, and ours below `sandbox`. */
 static struct json *find_ours(struct checker *c, struct json *whole)
 {
@@ -358,5 +376,6 @@ int settings_check(struct arena *a, const struct json_text *text, struct json **
     out->arena = a;
     *root = find_ours(&c, whole);
     check_section(&c, *root, "");
+    check_reason_keys(&c, *root);
     return 0;
 }

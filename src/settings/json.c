@@ -473,23 +473,31 @@ static int too_large(const char *path, struct bk_err *err)
     return -1;
 }
 
+/* A file, or what a shell made of <(…): somebody who put a pipe in a file's place would let us
+ * wait. */
+static bool may_read(const char *path, mode_t mode)
+{
+    bool given = strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+                 strncmp(path, "/proc/", 6) == 0;
+    return S_ISREG(mode) || (given && !S_ISDIR(mode));
+}
+
 int jt_load(struct arena *a, const char *path, struct json_text *out, struct bk_err *err)
 {
     bool standard = strcmp(path, "-") == 0;
-    /* never waits for the other end of a pipe that somebody put in the file's place */
     OWN(fd)
     int fd =
         standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, "cannot read %s", path);
-    if (!S_ISREG(st.st_mode) && !standard && !S_ISFIFO(st.st_mode)) {
+    if (!may_read(path, st.st_mode)) {
         errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         return err_sys(err, "cannot read %s", path);
     }
     if (S_ISREG(st.st_mode) && st.st_size > JSON_MAX)
         return too_large(path, err);
-    if (S_ISFIFO(st.st_mode)) /* <(…) of a shell: its other end is there */
+    if (!standard && !S_ISREG(st.st_mode))
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     size_t cap = S_ISREG(st.st_mode) ? (size_t)st.st_size : JSON_MAX;
     OWN(mem) char *text = malloc(cap + 1);

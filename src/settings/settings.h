@@ -35,6 +35,7 @@ enum finding_level { FINDING_ERROR, FINDING_WARNING, FINDING_NOTE };
 
 struct settings_finding {
     enum finding_level level;
+    uint32_t at; /* in the text */
     struct bk_err err;
     struct settings_finding *next;
 };
