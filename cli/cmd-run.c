@@ -31,6 +31,11 @@ static const char cap_words[] =
 #include "kernel/caps.def"
     ;
 
+static const char socket_words[] =
+#define SOCKET(name, paths, keeps, sets, words) name " "
+#include "run/sockets.def"
+    ;
+
 /* clang-format off */
 static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
@@ -46,6 +51,8 @@ static const struct cli_option options[] = {
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
     {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
+    {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",
+     socket_words},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
@@ -242,12 +249,15 @@ static int choose_asking(struct session *r, struct bk_err *err)
 static int choose_kept(struct session *r, struct bk_err *err)
 {
     size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
-    r->keep_env = calloc(nenv + 1, sizeof(*r->keep_env));
+    size_t nkeep = r->flags.nkeep;
+    r->keep_env = calloc(nenv + nkeep + 1, sizeof(*r->keep_env));
     r->keep_fds = calloc(nfds + 1, sizeof(*r->keep_fds));
     if (!r->keep_env || !r->keep_fds)
         return err_nomem(err);
     for (size_t i = 0; i < nenv; i++)
         r->keep_env[i] = args_nth(r->args, "env", i);
+    for (size_t i = 0; i < nkeep; i++)
+        r->keep_env[nenv + i] = r->flags.keep[i];
     for (size_t i = 0; i < nfds; i++) {
         uint64_t fd;
         if (parse_count("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
@@ -255,7 +265,7 @@ static int choose_kept(struct session *r, struct bk_err *err)
         r->keep_fds[i] = (int)fd;
     }
     r->spec.keep_env = r->keep_env;
-    r->spec.nkeep_env = nenv;
+    r->spec.nkeep_env = nenv + nkeep;
     r->spec.keep_fds = r->keep_fds;
     r->spec.nkeep_fds = nfds;
     return 0;
@@ -297,9 +307,8 @@ static int fill_spec(struct session *r, struct bk_err *err)
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot tell the working directory");
     if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
-        choose_kept(r, err) < 0 || choose_asking(r, err) < 0)
-        return -1;
-    if (run_flags_read(&r->flags, r->args, &r->spec, err) < 0)
+        choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
+        choose_kept(r, err) < 0)
         return -1;
     return run_settings_read(&r->settings, r->args, &r->spec, err);
 }
@@ -398,6 +407,10 @@ const struct cli_command cmd_run = {
         "places of secrets, write to the working directory and to a TMPDIR of its own, and reach\n"
         "no network. Prints nothing when nothing is denied; otherwise a summary at the end names\n"
         "each denied operation, the rule behind it and the flag that would allow it.\n"
+        "\n"
+        "Sockets that --allow-socket knows by name:\n"
+#define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"
+#include "run/sockets.def"
         "\n"
         "Exit status: the command's own; 124 after --timeout; 125 when the sandbox could not be\n"
         "set up; 126 and 127 when the command could not be run or found.\n",

@@ -16,9 +16,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "base/own.h"
 #include "graph/net.h"
 #include "load.h"
+#include "run/sockets.h"
 
 static const char read_operations[] =
     "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
@@ -154,6 +156,94 @@ static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err
     return 0;
 }
 
+/* ---- Unix sockets ---- */
+
+static void socket_rule(const char *path, const char *cwd, struct buf *out)
+{
+    OWN(buf) struct buf full = {0};
+    char plain[PATH_MAX];
+    bool abstract = path[0] == '@', glob = !abstract && is_glob(path, plain);
+    if (abstract)
+        buf_str(&full, path);
+    else
+        canonical(glob ? path : plain, cwd, &full);
+    buf_fmt(out, "(allow network-outbound (remote unix-socket (%s ",
+            glob ? "glob" : "path-literal");
+    buf_sbpl(out, full.s, full.n);
+    buf_str(out, ")))\n");
+}
+
+static int unknown_socket(const char *name, struct bk_err *err)
+{
+    const char *names[64];
+    size_t n = 0;
+    while (n < known_socket_count && n < 64) {
+        names[n] = known_sockets[n].name;
+        n++;
+    }
+    const char *near = near_word(name, names, n);
+    err_set(err, BK_E_INPUT, "--allow-socket: no socket is called %.80s", name);
+    if (near)
+        err_hint(err, "did you mean %s? A path has a slash in it, an abstract name begins with @",
+                 near);
+    else
+        err_hint(err, "`buckle run --help` lists them; a path has a slash in it, an abstract name "
+                      "begins with @");
+    return -1;
+}
+
+/* Remembers a variable; the list gets an offset until all are known. */
+static void add_variable(struct run_flags *f, const char *text, size_t n, const char ***list,
+                         size_t *count)
+{
+    const char **more = realloc(*list, (*count + 1) * sizeof(**list));
+    if (!more)
+        return;
+    *list = more;
+    more[(*count)++] = (const char *)(uintptr_t)f->variables.n;
+    buf_add(&f->variables, text, n);
+    buf_chr(&f->variables, '\0');
+}
+
+static int known_socket_rules(struct run_flags *f, const struct known_socket *s, const char *cwd,
+                              struct bk_err *err)
+{
+    OWN(buf) struct buf path = {0};
+    OWN(buf) struct buf setting = {0};
+    const char *at = s->paths;
+    int got;
+    for (bool first = true; (got = known_socket_next(s, &at, &path, err)) > 0; first = false) {
+        socket_rule(path.s, cwd, &f->rules);
+        if (first)
+            known_socket_setting(s, path.s, &setting);
+    }
+    for (const char *k = s->keeps; *k; k += strcspn(k, " ") + (k[strcspn(k, " ")] == ' '))
+        add_variable(f, k, strcspn(k, " "), &f->keep, &f->nkeep);
+    if (setting.n)
+        add_variable(f, setting.s, setting.n, &f->set, &f->nset);
+    return got;
+}
+
+static int socket_rules(struct run_flags *f, const struct cli_args *args, const char *cwd,
+                        struct bk_err *err)
+{
+    const char *given;
+    for (size_t i = 0; (given = args_nth(args, "allow-socket", i)); i++) {
+        const struct known_socket *s = known_socket_find(given);
+        if (s && known_socket_rules(f, s, cwd, err) < 0)
+            return -1;
+        if (!s && !strchr(given, '/') && given[0] != '@')
+            return unknown_socket(given, err);
+        if (!s)
+            socket_rule(given, cwd, &f->rules);
+    }
+    for (size_t i = 0; i < f->nkeep; i++)
+        f->keep[i] = f->variables.s + (uintptr_t)f->keep[i];
+    for (size_t i = 0; i < f->nset; i++)
+        f->set[i] = f->variables.s + (uintptr_t)f->set[i];
+    return buf_ok(&f->variables) ? 0 : err_nomem(err);
+}
+
 static void flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out)
 {
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
@@ -224,8 +314,10 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
         return -1;
     f->sources[0] = named_profile(name ? name : "default");
     flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules);
-    if (net_rules(args, &f->rules, err) < 0)
+    if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
         return -1;
+    spec->set_env = f->set;
+    spec->nset_env = f->nset;
     if (!buf_ok(&f->rules))
         return err_nomem(err);
     f->sources[1] = (struct run_source){
@@ -238,6 +330,9 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
 void run_flags_free(struct run_flags *f)
 {
     buf_free(&f->rules);
+    buf_free(&f->variables);
+    free(f->keep);
+    free(f->set);
     free(f->params);
     free(f->words);
 }

@@ -15,6 +15,11 @@ struct run_flags {
     struct sbpl_param *params;
     char *words;      /* the parameters' keys and values */
     struct buf rules; /* SBPL made from flags */
+
+    /* What programs need to find the sockets that they may reach. */
+    struct buf variables; /* texts of the below, each ending in NUL */
+    const char **keep, **set;
+    size_t nkeep, nset;
 };
 
 /* Fills the spec's sources and parameters; the spec has its cwd. Free with run_flags_free()

@@ -408,11 +408,13 @@ struct answer act_send(struct worker *w, const struct request *r)
 
 /* Carries messages between the target's end and where it is connected to. */
 struct courier {
-    struct worker *w;
-    int inner; /* the other end of what the target has */
-    int outer; /* connected to the peer */
-    int inbox; /* what the target had before: answers to its name arrive there; or -1 */
+    bool taken, busy; /* atomic */
+    int inner;        /* the other end of what the target has */
+    int outer;        /* connected to the peer */
+    int inbox;        /* what the target had before: answers to its name arrive there; or -1 */
 };
+
+static struct courier couriers[COURIERS];
 
 /* One message onwards, with what comes along. False when one side has ended. */
 static bool carry(int from, int to, bool ended, char *room)
@@ -456,20 +458,42 @@ static void *courier_thread(void *arg)
     struct pollfd fds[] = {{c->inner, POLLIN, 0}, {c->outer, POLLIN, 0}, {c->inbox, POLLIN, 0}};
     bool both = room != NULL;
     while (both && (poll(fds, 3, -1) >= 0 || errno == EINTR)) {
+        __atomic_store_n(&c->busy, true, __ATOMIC_SEQ_CST);
         if (fds[0].revents)
             both = carry(c->inner, c->outer, fds[0].revents & POLLHUP, room);
         for (size_t i = 1; i < 3 && both; i++)
             if (fds[i].revents & (POLLIN | POLLERR))
                 both = carry(fds[i].fd, c->inner, false, room);
+        __atomic_store_n(&c->busy, false, __ATOMIC_SEQ_CST);
     }
-    close(c->inner);
+    free(room);
     close(c->outer);
     if (c->inbox >= 0)
         close(c->inbox);
-    __atomic_sub_fetch(&c->w->couriers, 1, __ATOMIC_RELAXED);
-    free(c);
-    free(room);
+    close(c->inner);
+    __atomic_store_n(&c->taken, false, __ATOMIC_RELEASE);
     return NULL;
+}
+
+/* A thread that has ended in between leaves a number that may be somebody else's: then we wait for
+ * nothing. */
+static bool has_work(const struct courier *c)
+{
+    struct pollfd p = {.fd = c->inner, .events = POLLIN};
+    return __atomic_load_n(&c->taken, __ATOMIC_ACQUIRE) &&
+           (__atomic_load_n(&c->busy, __ATOMIC_SEQ_CST) || poll(&p, 1, 0) > 0);
+}
+
+void datagram_drain(void)
+{
+    enum { MOMENTS = 250 };
+    for (int i = 0, waits = 1; i < MOMENTS && waits; i++) {
+        waits = 0;
+        for (size_t c = 0; c < COURIERS && !waits; c++)
+            waits = has_work(&couriers[c]);
+        if (waits)
+            usleep(1000);
+    }
 }
 
 /* Whether the target's descriptor closes on exec. */
@@ -486,21 +510,19 @@ static bool closes_on_exec(const struct worker *w, const struct request *r, int 
     return flags && (strtoul(flags + 6, NULL, 8) & O_CLOEXEC);
 }
 
-static int start_courier(struct worker *w, struct courier *c)
+static int start_courier(int inner, int outer, int inbox)
 {
     pthread_t thread;
-    struct courier *own = malloc(sizeof(*own));
-    if (!own)
-        return -ENOMEM;
-    *own = *c;
-    __atomic_add_fetch(&w->couriers, 1, __ATOMIC_RELAXED);
-    if (pthread_create(&thread, NULL, courier_thread, own) != 0) {
-        __atomic_sub_fetch(&w->couriers, 1, __ATOMIC_RELAXED);
-        free(own);
-        return -EAGAIN;
-    }
-    pthread_detach(thread);
-    return 0;
+    struct courier *c = couriers;
+    while (c < couriers + COURIERS && __atomic_load_n(&c->taken, __ATOMIC_ACQUIRE))
+        c++;
+    if (c == couriers + COURIERS)
+        return -ENOBUFS;
+    *c = (struct courier){.taken = true, .inner = inner, .outer = outer, .inbox = inbox};
+    if (pthread_create(&thread, NULL, courier_thread, c) == 0)
+        return pthread_detach(thread);
+    c->taken = false;
+    return -EAGAIN;
 }
 
 /* Takes over sock. */
@@ -516,15 +538,13 @@ struct answer datagram_connect(struct worker *w, const struct request *r, int so
         return answer_errno(ENOBUFS);
     if (connect(outer, &to->any, len) < 0)
         return answer_errno(errno);
-    if (__atomic_load_n(&w->couriers, __ATOMIC_RELAXED) >= COURIERS ||
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return answer_errno(ENOBUFS);
     OWN(fd) int inner = ends[0];
     OWN(fd) int theirs = ends[1];
     fcntl(theirs, F_SETFL, waits);
-    struct courier c = {w, inner, outer, inbox};
     int fd = (int)r->args[0], got = put_fd(w, r, theirs, fd, closes_on_exec(w, r, fd));
-    int err = got < 0 ? got : start_courier(w, &c);
+    int err = got < 0 ? got : start_courier(inner, outer, inbox);
     if (err == 0) /* they are the courier's */
         inner = outer = inbox = -1;
     return answer_value(err);

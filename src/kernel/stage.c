@@ -383,6 +383,8 @@ static void take_status(struct inside *in, int status)
         return;
     }
     in->ended = true;
+    if (the_worker.datagrams)
+        datagram_drain();
     bool alone = g && is_first_alone(in);
     if (g)
         kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);

@@ -130,7 +130,7 @@ struct worker {
     bool takes_fds;             /* descriptors can be taken from the target */
     bool datagrams;             /* it may have Unix datagram sockets */
     struct twin twins[TWINS];   /* what those send through (act-datagram.c) */
-    unsigned ntwins, couriers;
+    unsigned ntwins;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
 
     struct watched watched[WATCHED];
@@ -400,6 +400,8 @@ struct answer act_connect(struct worker *w, const struct request *r);
 struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
 struct answer act_send(struct worker *w, const struct request *r);
+/* Waits a moment until what was sent by connected datagram sockets has been passed on. */
+void datagram_drain(void);
 struct answer act_umask(struct worker *w, const struct request *r);
 struct answer act_flags(struct worker *w, const struct request *r);
 struct answer act_person(struct worker *w, const struct request *r);

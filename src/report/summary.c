@@ -73,7 +73,8 @@ static const char *verb_text(const struct group *g)
     return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
 }
 
-static const char allow_userns[] = "--allow-userns", allow_net[] = "--allow-net";
+static const char allow_userns[] = "--allow-userns", allow_net[] = "--allow-net",
+                  allow_socket[] = "--allow-socket";
 
 /* A host, with a port or without: neither a socket's path, nor a host with a reason behind it,
  * which no flag overcomes. */
@@ -88,6 +89,8 @@ static const char *flag_text(const struct group *g)
     size_t v = verb_of(g->op);
     if (is_host(g))
         return allow_net;
+    if (g->op == OP_NETWORK_OUTBOUND && g->path[0] == '/')
+        return allow_socket;
     if (g->op == OP_SYSTEM_PRIVILEGE && strcmp(g->path, EVENT_USER_NAMESPACE) == 0)
         return allow_userns;
     return g->failure || v == NO_VERB ? NULL : verbs[v].flag;
@@ -313,6 +316,8 @@ static bool has_flag(const struct suggesting *s, const struct row *row)
         return false;
     if (guarded)
         return names_guarded(s, row);
+    if (flag_text(row->group) == allow_socket) /* one at a time */
+        return row->groups == 1 && row->group->rule != GRAPH_NO_RULE;
     return row->groups == 1 || path_depth(row->group->path, row->path_len) >= FOLD_DEPTH;
 }
 
