@@ -63,7 +63,8 @@ EXISTING = {
     "file-write-xattr": ("file", ["setxattr"]),
     "file-write-flags": ("file", ["setflags"]),
     "file-write-unlink": ("file", ["unlinkat"]),
-    "network-outbound": ("socket", ["connect-unix"]),
+    "network-outbound": ("socket", ["connect-unix", "connect-seqpacket", "connect-dgram",
+                                    "sendto-unix", "sendmsg-unix", "sendmmsg-unix"]),
     "file-read-data": ("file", ["open-nonblock", "openat-nonblock", "watch"]),
     "file-read-metadata": ("file", ["stat-path", "lstat", "newfstatat", "newfstatat-empty", "statx",
                                     "statx-empty", "fstat-name", "statfs", "access-read",
@@ -86,6 +87,10 @@ CREATING = {"file": ["mknod-file"], "dir": ["mkdir"], "fifo": ["mknod-fifo"],
             "symlink": ["symlinkat"], "socket": ["mknod-socket"]}
 KINDS = {"REGULAR-FILE": "file", "DIRECTORY": "dir", "SYMLINK": "symlink", "FIFO": "fifo",
          "SOCKET": "socket"}
+# What a server has to be for a call to reach it; a stream otherwise.
+SERVES = {"connect-seqpacket": socket.SOCK_SEQPACKET,
+          **dict.fromkeys(("connect-dgram", "sendto-unix", "sendmsg-unix", "sendmmsg-unix"),
+                          socket.SOCK_DGRAM)}
 MADE = "buckle.created-repository"
 
 
@@ -102,7 +107,7 @@ class Row:
         self.given, self.xattr, self.mode = set(), None, None
         for word in words[1:]:
             name, equals, value = word.partition("=")
-            if word.startswith("/") and self.path is None:
+            if word.startswith(("/", "@")) and self.path is None:
                 self.path = word
             elif equals and name == "vnode-type" and value in KINDS:
                 self.kind = KINDS[value]
@@ -128,6 +133,8 @@ class Row:
     def check_path(self):
         if self.path is None:
             raise NotHere("names no path")
+        if self.path.startswith("@") and not self.operation.startswith("network"):
+            raise NotHere("not a path")
         if self.path == "/" and not self.reads:
             raise NotHere("the root directory cannot be made, moved or replaced")
         if os.path.normpath(self.path) != self.path or self.path.startswith("//"):
@@ -150,8 +157,8 @@ class Row:
         if self.operation == "file-write-create":
             self.needs, self.calls = "absent", CREATING[self.kind or "file"]
         elif self.operation == "network-bind":
-            self.needs, self.calls = "absent", ["bind-unix"]
-            self.also = ["file-write-create"]
+            self.needs, self.calls = "absent", ["bind-unix", "bind-dgram"]
+            self.also = [] if self.path.startswith("@") else ["file-write-create"]
         elif self.operation == "file-mknod":
             raise NotHere("device nodes need a capability that no sandbox keeps")
         elif self.operation == "file-link":
@@ -179,6 +186,8 @@ class Row:
         else:
             raise NotHere("no call asks about the whole family" if self.operation.endswith("*")
                           else "not about files or sockets")
+        if self.path.startswith("@"):
+            self.needs = "abstract"  # nobody has such a name in the sandbox's network
         if self.operation.startswith("network") and len(os.fsencode(self.path)) > 100:
             raise NotHere("longer than a socket's address")
 
@@ -187,7 +196,7 @@ class Row:
 
 
 def parents(path):
-    while len(path) > 1:
+    while len(path) > 1 and not path.startswith("@"):
         path = os.path.dirname(path)
         if path != "/":
             yield path
@@ -238,8 +247,10 @@ def remove(path):
         pass
 
 
-def make(path, kind):
+def make(path, kind, serves=socket.SOCK_STREAM):
     """Brings a path into the state that rows need."""
+    if kind == "abstract":
+        return
     if path.startswith("/dev/") and path[5:] in DEVICES:
         return
     try:
@@ -255,9 +266,10 @@ def make(path, kind):
     elif kind == "socket":
         # a server that has accepted nothing for long would refuse: a new one for each question
         remove(path)
-        servers[path] = socket.socket(socket.AF_UNIX)
+        servers[path] = socket.socket(socket.AF_UNIX, serves)
         servers[path].bind(path)
-        servers[path].listen(5)
+        if serves != socket.SOCK_DGRAM:
+            servers[path].listen(5)
     elif mode is None:
         {"file": lambda: open(path, "w").close(), "fifo": lambda: os.mkfifo(path),
          "symlink": lambda: os.symlink("nowhere", path)}[kind]()
@@ -332,7 +344,7 @@ def attempt(probe, world, row, call):
                 make(path, "dir")
         if row.path == row.repository:
             return probe.ask(call, row.path)
-    make(row.path, row.needs)
+    make(row.path, row.needs, SERVES.get(call, socket.SOCK_STREAM))
     if row.mode is not None:
         os.chmod(row.path, row.mode)
     words = [call, row.path]
@@ -375,7 +387,8 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
                 break
             # what a policy allows may still be impossible; there are no terminals here
             allowed = ("ok", "EISDIR", "ENODATA", "EOPNOTSUPP",
-                       {"/dev/tty": "ENXIO", "/dev/ptmx": "ENOENT"}.get(row.path, "ok"))
+                       {"/dev/tty": "ENXIO", "/dev/ptmx": "ENOENT"}.get(row.path, "ok"),
+                       "ECONNREFUSED" if row.needs == "abstract" else "ok")
             came = "allow" if answer in allowed else "deny" if (
                 answer == "EPERM" or odd_errno and answer != "no answer") else "neither"
             if answer == "no answer":

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where sockets that everybody knows by name lie on this machine, for this user. Only words that the
- * person's own environment holds have a say in it.
+ * Where sockets that everybody knows by name lie on this machine, for this user. Only words that
+ * the person's own environment holds have a say in it.
  */
 
 #include "run/sockets.h"

@@ -677,6 +677,11 @@ static long do_bind_unix(char **a)
     return with_socket(a[0], SOCK_STREAM, SYS_bind);
 }
 
+static long do_bind_dgram(char **a)
+{
+    return with_socket(a[0], SOCK_DGRAM, SYS_bind);
+}
+
 static long do_socket_dgram(char **a)
 {
     (void)a;
@@ -885,6 +890,7 @@ static const struct operation operations[] = {
     {"connect-seqpacket", 1, do_connect_seqpacket},
     {"connect-dgram", 1, do_connect_dgram},
     {"bind-unix", 1, do_bind_unix},
+    {"bind-dgram", 1, do_bind_dgram},
     {"socket-dgram", 0, do_socket_dgram},
     {"socket-raw", 0, do_socket_raw},
     {"socketpair-dgram", 0, do_socketpair_dgram},
