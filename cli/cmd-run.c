@@ -92,7 +92,7 @@ struct session {
     enum report_how how;
     int report_fd;
     bool verbose;
-    const char **keep_env;
+    const char **keep_env, **set_env;
     int *keep_fds;
     char cwd[PATH_MAX];
 };
@@ -283,6 +283,20 @@ static void on_heard(void *arg)
     live_heard(&r->live);
 }
 
+/* What flags set comes first, and counts. */
+static int add_variables(struct session *r, struct bk_err *err)
+{
+    size_t n = r->flags.nset, more = r->spec.nset_env;
+    r->set_env = calloc(n + more + 1, sizeof(*r->set_env));
+    if (!r->set_env)
+        return err_nomem(err);
+    for (size_t i = 0; i < n + more; i++)
+        r->set_env[i] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+    r->spec.set_env = r->set_env;
+    r->spec.nset_env = n + more;
+    return 0;
+}
+
 static int fill_spec(struct session *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
@@ -310,7 +324,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
-    return run_settings_read(&r->settings, r->args, &r->spec, err);
+    return run_settings_read(&r->settings, r->args, &r->spec, err) < 0 ? -1 : add_variables(r, err);
 }
 
 /* ---- running ---- */
@@ -393,6 +407,7 @@ static int cmd_run_main(struct cli_args *args)
     run_flags_free(&r->flags);
     run_settings_free(&r->settings);
     free(r->keep_env);
+    free(r->set_env);
     free(r->keep_fds);
     free(r);
     return status;

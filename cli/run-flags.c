@@ -316,8 +316,6 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
     flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules);
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
         return -1;
-    spec->set_env = f->set;
-    spec->nset_env = f->nset;
     if (!buf_ok(&f->rules))
         return err_nomem(err);
     f->sources[1] = (struct run_source){
