@@ -13,14 +13,14 @@
 
 extern const struct cli_command cmd_check, cmd_eval, cmd_explain, cmd_vocab, cmd_graph, cmd_help,
     cmd_completions, cmd_run, cmd_doctor, cmd_disasm, cmd_diff, cmd_grant, cmd_log, cmd_settings,
-    cmd_trust, cmd_profile;
+    cmd_trust, cmd_profile, cmd_connect;
 
 /* clang-format off */
 const struct cli_command *const cli_commands[] = {
     &cmd_run, &cmd_grant, &cmd_log,
     &cmd_settings, &cmd_trust, &cmd_profile,
     &cmd_doctor, &cmd_check, &cmd_eval, &cmd_explain, &cmd_graph, &cmd_disasm, &cmd_diff,
-    &cmd_vocab, &cmd_completions, &cmd_help, NULL,
+    &cmd_vocab, &cmd_connect, &cmd_completions, &cmd_help, NULL,
 };
 /* clang-format on */
 

@@ -49,6 +49,8 @@ struct launch {
     const char *cwd;
     const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;
+    const char *connector;           /* path of a program of which `connect HOST PORT` is a way
+                                      * through the sandbox's proxies (buckle itself), or NULL */
     const struct upstream *upstream; /* the proxy that connections leave through, or NULL */
     int cgroup;                      /* a control group to start in, or -1 */
     uint64_t max_memory;             /* bytes of address space a process; 0: as it is */

@@ -22,7 +22,7 @@ int netgate_start(struct netgate *n, const struct stage *s);
 /* Called inside the new network: lays it and hands its sockets over. */
 int netgate_lay(const struct netgate *n, const struct graph *g);
 /* The caller's environment and the variables that lead to the proxies; NULL without memory. */
-char **netgate_environ(const struct netgate *n, char *const *env);
+char **netgate_environ(const struct netgate *n, const struct stage *s);
 
 /* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it
  * can be told which process asked. */

@@ -244,7 +244,7 @@ static void lay_gate(struct inside *in)
     check(s, STAGE_GATE, netgate_lay(&in->gate, s->graph));
     if (s->plan->mount_ns)
         check(s, STAGE_GATE, netfiles_lay());
-    s->env = netgate_environ(&in->gate, s->launch->env);
+    s->env = netgate_environ(&in->gate, s);
     check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
 }
 

@@ -54,12 +54,23 @@ static void fill_options(struct run *r)
                                        .arch = PLAN_NATIVE};
 }
 
+/* Whether `buckle connect` is what we are; a program that only links the library is not. */
+static void find_connector(struct run *r)
+{
+    ssize_t n = readlink("/proc/self/exe", r->connector, sizeof(r->connector) - 1);
+    r->connector[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(r->connector, '/');
+    if (!slash || strcmp(slash, "/buckle") != 0)
+        r->connector[0] = '\0';
+}
+
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
     *r = (struct run){
         .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .ground = {.pidfd = -1, .ready = -1}};
     arena_init(&r->arena, 64 << 20);
     fill_options(r);
+    find_connector(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
     if (spec->scratch)
@@ -184,6 +195,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .cwd = s->cwd,
         .keep_fds = s->keep_fds,
         .nkeep = s->nkeep_fds,
+        .connector = r->connector[0] ? r->connector : NULL,
         .upstream = s->upstream ? &r->upstream : NULL,
         .max_memory = s->max_memory,
         .max_procs = s->max_procs,

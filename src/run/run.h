@@ -27,6 +27,7 @@ struct run {
     struct arena arena;
     struct environ_result env;
     struct upstream upstream;
+    char connector[256];   /* this program, when it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, which is its own, and what replaced it */
     size_t nrenewed;
 };

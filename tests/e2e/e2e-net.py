@@ -70,14 +70,15 @@ http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_te
         if not self.net.wait_for(SERVER4, 443):
             raise RuntimeError("nginx does not start")
 
-    def boxed(self, who, script, options=(), way="direct", timeout=40, profile=PROFILE):
+    def boxed(self, who, script, options=(), way="direct", timeout=40, profile=PROFILE, env=None):
         """A shell script in a sandbox on the machine at home."""
         world = World(who)
         policy = world.profile(profile.replace("{server}", SERVER4))
         argv = [who.buckle(), "run", "--profile", policy, *options, "--", "sh", "-c",
                 WAYS[way] + script]
         argv = self.net.argv_in(self.net.home, argv, who.uid)
-        done = Runner(who).run(["env", f"CA={self.ca}", *argv], world.inside, timeout=timeout)
+        env = [f"{name}={value}" for name, value in (env or {}).items()]
+        done = Runner(who).run(["env", f"CA={self.ca}", *env, *argv], world.inside, timeout=timeout)
         return done
 
 
@@ -244,6 +245,80 @@ def test_git(net, who):
                f"{who.name}: git over https to a denied host ({way})", done)
 
 
+# what every program is told about the way out; TOKEN differs from run to run
+ENVIRONMENT = """HTTP_PROXY=http://buckle:TOKEN@localhost:3128
+HTTPS_PROXY=http://buckle:TOKEN@localhost:3128
+http_proxy=http://buckle:TOKEN@localhost:3128
+https_proxy=http://buckle:TOKEN@localhost:3128
+ALL_PROXY=socks5h://buckle:TOKEN@localhost:1080
+all_proxy=socks5h://buckle:TOKEN@localhost:1080
+NO_PROXY=localhost,127.0.0.1,::1,*.local
+no_proxy=localhost,127.0.0.1,::1,*.local
+FTP_PROXY=socks5h://buckle:TOKEN@localhost:1080
+ftp_proxy=socks5h://buckle:TOKEN@localhost:1080
+GRPC_PROXY=socks5h://buckle:TOKEN@localhost:1080
+grpc_proxy=socks5h://buckle:TOKEN@localhost:1080
+RSYNC_PROXY=buckle:TOKEN@localhost:3128
+DOCKER_HTTP_PROXY=http://buckle:TOKEN@localhost:3128
+DOCKER_HTTPS_PROXY=http://buckle:TOKEN@localhost:3128
+CLOUDSDK_PROXY_TYPE=http
+CLOUDSDK_PROXY_ADDRESS=localhost
+CLOUDSDK_PROXY_PORT=3128
+CLOUDSDK_PROXY_USERNAME=buckle
+CLOUDSDK_PROXY_PASSWORD=TOKEN
+CLOUDSDK_CORE_PROXY_TYPE=http
+CLOUDSDK_CORE_PROXY_ADDRESS=localhost
+CLOUDSDK_CORE_PROXY_PORT=3128
+CLAUDE_CODE_HOST_HTTP_PROXY_PORT=3128
+CLAUDE_CODE_HOST_SOCKS_PROXY_PORT=1080
+GIT_SSH_COMMAND=ssh -o ProxyCommand='BUCKLE connect %h %p'
+"""
+
+
+def test_environment(net, who):
+    def environment(script, *options):
+        done = net.boxed(who, script, options, way="proxy")
+        found = dict(line.split("=", 1) for line in done.out.splitlines() if "=" in line)
+        token = found.get("CLOUDSDK_PROXY_PASSWORD", "")
+        return found, token, done
+
+    expected = dict(line.split("=", 1) for line in ENVIRONMENT.splitlines())
+    before = {*who.env, "CA", "PWD", "OLDPWD", "_", "SHLVL"}
+    places = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR", "SANDBOX_RUNTIME"}
+    found, token, done = environment("env")
+    found = {name: value for name, value in found.items() if name not in before | places}
+    expected = {name: value.replace("TOKEN", token).replace("BUCKLE", who.buckle())
+                for name, value in expected.items()}
+    tap.ok(len(token) == 32 and found == expected, f"{who.name}: the environment is what it should be",
+           {n: (found.get(n), expected.get(n)) for n in {*found, *expected} if found.get(n) != expected.get(n)})
+    other, again, _ = environment("env")
+    tap.ok(again != token, f"{who.name}: each run has a token of its own")
+    done = net.boxed(who, "env", ["--env", "GIT_SSH"], way="proxy", env={"GIT_SSH": "/my/ssh", "HTTP_PROXY": "x",
+                                                                        "no_proxy": "y"})
+    tap.ok("GIT_SSH=/my/ssh\n" in done.out and "GIT_SSH_COMMAND" not in done.out and "HTTP_PROXY=x" not in done.out
+           and "no_proxy=y" not in done.out, f"{who.name}: how git calls ssh is left to whoever said so", done)
+    done = net.boxed(who, "env", way="proxy", profile="(version 1)\n(allow default)\n(deny network*)\n")
+    tap.ok("proxy" not in done.out.lower(), f"{who.name}: without a way out nothing leads there", done)
+
+
+def test_git_ssh(net, who):
+    mine = ssh_server(net, who)
+    if not mine:
+        return
+    if not os.path.exists(net.site + "/repo.git"):
+        test_git(net, who)
+    options = (f" -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
+               "-o LogLevel=ERROR -F none")
+    clone = f"git clone -q root@{{host}}:{net.site}/repo.git got && cat got/file"
+    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is told"),
+                       (f'export GIT_SSH_COMMAND="ssh{options}"; ', "as it likes")):
+        done = net.boxed(who, how + clone.format(host="allowed.test"), way="proxy")
+        tap.ok(done.out == "text\n", f"{who.name}: git over ssh, {words}", done)
+        done = net.boxed(who, how + clone.format(host="denied.test"), way="proxy")
+        tap.ok(done.status != 0 and "denied.test" in done.err and "buckle:" in done.err,
+               f"{who.name}: git over ssh to a denied host, {words}", done)
+
+
 def test_rsync(net, who):
     if not shutil.which("rsync"):
         tap.skip("rsync is not installed")
@@ -255,8 +330,11 @@ def test_rsync(net, who):
         net.rsync = net.net.start(["rsync", "--daemon", "--no-detach", f"--config={conf}",
                                    f"--address={SERVER4}"])
         net.net.wait_for(SERVER4, 873)
-    done = net.boxed(who, "rsync -q rsync://allowed.test/site/hello . && cat hello")
-    tap.ok(done.out == "hello there\n", f"{who.name}: rsync, a server that speaks first", done)
+    for way in WAYS:
+        done = net.boxed(who, "rsync -q rsync://allowed.test/site/hello . && cat hello", way=way)
+        tap.ok(done.out == "hello there\n", f"{who.name}: rsync, a server that speaks first ({way})", done)
+        done = net.boxed(who, "rsync -q rsync://denied.test/site/hello .", way=way)
+        tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: rsync to a denied host ({way})", done)
 
 
 def test_redis(net, who):
@@ -272,11 +350,12 @@ def test_redis(net, who):
     tap.ok(done.out.startswith("PONG\n") and "denied.test" in done.err, f"{who.name}: redis-cli", done)
 
 
-def test_ssh(net, who):
+def ssh_server(net, who):
+    """Starts it once; somebody's key, or None."""
     sshd = shutil.which("sshd") or "/usr/sbin/sshd"
     if not os.path.exists(sshd) or not shutil.which("ssh"):
         tap.skip("sshd is not installed")
-        return
+        return None
     keys = os.path.join(FOLDER, "keys")
     if not hasattr(net, "sshd"):
         os.makedirs(keys)
@@ -293,6 +372,13 @@ def test_ssh(net, who):
     shutil.copy(f"{keys}/user", mine)
     os.chmod(mine, 0o600)
     who.own(mine)
+    return mine
+
+
+def test_ssh(net, who):
+    mine = ssh_server(net, who)
+    if not mine:
+        return
     ssh = (f"ssh -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
            "-o LogLevel=ERROR -F none root@{host} echo over ssh")
     done = net.boxed(who, ssh.format(host="allowed.test"))
@@ -770,7 +856,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
-         test_flags, test_git, test_rsync, test_redis, test_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
+         test_flags, test_environment, test_git, test_rsync, test_redis, test_ssh, test_git_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_cut_off, test_many]
 
