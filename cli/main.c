@@ -11,18 +11,16 @@
 #include "drop.h"
 #include "help.h"
 
-extern const struct cli_command cmd_check, cmd_eval, cmd_explain, cmd_vocab, cmd_graph, cmd_help,
-    cmd_completions, cmd_run, cmd_doctor, cmd_disasm, cmd_diff, cmd_grant, cmd_log, cmd_settings,
-    cmd_trust, cmd_profile, cmd_connect;
+#define COMMAND(name) extern const struct cli_command cmd_##name;
+#include "commands.def"
+#undef COMMAND
 
-/* clang-format off */
 const struct cli_command *const cli_commands[] = {
-    &cmd_run, &cmd_grant, &cmd_log,
-    &cmd_settings, &cmd_trust, &cmd_profile,
-    &cmd_doctor, &cmd_check, &cmd_eval, &cmd_explain, &cmd_graph, &cmd_disasm, &cmd_diff,
-    &cmd_vocab, &cmd_connect, &cmd_completions, &cmd_help, NULL,
+#define COMMAND(name) &cmd_##name,
+#include "commands.def"
+#undef COMMAND
+    NULL,
 };
-/* clang-format on */
 
 static int run_command(const struct cli_command *command, int argc, char **argv)
 {

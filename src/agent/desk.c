@@ -86,7 +86,8 @@ int desk_ask(int sock, const char *message, size_t n, struct buf *answer, struct
         return err_set(err, BK_E_SYSTEM, "there is no answer");
     ssize_t len = recv(sock, got, sizeof(got), 0);
     if (len <= 0)
-        return err_set(err, BK_E_INPUT, "the door is shut: the run has ended, or this is inside a sandbox");
+        return err_set(err, BK_E_INPUT,
+                       "the door is shut: the run has ended, or this is inside a sandbox");
     buf_add(answer, got, (size_t)len);
     return buf_ok(answer) ? 0 : err_nomem(err);
 }

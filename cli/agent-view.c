@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "agent-view.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_err *err)
+{
+    char cwd[PATH_MAX];
+    const char *mode = args_value(args, "mode");
+    size_t n = args_count(args, "settings");
+    OWN(mem) const char **files = calloc(n + 1, sizeof(*files));
+    if (!files)
+        return err_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        files[i] = args_nth(args, "settings", i);
+    if (mode && !view_mode(mode, &v->mode, &v->planning))
+        return err_set(err, BK_E_INPUT, "--mode: %s is none of prompt, open, none", mode);
+    v->planning |= args_has(args, "plan");
+    v->plan_file = args_value(args, "plan-file");
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    return view_read(v, cwd, files, n, err);
+}
