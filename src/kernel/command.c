@@ -85,7 +85,7 @@ static int command_main(void *arg)
     bool network = s->ground && s->plan->net_ns && c->net < 0;
     if (network)
         enter_network(c);
-    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps, true));
+    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps));
     step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
     /* from here on the table is our own, and the listener stays behind in the worker's */

@@ -223,13 +223,17 @@ int private_queues(void)
 
 /* ---- capabilities ---- */
 
-int capabilities_drop(uint64_t keep, bool for_good)
+void capabilities_bound(uint64_t keep)
 {
-    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     /* without CAP_SETPCAP (EPERM) there is nothing in the set that could be gained */
-    for (int cap = 0; for_good && cap < 64; cap++)
+    for (int cap = 0; cap < 64; cap++)
         if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break;
+}
+
+int capabilities_drop(uint64_t keep)
+{
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     if (syscall(SYS_capget, &head, data) < 0)

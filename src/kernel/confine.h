@@ -31,9 +31,10 @@ int private_shared_memory(const char *cwd);
  * opens them: mounts it anew. Called in a new ipc namespace. */
 int private_queues(void);
 
-/* Drops every capability but those to keep (caps.h). for_good: from the bounding set as well, for a
- * process that will exec. */
-int capabilities_drop(uint64_t keep, bool for_good);
+/* Drops every capability but those to keep (caps.h), from the bounding set, which children inherit
+ * and from which programs gain; and then those that the process has. */
+void capabilities_bound(uint64_t keep);
+int capabilities_drop(uint64_t keep);
 
 /* Installs the filter. *listener gets the notification descriptor when the plan judges. */
 int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);

@@ -232,12 +232,28 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
         _exit(1);
     closefrom(0);
     /* whoever became somebody else inside is to stop as well */
-    if (capabilities_drop(UINT64_C(1) << CAP_KILL, false) < 0 || only_wait() < 0)
+    if (capabilities_drop(UINT64_C(1) << CAP_KILL) < 0 || only_wait() < 0)
         _exit(1);
     collect();
 }
 
 /* ---- the controller's side ---- */
+
+/* A new process starts where its parent runs, and so not before that waits, unless the scheduler
+ * wakes another processor for it, which some do reluctantly. The two have much to do side by side:
+ * the other one is woken by moving the process there, and nothing binds it to that afterwards. */
+static void send_off(pid_t pid)
+{
+    cpu_set_t all, others;
+    int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all) < 0)
+        return;
+    others = all;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(pid, sizeof(others), &others) < 0)
+        return;
+    sched_setaffinity(pid, sizeof(all), &all);
+}
 
 void ground_start(struct ground *g, const struct host *h, const char *cwd)
 {
@@ -260,6 +276,8 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
         first_main(&t, ends[1]);
     }
     int err = pid < 0 ? -errno : 0;
+    if (pid > 0)
+        send_off(pid);
     id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
     if (pid < 0)
         announce(ends[1], STAGE_NAMESPACES, err, -1);

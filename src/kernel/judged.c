@@ -6,6 +6,7 @@
 #include "kernel/judged.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "kernel/plan.h"
@@ -82,13 +83,12 @@ static const struct {
     {SYS_sendto, HANDLE_SEND},
 };
 
-enum judged_handler judged_handler_of(int nr)
+void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1])
 {
-    for (size_t i = 0; i < judged_call_count; i++)
-        if (judged_calls[i].nr[PLAN_NATIVE] == nr)
-            return judged_calls[i].handler;
+    memset(by_number, HANDLE_COUNT, KABI_LAST_SYSCALL + 1);
     for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
-        if (tested[i].nr == nr)
-            return tested[i].handler;
-    return HANDLE_COUNT;
+        by_number[tested[i].nr] = (uint8_t)tested[i].handler;
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[PLAN_NATIVE] >= 0)
+            by_number[judged_calls[i].nr[PLAN_NATIVE]] = (uint8_t)judged_calls[i].handler;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/kabi.h"
 #include "vocab/vocab.h"
 
 /*
@@ -116,7 +117,7 @@ extern const size_t judged_call_count;
 extern const struct refused_call refused_calls[];
 extern const size_t refused_call_count;
 
-/* The handler for a native call number; HANDLE_COUNT when there is none. */
-enum judged_handler judged_handler_of(int nr);
+/* Handlers by native call numbers; HANDLE_COUNT where there is none. */
+void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1]);
 
 #endif

@@ -331,8 +331,8 @@ static void terminal_restore(const struct terminal *t)
         tcsetpgrp(t->fd, t->group);
 }
 
-/* The ground is laid, and the caller gets ready, while the worker works on the policy: it comes
- * first because nothing takes longer. */
+/* The ground is laid, if the caller has not begun to, and the caller gets ready, while the worker
+ * works on the policy. */
 static int lay_ground(struct control *c, struct bk_err *err)
 {
     const struct launch *l = c->l;

@@ -74,7 +74,7 @@ int netgate_confine(uint64_t caps)
     for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
         f[n++] = opens[i];
     struct sock_fprog program = {(unsigned short)n, f};
-    int err = capabilities_drop(caps, false);
+    int err = capabilities_drop(caps);
     if (err < 0)
         return err;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -166,6 +166,6 @@ int post_confine(const struct post *p, bool serving)
     bool root = p->plan->host.root;
     uint64_t keep = serving ? (root ? reads | becomes | BIT(CAP_SYS_ADMIN) : 0)
                             : (root ? reads : 0) | BIT(CAP_SYS_ADMIN);
-    int err = capabilities_drop(keep, false);
+    int err = capabilities_drop(keep);
     return err < 0 ? err : install(serving);
 }

@@ -52,7 +52,8 @@ struct inside {
     pid_t command;
     int kept; /* the keeper's pipe, or -1 */
     int listener;
-    bool ended; /* the command has; others may still be */
+    bool ended;   /* the command has; others may still be */
+    bool working; /* the worker is ready to be asked */
 };
 
 static void tell(const struct stage *s, enum status_kind kind, int stage, int value)
@@ -271,6 +272,7 @@ static void stage_unconfined(struct inside *in)
     }
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
+    capabilities_bound(s->plan->caps); /* the command's; forty calls, while the guards are placed */
     wait_for_guards(s);
     if (s->plan->gate)
         lay_gate(in);
@@ -317,9 +319,10 @@ static void start_kept(struct inside *in)
 
 static struct worker the_worker; /* large, and there is one in a process */
 
-static void start_worker(const struct inside *in)
+static void start_worker(struct inside *in)
 {
     const struct stage *s = in->s;
+    in->working = true;
     if (worker_init(&the_worker, s->plan, s->graph, in->listener, s->events, in->proc,
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
@@ -421,7 +424,7 @@ static void stage_judging(struct inside *in)
      * strangers; those outside its user namespace or Landlock domain stay out of its reach */
     bool bounded = s->plan->user_ns || in->c.walls >= 0;
     uint64_t look_in = bounded ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
-    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps | look_in, false));
+    check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps | look_in));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);
@@ -429,8 +432,6 @@ static void stage_judging(struct inside *in)
         return;
     if (s->plan->host.notify_sync)
         ioctl(in->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
-    if (!s->pass)
-        start_worker(in);
     the_worker.listener = in->listener;
 }
 
@@ -448,6 +449,8 @@ static bool hear_policy(struct inside *in)
         renew_send(s->guards, what.number, sealed);
     if (s->plan->gate)
         renew_send(in->gate.to, what.number, sealed);
+    if (in->listener >= 0 && !in->working)
+        start_worker(in);
     if (in->listener < 0)
         graph_free(g);
     else if (worker_renew(&the_worker, g) == 0)
@@ -489,6 +492,9 @@ static void __attribute__((noreturn)) attend(struct inside *in)
             fds[2].fd = -1; /* the controller knows */
         if (fds[3].revents && !hear_policy(in))
             fds[3].fd = -1; /* we end with the controller */
+        /* not before somebody asks: many commands end without */
+        if (!in->working && (fds[0].revents & POLLIN))
+            start_worker(in);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
         else if (fds[0].revents)

@@ -89,8 +89,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
         return -1;
     w->own_proc_dev = st.st_dev;
     w->proc_block = st.st_blksize;
-    for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++)
-        w->handler[nr] = (uint8_t)judged_handler_of(nr);
+    judged_handlers(w->handler);
     return 0;
 }
 

@@ -73,6 +73,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     find_connector(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
+    /* nothing takes longer, and none of what follows is needed for it */
+    if (!probe)
+        ground_start(&r->ground, &r->host, spec->cwd);
     if (spec->scratch)
         r->scratch = *spec->scratch;
     else if (!spec->tmpdir && !spec->bare && scratch_name(&r->scratch, err) < 0)
@@ -247,11 +250,8 @@ static bool learn(struct host *h, const struct launch_end *end)
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     struct launch l;
-    if (!r->policy.shipped) { /* the ground is laid meanwhile */
-        ground_start(&r->ground, &r->host, r->spec->cwd);
-        if (run_policy_compile(&r->policy, err) < 0)
-            return end->stage = STAGE_POLICY, refuse(r, err);
-    }
+    if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
+        return end->stage = STAGE_POLICY, refuse(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
     fill_launch(r, &l);
