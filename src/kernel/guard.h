@@ -34,8 +34,17 @@ struct guards_task {
                        caller's are */
     pid_t inside;   /* then: that process, as seen from here; else 0 */
     int events;     /* socket to the controller */
-    int worker;     /* socket to the worker, which sends a byte when its mounts are laid */
+    int worker;     /* socket to the worker, which sends a byte when its mounts are laid, and then
+                       struct guards_there */
 };
+
+/* Under which of the plan's guards there may be something to guard; most names do not exist. */
+struct guards_there {
+    bool at[PLAN_GUARDS];
+};
+
+/* Looks, before a guard stands anywhere. */
+void guards_look(const struct plan *p, struct guards_there *out);
 
 /* Starts it. Its pid, or a negated errno. To be called by a child of the controller. */
 pid_t guards_start(const struct guards_task *task);

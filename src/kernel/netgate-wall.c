@@ -7,23 +7,12 @@
  */
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "kernel/confine.h"
-#include "kernel/kabi.h"
 #include "kernel/netgate.h"
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#else
-#define NATIVE AUDIT_ARCH_AARCH64
-#endif
+#include "kernel/own-filter.h"
 
 static const int needed[] = {
 #ifdef SYS_epoll_wait
@@ -48,36 +37,14 @@ static const int needed[] = {
     SYS_uname,          SYS_sched_yield,   SYS_restart_syscall,
 };
 
-enum { NEEDED = sizeof(needed) / sizeof(needed[0]) };
-
 int netgate_confine(uint64_t caps)
 {
-    struct sock_filter f[2 * NEEDED + 16] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    static const struct own_filter filter = {
+        .lists = {{needed, sizeof(needed) / sizeof(needed[0])}},
+        .listed = SECCOMP_RET_ALLOW,
+        .others = SECCOMP_RET_ERRNO | EPERM,
+        .reads = true,
     };
-    size_t n = 4;
-    for (size_t i = 0; i < NEEDED; i++) {
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)needed[i], 0, 1);
-        f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    }
-    /* files are opened to be read; the low half of an argument comes first on both architectures */
-    const struct sock_filter opens[] = {
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, KABI_OPEN_WRITES, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-    };
-    for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
-        f[n++] = opens[i];
-    struct sock_fprog program = {(unsigned short)n, f};
     int err = capabilities_drop(caps);
-    if (err < 0)
-        return err;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -errno;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+    return err < 0 ? err : own_filter_install(&filter);
 }

@@ -26,9 +26,9 @@ struct post {
     int fs;         /* the sentries' file system, mounted nowhere */
     bool serving;   /* the other thread runs */
     pthread_t server;
-    bool ready;              /* the worker has been told that all guards stand */
-    int crowd;               /* event: the serving thread wants the kernel to forget names */
-    bool there[PLAN_GUARDS]; /* something may lie under that name, at the start */
+    bool ready;                /* the worker has been told that all guards stand */
+    int crowd;                 /* event: the serving thread wants the kernel to forget names */
+    struct guards_there there; /* at the start */
     struct stand stands[PLAN_GUARDS];
     struct graph_cache *cache; /* masks only */
 };

@@ -10,25 +10,13 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "kernel/confine.h"
-#include "kernel/kabi.h"
+#include "kernel/own-filter.h"
 #include "kernel/post.h"
-
-#if defined(__x86_64__)
-#define NATIVE AUDIT_ARCH_X86_64
-#else
-#define NATIVE AUDIT_ARCH_AARCH64
-#endif
 
 /* Neither thread ever calls these. */
 static const int useless[] = {
@@ -113,46 +101,16 @@ static const int for_mounting[] = {
     SYS_openat2, SYS_unshare,  SYS_inotify_init1, SYS_inotify_add_watch,
 };
 
-enum {
-    USELESS = sizeof(useless) / sizeof(useless[0]),
-    FOR_MOUNTING = sizeof(for_mounting) / sizeof(for_mounting[0]),
-    FILTER = 2 * (USELESS + FOR_MOUNTING) + 16,
-};
-
-static size_t refuse(struct sock_filter *f, size_t n, const int *calls, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
-        f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-    }
-    return n;
-}
-
 static int install(bool serving)
 {
-    struct sock_filter f[FILTER] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    const struct own_filter filter = {
+        .lists = {{useless, sizeof(useless) / sizeof(useless[0])},
+                  {for_mounting, serving ? sizeof(for_mounting) / sizeof(for_mounting[0]) : 0}},
+        .listed = SECCOMP_RET_ERRNO | EPERM,
+        .others = SECCOMP_RET_ALLOW,
+        .reads = true,
     };
-    size_t n = refuse(f, 4, useless, USELESS);
-    if (serving)
-        n = refuse(f, n, for_mounting, FOR_MOUNTING);
-    /* files are opened to be read; the low half of an argument comes first on both architectures */
-    const struct sock_filter opens[] = {
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, KABI_OPEN_WRITES, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    for (size_t i = 0; i < sizeof(opens) / sizeof(opens[0]); i++)
-        f[n++] = opens[i];
-    struct sock_fprog program = {(unsigned short)n, f};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -errno;
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+    return own_filter_install(&filter);
 }
 
 #define BIT(cap) (UINT64_C(1) << (cap))

@@ -39,6 +39,7 @@
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
 #include "kernel/post.h"
+#include "kernel/processor.h"
 
 /* Beginning to watch a folder walks through all that the kernel remembers of it, which may be much
  * (/tmp), and keeps a processor from the command that is just starting. What is made meanwhile is
@@ -387,12 +388,22 @@ static void enter(const struct post *p)
     check(p, STAGE_OPEN_PROC, fchdir(fds) < 0 ? -errno : 0);
 }
 
-/* Whether there may be something to guard. A name that is only made later is the watch's. */
-static bool may_exist(const struct post *p, size_t i)
+/* A name that is only made later is the watch's. */
+void guards_look(const struct plan *p, struct guards_there *out)
 {
     struct stat st;
-    const char *path = p->plan->guards[i].path;
-    return fstatat(p->root, path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0 || !post_is_nothing(-errno);
+    for (size_t i = 0; i < p->nguards; i++)
+        out->at[i] = lstat(p->guards[i].path, &st) == 0 || !post_is_nothing(-errno);
+}
+
+/* The worker has looked while we made the file system. */
+static void hear_what_is_there(struct post *p)
+{
+    ssize_t n;
+    while ((n = recv(p->task->worker, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(p->there))
+        _exit(1); /* the worker has told why */
 }
 
 /* On one processor the threads hand over to each other at once; to wake another one up would take
@@ -404,19 +415,12 @@ static void share_processor(const struct post *p, const cpu_set_t *set)
         pthread_setaffinity_np(p->server, sizeof(*set), set);
 }
 
-/* Most guards have nothing to stand on, which is found out while others lay the mounts. */
-static void look_everywhere(struct post *p)
-{
-    for (size_t i = 0; i < p->plan->nguards; i++)
-        p->there[i] = may_exist(p, i);
-}
-
 /* Each point takes a question to the other thread. */
 static void stand_everywhere(struct post *p)
 {
     cpu_set_t all, one;
     for (size_t i = 0; i < p->plan->nguards && !p->plan->masked; i++)
-        if (p->there[i])
+        if (p->there.at[i])
             check(p, STAGE_SENTRY, start_serving(p));
     int here = sched_getcpu();
     bool known = here >= 0 && here < CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
@@ -426,7 +430,7 @@ static void stand_everywhere(struct post *p)
         share_processor(p, &one);
     }
     for (size_t i = 0; i < p->plan->nguards; i++)
-        if (p->there[i])
+        if (p->there.at[i])
             check(p, STAGE_SENTRY_BIND, post_stand(p, i));
     if (known)
         share_processor(p, &all);
@@ -443,6 +447,7 @@ static void stage_inside(struct post *p)
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
     }
+    hear_what_is_there(p);
     stand_everywhere(p);
     /* in one go: a message that wakes the worker costs more than all the others */
     for (size_t i = 0; i < p->plan->nguards; i++)
@@ -462,7 +467,6 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     stage_outside(&p);
     if (!p.plan->masked)
         prepare(&p);
-    look_everywhere(&p);
     stage_inside(&p);
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if ((p.plan->masked || start_serving(&p) == 0) && unshare(CLONE_FS) == 0 &&
@@ -480,5 +484,7 @@ pid_t guards_start(const struct guards_task *task)
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0);
     if (pid == 0)
         sentry_main(task);
+    if (pid > 0)
+        processor_send_off(pid);
     return pid < 0 ? -errno : pid;
 }

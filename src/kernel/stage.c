@@ -209,12 +209,23 @@ static void start_guards(struct stage *s)
     s->guards = ends[1];
 }
 
-/* The mounts are laid: the sentry adds its own. */
-static void call_guards(const struct stage *s)
+static void tell_guards(const struct stage *s, const void *what, size_t n)
 {
     /* one that is gone already has left word why */
-    if (s->guards >= 0 && send(s->guards, "", 1, MSG_NOSIGNAL) != 1 && errno != EPIPE)
+    if (send(s->guards, what, n, MSG_NOSIGNAL) != (ssize_t)n && errno != EPIPE)
         fail(s, STAGE_SENTRY, errno);
+}
+
+/* The mounts are laid: the sentry adds its own. While it makes its file system we look where it is
+ * to stand, from where we are: outside, or with no mount of its own in the way. */
+static void call_guards(const struct stage *s)
+{
+    struct guards_there there = {0};
+    if (s->guards < 0)
+        return;
+    tell_guards(s, "", 1);
+    guards_look(s->plan, &there);
+    tell_guards(s, &there, sizeof(there));
 }
 
 /* What the sentry finds under its points comes to us. */

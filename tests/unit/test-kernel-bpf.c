@@ -25,6 +25,7 @@
 #include "kernel-maker.h"
 #include "kernel/judged.h"
 #include "kernel/kabi.h"
+#include "kernel/own-filter.h"
 
 enum { PROGRAM = 4096, X32 = 0x40000000 };
 
@@ -575,9 +576,55 @@ static void check_kernel(void)
     munmap(got, 4096);
 }
 
+/* ---- filters of our own processes ---- */
+
+static bool lists(const struct own_filter *f, uint32_t nr)
+{
+    for (size_t l = 0; l < 2; l++)
+        for (size_t i = 0; i < f->lists[l].n; i++)
+            if ((uint32_t)f->lists[l].numbers[i] == nr)
+                return true;
+    return false;
+}
+
+static uint32_t own_expected(const struct own_filter *f, uint32_t nr, uint64_t flags)
+{
+    if (f->reads && nr == SYS_openat)
+        return flags & KABI_OPEN_WRITES ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_ALLOW;
+    return lists(f, nr) ? f->listed : f->others;
+}
+
+static void check_own(void)
+{
+    static int many[OWN_FILTER_CALLS];
+    static const int few[] = {400, 3, 61, 0};
+    static struct sock_filter prog[OWN_FILTER_MAX];
+    for (int i = 0; i < OWN_FILTER_CALLS; i++)
+        many[i] = (i * 37) % 400;
+    for (size_t n = 0; n <= OWN_FILTER_CALLS - 4; n += n < 5 ? 1 : 41) {
+        struct own_filter f = {.lists = {{few, n % 2 ? 4 : 0}, {many, n}},
+                               .listed = SECCOMP_RET_ERRNO | ENOTTY,
+                               .others = SECCOMP_RET_KILL_PROCESS,
+                               .reads = n % 3 != 0};
+        size_t len = own_filter_make(&f, prog), wrong = 0;
+        for (uint32_t nr = 0; nr < 600; nr++)
+            for (uint64_t flags = 0; flags <= O_RDWR; flags++) {
+                uint64_t args[6] = {0, 0, flags};
+                uint32_t got = bpf_simulate(prog, len, arches[PLAN_NATIVE], nr, args);
+                wrong += got != own_expected(&f, nr, flags);
+            }
+        ok(len > 0 && wrong == 0, "a filter of our own with %zu calls", n);
+        const uint64_t none[6] = {0};
+        ok(bpf_simulate(prog, len, 7, 0, none) == SECCOMP_RET_KILL_PROCESS, "another architecture");
+    }
+    struct own_filter f = {.lists = {{few, 1}, {many, OWN_FILTER_CALLS}}};
+    ok(own_filter_make(&f, prog) == 0, "too many calls");
+}
+
 int main(void)
 {
     check_simulator();
+    check_own();
     check_refusals();
     check_profiles();
     check_long();
