@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -99,29 +100,6 @@ static void on_hold(int sig, siginfo_t *from, void *context)
 
 static int only_wait(void)
 {
-<<<<<<< HEAD
-#define ALLOW(call)                                                                                \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1),                                         \
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        ALLOW(wait4),
-        /* kill(-1, SIGSTOP); the low half of an argument comes first */
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 6),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UINT32_MAX, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        ALLOW(rt_sigsuspend),
-        ALLOW(rt_sigreturn),
-        ALLOW(exit_group),
-        ALLOW(restart_syscall),
-        /* sanitizers ask where the stack is before a call that does not return */
-        ALLOW(sigaltstack),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-=======
     /* sanitizers ask where the stack is before a call that does not return */
     static const int calls[] = {SYS_wait4,      SYS_rt_sigsuspend,   SYS_rt_sigreturn,
                                 SYS_exit_group, SYS_restart_syscall, SYS_sigaltstack};
@@ -129,7 +107,12 @@ static int only_wait(void)
         .lists = {{calls, sizeof(calls) / sizeof(calls[0])}},
         .listed = SECCOMP_RET_ALLOW,
         .others = SECCOMP_RET_KILL_PROCESS,
->>>>>>> 83a6b1d (kernel: one way to make the filters of our own processes; the worker looks where guards go)
+        .but = {{SYS_kill,
+                 2,
+                 {{0, OWN_EQUAL, UINT32_MAX}, {1, OWN_EQUAL, SIGSTOP}},
+                 SECCOMP_RET_ALLOW,
+                 SECCOMP_RET_KILL_PROCESS}},
+        .nbut = 1,
     };
     return own_filter_install(&filter);
 }

@@ -43,7 +43,8 @@ int netgate_confine(uint64_t caps)
         .lists = {{needed, sizeof(needed) / sizeof(needed[0])}},
         .listed = SECCOMP_RET_ALLOW,
         .others = SECCOMP_RET_ERRNO | EPERM,
-        .reads = true,
+        .but = {OWN_READS},
+        .nbut = 1,
     };
     int err = capabilities_drop(caps);
     return err < 0 ? err : own_filter_install(&filter);

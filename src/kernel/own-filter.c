@@ -70,10 +70,9 @@ static void put_call(struct writer *w, const struct own_call *c)
                                         (uint8_t)(2 * n + 2)));
     for (uint8_t i = 0; i < n; i++) {
         uint16_t test = c->checks[i].how == OWN_ANY ? BPF_JSET : BPF_JEQ;
-        put(w, (struct sock_filter)BPF_STMT(
-                   BPF_LD | BPF_W | BPF_ABS,
-                   (uint32_t)(offsetof(struct seccomp_data, args) +
-                              c->checks[i].arg * sizeof(uint64_t))));
+        put(w, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                            (uint32_t)(offsetof(struct seccomp_data, args) +
+                                                       c->checks[i].arg * sizeof(uint64_t))));
         put(w, (struct sock_filter)BPF_JUMP((uint16_t)(BPF_JMP | BPF_K | test), c->checks[i].value,
                                             0, (uint8_t)(2 * (n - 1 - i) + 1)));
     }

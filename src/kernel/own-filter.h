@@ -12,7 +12,8 @@
 
 /*
  * Filters that processes of our own put on, once they have what they need. What is listed gets one
- * answer and everything else another (SECCOMP_RET_…), but for a few; another architecture's calls end the process.
+ * answer and everything else another (SECCOMP_RET_…), but for a few; another architecture's calls
+ * end the process.
  */
 struct own_call {
     int nr;
@@ -21,7 +22,7 @@ struct own_call {
         uint8_t arg;
         uint8_t how; /* enum own_how */
         uint32_t value;
-    } checks[2];         /* of the low half of an argument */
+    } checks[2];          /* of the low half of an argument */
     uint32_t then, else_; /* all hold, or not */
 };
 

@@ -4,6 +4,8 @@
 #define BK_KERNEL_POST_H
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "kernel/guard.h"
 #include "kernel/sentry.h"
@@ -26,6 +28,9 @@ struct post {
     int fs;         /* the sentries' file system, mounted nowhere */
     bool serving;   /* the other thread runs */
     pthread_t server;
+    sem_t settled;             /* it has a table of descriptors of its own */
+    bool confined;             /* it gave up what it does not need */
+    atomic_bool strangers;     /* from here on requests may be the command's */
     bool ready;                /* the worker has been told that all guards stand */
     int crowd;                 /* event: the serving thread wants the kernel to forget names */
     struct guards_there there; /* at the start */

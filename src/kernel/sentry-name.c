@@ -83,6 +83,15 @@ static int put_entry(struct sentry *s, struct node *n, const struct stat *st, en
     return sizeof(*out);
 }
 
+/* A descriptor of ours for a point's, which is one of the process's first thread. */
+static int open_point(const struct sentry *s, int number)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", s->points[number]);
+    int fd = s->points[number] < 0 ? -1 : openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
+    return s->points[number] < 0 ? -ENOENT : fd < 0 ? -errno : fd;
+}
+
 static int lookup_point(struct sentry *s, const char *name, size_t len)
 {
     char *end;
@@ -91,8 +100,8 @@ static int lookup_point(struct sentry *s, const char *name, size_t len)
     if (name[0] < '0' || name[0] > '9' || *end || number >= SENTRY_POINTS)
         return -ENOENT;
     pthread_mutex_lock(&s->lock);
-    OWN(fd) int fd = s->points[number] < 0 ? -1 : fcntl(s->points[number], F_DUPFD_CLOEXEC, 3);
-    int err = s->points[number] < 0 ? -ENOENT : fd < 0 ? -errno : 0;
+    OWN(fd) int fd = open_point(s, (int)number);
+    int err = fd < 0 ? fd : 0;
     pthread_mutex_unlock(&s->lock);
     if (err == 0 && fstat(fd, &st) < 0)
         err = -errno;

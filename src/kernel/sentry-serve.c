@@ -235,6 +235,8 @@ int sentry_serve(struct sentry *s, int dev)
             return 0;
         if (n < 0 && errno != EINTR && errno != EAGAIN && errno != ENOENT)
             return -errno;
+        if (s->opt.before && n > 0 && !s->opt.before(s->opt.arg))
+            return -EPERM;
         size_t len = n > 0 ? sentry_answer(s, s->request, (size_t)n) : 0;
         /* ENOENT: whoever asked does not wait any more */
         if (len && write(dev, s->answer, len) < 0 && errno != ENOENT && errno != ENODEV &&
@@ -297,12 +299,17 @@ static int take_tables(struct sentry *s)
     return err < 0 ? err : handles_init(&s->handles, each);
 }
 
+int sentry_settle(struct sentry *s)
+{
+    s->fds = openat(s->opt.proc, "thread-self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return s->fds < 0 || fchdir(s->fds) < 0 ? -errno : 0;
+}
+
 static int prepare(struct sentry *s)
 {
-    s->fds = openat(s->opt.proc, "self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (s->fds < 0 || fchdir(s->fds) < 0)
-        return -errno;
-    int err = sentry_creds_init(s);
+    int err = sentry_settle(s);
+    if (err == 0)
+        err = sentry_creds_init(s);
     return err < 0 ? err : take_tables(s);
 }
 

@@ -108,7 +108,8 @@ static int install(bool serving)
                   {for_mounting, serving ? sizeof(for_mounting) / sizeof(for_mounting[0]) : 0}},
         .listed = SECCOMP_RET_ERRNO | EPERM,
         .others = SECCOMP_RET_ALLOW,
-        .reads = true,
+        .but = {OWN_READS},
+        .nbut = 1,
     };
     return own_filter_install(&filter);
 }

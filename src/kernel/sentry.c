@@ -170,11 +170,48 @@ static int make_file_system(struct post *p)
     return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
 }
 
+/* Closes everything but these n, which are sorted here. */
+static void close_others(int *keep, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
+            int x = keep[k];
+            keep[k] = keep[k - 1];
+            keep[k - 1] = x;
+        }
+    unsigned from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] > (int)from)
+            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
+        from = keep[i] < 0 ? from : (unsigned)keep[i] + 1;
+    }
+    syscall(SYS_close_range, from, ~0U, 0);
+}
+
+/* Until the command may ask, only the mounting thread does, and confining takes a while. */
+static bool before_request(void *arg)
+{
+    struct post *p = arg;
+    if (p->confined || !atomic_load(&p->strangers))
+        return true;
+    p->confined = post_confine(p, true) == 0;
+    return p->confined;
+}
+
+/* Whoever waits for an answer cannot be killed before it comes or the device is closed. So the
+ * mounting thread must not have the device: when both are killed, this one's table goes first. */
 static void *serve(void *arg)
 {
     struct post *p = arg;
-    if (post_confine(p, true) == 0)
-        sentry_serve(p->sentry, p->device);
+    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events};
+    bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
+    if (own)
+        close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    own = own && sentry_settle(p->sentry) == 0;
+    int device = p->device;
+    sem_post(&p->settled);
+    if (own)
+        sentry_serve(p->sentry, device);
     _exit(1); /* nothing is left to serve, or to be trusted */
 }
 
@@ -184,7 +221,13 @@ static int start_serving(struct post *p)
     if (p->serving)
         return 0;
     p->serving = true;
-    return -pthread_create(&p->server, NULL, serve, p);
+    int err = sem_init(&p->settled, 0, 0) < 0 ? errno : pthread_create(&p->server, NULL, serve, p);
+    if (err)
+        return -err;
+    while (sem_wait(&p->settled) < 0 && errno == EINTR)
+        ;
+    close(steal_fd(&p->device));
+    return 0;
 }
 
 /* A copy of a mount, to be attached elsewhere. */
@@ -303,24 +346,6 @@ int post_stand(struct post *p, size_t i)
 
 /* ---- stages ---- */
 
-/* Everything but what the task needs: the controller's pipes would never end if we held them. */
-static void close_others(const struct guards_task *t)
-{
-    int keep[] = {-1, t->namespaces < 0 ? t->events : t->namespaces, t->events, t->worker};
-    enum { N = sizeof(keep) / sizeof(keep[0]) };
-    for (size_t i = 1; i < N; i++)
-        for (size_t k = i; k > 1 && keep[k] < keep[k - 1]; k--) {
-            int x = keep[k];
-            keep[k] = keep[k - 1];
-            keep[k - 1] = x;
-        }
-    for (size_t i = 0; i < N; i++) {
-        unsigned from = (unsigned)(keep[i] + 1), to = i + 1 < N ? (unsigned)keep[i + 1] - 1 : ~0U;
-        if (i + 1 == N || keep[i + 1] > keep[i] + 1)
-            syscall(SYS_close_range, from, to, 0);
-    }
-}
-
 static void stage_outside(struct post *p)
 {
     const struct guards_task *t = p->task;
@@ -330,7 +355,9 @@ static void stage_outside(struct post *p)
     prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0,
           0); /* where processes see each other, they do not look in here */
-    close_others(t);
+    /* the controller's pipes would never end if we held them */
+    int keep[] = {t->namespaces, t->events, t->worker};
+    close_others(keep, sizeof(keep) / sizeof(keep[0]));
     /* inside already: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -366,6 +393,7 @@ static void prepare(struct post *p)
         .any_user = p->plan->host.root,
         .mount_ns = inner_mount_namespace(p),
         .crowded = on_crowd,
+        .before = before_request,
         .arg = p,
     };
     p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -453,6 +481,7 @@ static void stage_inside(struct post *p)
     for (size_t i = 0; i < p->plan->nguards; i++)
         if (p->stands[i].behind >= 0)
             check(p, STAGE_SENTRY, tell_real(p, i));
+    atomic_store(&p->strangers, true);
     check(p, STAGE_SENTRY, send_msg(p, ready, -1));
     p->ready = true;
 }

@@ -50,6 +50,8 @@ struct sentry_options {
      * somebody else should call sentry_drop(). NULL: nobody does, and whoever walks through more
      * files than the tables hold gets ENFILE. Must not wait for anything. */
     void (*crowded)(void *arg);
+    /* Called by the serving thread before it answers a request; false: it is to end. Or NULL. */
+    bool (*before)(void *arg);
     void *arg;
 };
 
@@ -80,6 +82,10 @@ void sentry_point_remove(struct sentry *s, int number);
 /* The policy from the next request on; g is taken over, and freed when it is replaced. Any thread
  * may call this while another one serves. */
 void sentry_renew(struct sentry *s, struct graph *g, uint32_t number);
+
+/* By the thread that will serve, when it is not the one that made the sentry: it has a table of
+ * descriptors and a working directory of its own by then. 0 or a negated errno. */
+int sentry_settle(struct sentry *s);
 
 /* Answers until the file system has gone (0) or something fails that cannot be mended (a negated
  * errno). One thread, the same from the first request to the last. */

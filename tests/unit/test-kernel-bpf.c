@@ -589,8 +589,10 @@ static bool lists(const struct own_filter *f, uint32_t nr)
 
 static uint32_t own_expected(const struct own_filter *f, uint32_t nr, uint64_t flags)
 {
-    if (f->reads && nr == SYS_openat)
+    if (f->nbut > 0 && nr == SYS_openat)
         return flags & KABI_OPEN_WRITES ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_ALLOW;
+    if (f->nbut > 1 && nr == SYS_kill)
+        return flags == 1 ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENODEV;
     return lists(f, nr) ? f->listed : f->others;
 }
 
@@ -605,11 +607,17 @@ static void check_own(void)
         struct own_filter f = {.lists = {{few, n % 2 ? 4 : 0}, {many, n}},
                                .listed = SECCOMP_RET_ERRNO | ENOTTY,
                                .others = SECCOMP_RET_KILL_PROCESS,
-                               .reads = n % 3 != 0};
+                               .but = {OWN_READS,
+                                       {SYS_kill,
+                                        2,
+                                        {{0, OWN_EQUAL, 5}, {2, OWN_EQUAL, 1}},
+                                        SECCOMP_RET_ALLOW,
+                                        SECCOMP_RET_ERRNO | ENODEV}},
+                               .nbut = n % 3};
         size_t len = own_filter_make(&f, prog), wrong = 0;
         for (uint32_t nr = 0; nr < 600; nr++)
             for (uint64_t flags = 0; flags <= O_RDWR; flags++) {
-                uint64_t args[6] = {0, 0, flags};
+                uint64_t args[6] = {5, 0, flags};
                 uint32_t got = bpf_simulate(prog, len, arches[PLAN_NATIVE], nr, args);
                 wrong += got != own_expected(&f, nr, flags);
             }
