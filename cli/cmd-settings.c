@@ -85,7 +85,7 @@ static void add_plain(const struct setting_value *v, const struct setting_key *k
         buf_safe(out, v->json->key, v->json->nkey);
         buf_str(out, ": ");
     }
-    if (v->json->kind == JSON_STRING) {
+    if (v->json->kind == JT_STRING) {
         buf_safe(out, v->json->s, v->json->n);
         return;
     }

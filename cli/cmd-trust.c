@@ -46,7 +46,7 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
             enum layer_id from = v.at[i].layer->id;
             if ((from != LAYER_PROJECT && from != LAYER_LOCAL) ||
                 setting_keys[id].stance != STANCE_OPENS ||
-                (v.at[i].json->kind == JSON_BOOL && !v.at[i].json->truth))
+                (v.at[i].json->kind == JT_BOOL && !v.at[i].json->truth))
                 continue;
             OWN(buf) struct buf text = {0};
             jt_print(v.at[i].json, &text);

@@ -59,7 +59,7 @@ static int add_path(struct builder *b, enum setting_id id, const struct setting_
                     struct places *out, struct places *links)
 {
     const struct setting_key *k = &setting_keys[id];
-    bool literal = v->json->kind == JSON_OBJECT;
+    bool literal = v->json->kind == JT_OBJECT;
     const struct json *text = literal ? jt_get(v->json, "path") : v->json;
     struct path_base base = base_of(b, v->layer);
     struct path_entry e = {.text = text->s,

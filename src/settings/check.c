@@ -81,10 +81,10 @@ static bool element_is(struct checker *c, const struct json *j, enum json_kind k
 
 static void check_path(struct checker *c, const struct json *j)
 {
-    if (j->kind == JSON_OBJECT) {
+    if (j->kind == JT_OBJECT) {
         const struct json *path = jt_get(j, "path"), *literal = jt_get(j, "literal");
-        if (j->count != 2 || !path || path->kind != JSON_STRING || !literal ||
-            literal->kind != JSON_BOOL || !literal->truth) {
+        if (j->count != 2 || !path || path->kind != JT_STRING || !literal ||
+            literal->kind != JT_BOOL || !literal->truth) {
             FOUND(c, FINDING_ERROR, j->at,
                   "%s: an entry is a string or {\"path\": …, "
                   "\"literal\": true}",
@@ -93,7 +93,7 @@ static void check_path(struct checker *c, const struct json *j)
         }
         j = path;
     }
-    if (!element_is(c, j, JSON_STRING))
+    if (!element_is(c, j, JT_STRING))
         return;
     if (!j->n)
         FOUND(c, FINDING_ERROR, j->at, "%s: the path is empty", path_of(c));
@@ -115,7 +115,7 @@ static void check_domain(struct checker *c, const struct json *j)
 {
     struct net_endpoint end;
     bool denies = c->key->shape == SHAPE_DENIED_DOMAINS;
-    if (!element_is(c, j, JSON_STRING))
+    if (!element_is(c, j, JT_STRING))
         return;
     bool host = net_endpoint_parse(j->s, j->n, &end, NULL, NULL) == 0 ||
                 net_domain_check(j->s, j->n, NULL) == 0;
@@ -134,7 +134,7 @@ static void check_domain(struct checker *c, const struct json *j)
 static void check_address(struct checker *c, const struct json *j)
 {
     struct net_endpoint end = {0};
-    if (!element_is(c, j, JSON_STRING))
+    if (!element_is(c, j, JT_STRING))
         return;
     bool good = net_endpoint_parse(j->s, j->n, &end, NULL, NULL) == 0 &&
                 end.host == NET_HOST_ADDRESS && end.port_lo == 0 && end.port_hi == UINT16_MAX;
@@ -146,7 +146,7 @@ static void check_address(struct checker *c, const struct json *j)
 
 static bool is_port(const struct json *j)
 {
-    return j->kind == JSON_NUMBER && j->integral && j->number >= 1 && j->number <= UINT16_MAX;
+    return j->kind == JT_NUMBER && j->integral && j->number >= 1 && j->number <= UINT16_MAX;
 }
 
 static void check_port(struct checker *c, const struct json *j)
@@ -157,7 +157,7 @@ static void check_port(struct checker *c, const struct json *j)
 
 static void check_mach(struct checker *c, const struct json *j)
 {
-    if (!element_is(c, j, JSON_STRING))
+    if (!element_is(c, j, JT_STRING))
         return;
     const char *star = memchr(j->s, '*', j->n);
     if (!j->n || (star && star + 1 != j->s + j->n))
@@ -166,13 +166,13 @@ static void check_mach(struct checker *c, const struct json *j)
 
 static void check_string(struct checker *c, const struct json *j)
 {
-    element_is(c, j, JSON_STRING);
+    element_is(c, j, JT_STRING);
 }
 
 static void check_list(struct checker *c, const struct json *j,
                        void (*check)(struct checker *, const struct json *))
 {
-    if (!wants(c, j, JSON_ARRAY))
+    if (!wants(c, j, JT_ARRAY))
         return;
     for (const struct json *e = j->first; e; e = e->next)
         check(c, e);
@@ -182,19 +182,19 @@ static void check_list(struct checker *c, const struct json *j,
 
 static void check_reasons(struct checker *c, const struct json *j)
 {
-    if (!wants(c, j, JSON_OBJECT))
+    if (!wants(c, j, JT_OBJECT))
         return;
     for (const struct json *e = j->first; e; e = e->next)
-        if (element_is(c, e, JSON_STRING) && !e->n)
+        if (element_is(c, e, JT_STRING) && !e->n)
             FOUND(c, FINDING_ERROR, e->at, "%s: the reason is empty", path_of(c));
 }
 
 static void check_ignores(struct checker *c, const struct json *j)
 {
-    if (!wants(c, j, JSON_OBJECT))
+    if (!wants(c, j, JT_OBJECT))
         return;
     for (const struct json *e = j->first; e; e = e->next)
-        if (element_is(c, e, JSON_ARRAY))
+        if (element_is(c, e, JT_ARRAY))
             for (const struct json *t = e->first; t; t = t->next)
                 check_string(c, t);
 }
@@ -203,7 +203,7 @@ static void check_proxy(struct checker *c, const struct json *j)
 {
     static const char *const names[] = {"http", "https", "noProxy"};
     struct upstream up;
-    if (!wants(c, j, JSON_OBJECT))
+    if (!wants(c, j, JT_OBJECT))
         return;
     for (const struct json *e = j->first; e; e = e->next) {
         bool known = false;
@@ -212,7 +212,7 @@ static void check_proxy(struct checker *c, const struct json *j)
         if (!known) {
             FOUND(c, FINDING_ERROR, e->key_at, "%s has no %.40s", path_of(c), e->key);
             hint(c, "it has http, https and noProxy");
-        } else if (element_is(c, e, JSON_STRING) && strcmp(e->key, "noProxy") != 0) {
+        } else if (element_is(c, e, JT_STRING) && strcmp(e->key, "noProxy") != 0) {
             struct bk_err why;
             if (upstream_parse(e->s, &up, &why) < 0) {
                 FOUND(c, FINDING_ERROR, e->at, "%s: %s", path_of(c), why.msg);
@@ -233,13 +233,13 @@ static void check_plain(struct checker *c, const struct json *j)
 {
     switch (c->key->shape) {
     case SHAPE_TEXT:
-        wants(c, j, JSON_STRING);
+        wants(c, j, JT_STRING);
         break;
     case SHAPE_BOOL:
-        wants(c, j, JSON_BOOL);
+        wants(c, j, JT_BOOL);
         break;
     case SHAPE_COUNT:
-        if (wants(c, j, JSON_NUMBER) && (!j->integral || j->number < 0))
+        if (wants(c, j, JT_NUMBER) && (!j->integral || j->number < 0))
             FOUND(c, FINDING_ERROR, j->at, "%s takes a whole number", path_of(c));
         break;
     case SHAPE_PORT:
@@ -247,7 +247,7 @@ static void check_plain(struct checker *c, const struct json *j)
         break;
     case SHAPE_OBJECT:
     case SHAPE_SECTION:
-        wants(c, j, JSON_OBJECT);
+        wants(c, j, JT_OBJECT);
         break;
     default:
         break;
@@ -318,7 +318,7 @@ static void check_section(struct checker *c, const struct json *object, const ch
         tell_effect(c, j);
         const struct setting_key *key = c->key;
         check_value(c, j);
-        if (key->shape == SHAPE_SECTION && j->kind == JSON_OBJECT)
+        if (key->shape == SHAPE_SECTION && j->kind == JT_OBJECT)
             check_section(c, j, key->name);
     }
 }
@@ -327,13 +327,13 @@ static void check_section(struct checker *c, const struct json *object, const ch
 static void check_reason_keys(struct checker *c, const struct json *root)
 {
     const struct json *network = jt_get(root, "network");
-    bool object = network && network->kind == JSON_OBJECT;
+    bool object = network && network->kind == JT_OBJECT;
     const struct json *reasons = object ? jt_get(network, "deniedDomainReasons") : NULL;
     const struct json *denied = object ? jt_get(network, "deniedDomains") : NULL;
     for (const struct json *r = reasons ? reasons->first : NULL; r; r = r->next) {
         bool found = false;
         for (const struct json *d = denied ? denied->first : NULL; d; d = d->next)
-            found = found || (d->kind == JSON_STRING && r->key && strcmp(d->s, r->key) == 0);
+            found = found || (d->kind == JT_STRING && r->key && strcmp(d->s, r->key) == 0);
         if (!found && r->key)
             FOUND(c, FINDING_WARNING, r->key_at,
                   "network.deniedDomainReasons: %.80s is not in deniedDomains", r->key);
@@ -346,7 +346,7 @@ static struct json *find_ours(struct checker *c, struct json *whole)
     struct json *sandbox = jt_get(whole, "sandbox");
     if (!sandbox)
         return whole;
-    if (sandbox->kind != JSON_OBJECT) {
+    if (sandbox->kind != JT_OBJECT) {
         FOUND(c, FINDING_ERROR, sandbox->at, "sandbox takes an object, not %s",
               jt_kind_word(sandbox->kind));
         return whole;
@@ -369,7 +369,7 @@ int settings_check(struct arena *a, const struct json_text *text, struct json **
     struct json *whole = jt_read(a, text, err);
     if (!whole)
         return -1;
-    if (whole->kind != JSON_OBJECT) {
+    if (whole->kind != JT_OBJECT) {
         err_set(err, BK_E_INPUT, "settings are an object, not %s", jt_kind_word(whole->kind));
         return jt_fail(text, whole->at, err);
     }

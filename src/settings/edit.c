@@ -44,7 +44,7 @@ static int open_file(struct editor *e, const char *path)
     if (jt_load(&e->s->arena, path, &text, e->err) < 0) {
         if (e->err->sys != ENOENT && e->err->sys != ENOTDIR)
             return -1;
-        e->whole = e->root = jt_new(&e->s->arena, JSON_OBJECT);
+        e->whole = e->root = jt_new(&e->s->arena, JT_OBJECT);
         return e->whole ? 0 : err_nomem(e->err);
     }
     if (settings_check(&e->s->arena, &text, &e->root, &found, e->err) < 0)
@@ -61,7 +61,7 @@ static struct json *read_value(struct editor *e, const char *value)
     enum setting_shape shape = e->key->shape;
     bool strings = setting_is_list(shape) && shape != SHAPE_PORTS;
     struct json *j = jt_read(&e->s->arena, &text, &why);
-    bool wanted = j && (j->kind == JSON_STRING || j->kind == JSON_OBJECT || j->kind == JSON_ARRAY);
+    bool wanted = j && (j->kind == JT_STRING || j->kind == JT_OBJECT || j->kind == JT_ARRAY);
     if (j && (wanted || !(strings || shape == SHAPE_TEXT)))
         return j;
     /* 10.0.0.1 or true are words where a list of words is meant */
@@ -78,7 +78,7 @@ static struct json *section_of(struct editor *e, bool make)
         return e->root;
     struct json *section = jt_get(e->root, e->key->section);
     if (!section && make) {
-        section = jt_new(&e->s->arena, JSON_OBJECT);
+        section = jt_new(&e->s->arena, JT_OBJECT);
         if (section)
             jt_set(e->root, e->key->section, section);
     }
@@ -90,8 +90,8 @@ static int set(struct editor *e, struct json *value)
     struct json *section = section_of(e, true);
     if (!section)
         return err_nomem(e->err);
-    if (setting_is_list(e->key->shape) && value->kind != JSON_ARRAY) {
-        struct json *list = jt_new(&e->s->arena, JSON_ARRAY);
+    if (setting_is_list(e->key->shape) && value->kind != JT_ARRAY) {
+        struct json *list = jt_new(&e->s->arena, JT_ARRAY);
         if (!list)
             return err_nomem(e->err);
         jt_append(list, value);
@@ -117,7 +117,7 @@ static struct json *list_to_grow(struct editor *e)
     struct json *list = section ? jt_get(section, e->key->name) : NULL;
     if (!section || list)
         return list;
-    list = jt_new(&e->s->arena, JSON_ARRAY);
+    list = jt_new(&e->s->arena, JT_ARRAY);
     if (!list)
         return NULL;
     if (e->key == &setting_keys[SETTING_ALLOW_WRITE] && e->id != LAYER_POLICY) {
@@ -138,12 +138,12 @@ static int add(struct editor *e, struct json *value)
     struct json *list = list_to_grow(e);
     if (!list)
         return err_nomem(e->err);
-    if (list->kind != JSON_ARRAY)
+    if (list->kind != JT_ARRAY)
         return err_set(e->err, BK_E_INPUT, "%s is not a list there", setting_path(e->key, path));
-    struct json *next = value->kind == JSON_ARRAY ? value->first : value;
+    struct json *next = value->kind == JT_ARRAY ? value->first : value;
     while (next) {
         struct json *one = next;
-        next = value->kind == JSON_ARRAY ? one->next : NULL;
+        next = value->kind == JT_ARRAY ? one->next : NULL;
         if (!find_equal(list, one))
             jt_append(list, one);
     }
@@ -165,9 +165,9 @@ static int remove_value(struct editor *e, const struct json *value)
         return 0;
     }
     const struct json *found = NULL;
-    if (setting_is_map(e->key->shape) && value->kind == JSON_STRING)
+    if (setting_is_map(e->key->shape) && value->kind == JT_STRING)
         found = jt_get(old, value->s);
-    else if (old->kind == JSON_ARRAY)
+    else if (old->kind == JT_ARRAY)
         found = find_equal(old, value);
     if (!found)
         return err_set(e->err, BK_E_INPUT, "%s does not hold that", path);

@@ -79,7 +79,7 @@ struct json *jt_new(struct arena *a, enum json_kind kind)
 
 struct json *jt_string(struct arena *a, const char *s, size_t n)
 {
-    struct json *j = jt_new(a, JSON_STRING);
+    struct json *j = jt_new(a, JT_STRING);
     if (!j || !(j->s = arena_strndup(a, s, n)))
         return NULL;
     j->n = (uint32_t)n;
@@ -325,11 +325,11 @@ static bool word(struct reader *r, const char *w)
 
 static int read_word(struct reader *r, struct json *j)
 {
-    j->kind = JSON_BOOL;
+    j->kind = JT_BOOL;
     j->truth = word(r, "true");
     if (j->truth || word(r, "false"))
         return 0;
-    j->kind = JSON_NULL;
+    j->kind = JT_NULL;
     return word(r, "null") ? 0 : fail(r, "a value is missing here");
 }
 
@@ -378,18 +378,18 @@ static int read_value(struct reader *r, struct json *j)
     char c = r->at < r->end ? *r->at : 0;
     j->at = offset(r);
     if (c == '{' || c == '[') {
-        j->kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;
+        j->kind = c == '{' ? JT_OBJECT : JT_ARRAY;
         if (++r->depth > JSON_DEPTH)
             return fail(r, "lists and objects are nested too deeply");
         r->at++;
         return 0;
     }
     if (c == '"') {
-        j->kind = JSON_STRING;
+        j->kind = JT_STRING;
         return read_string(r, &j->s, &j->n);
     }
     if (c == '-' || (c >= '0' && c <= '9')) {
-        j->kind = JSON_NUMBER;
+        j->kind = JT_NUMBER;
         return read_number(r, j);
     }
     return read_word(r, j);
@@ -399,7 +399,7 @@ static int read_value(struct reader *r, struct json *j)
 static int behind_value(struct reader *r)
 {
     while (r->open) {
-        char close = r->open->kind == JSON_OBJECT ? '}' : ']';
+        char close = r->open->kind == JT_OBJECT ? '}' : ']';
         if (skip_space(r) < 0)
             return -1;
         char c = r->at < r->end ? *r->at : 0;
@@ -431,15 +431,15 @@ struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_er
     if (r.at == r.end)
         return fail(&r, "the text is empty"), NULL;
     while (more > 0) {
-        struct json *j = jt_new(a, JSON_NULL);
+        struct json *j = jt_new(a, JT_NULL);
         if (!j)
             return no_memory(&r), NULL;
-        if ((r.open && r.open->kind == JSON_OBJECT && read_key(&r, j) < 0) || read_value(&r, j) < 0)
+        if ((r.open && r.open->kind == JT_OBJECT && read_key(&r, j) < 0) || read_value(&r, j) < 0)
             return NULL;
         if (r.open)
             jt_append(r.open, j);
         root = root ? root : j;
-        if (j->kind == JSON_OBJECT || j->kind == JSON_ARRAY)
+        if (j->kind == JT_OBJECT || j->kind == JT_ARRAY)
             r.open = j;
         more = behind_value(&r);
     }
@@ -527,10 +527,10 @@ static void indent(struct buf *out, unsigned depth)
 static bool is_short(const struct json *j)
 {
     size_t width = 0;
-    if (j->kind != JSON_ARRAY)
+    if (j->kind != JT_ARRAY)
         return j->count == 0;
     for (const struct json *e = j->first; e; e = e->next) {
-        if (e->count || e->kind == JSON_OBJECT)
+        if (e->count || e->kind == JT_OBJECT)
             return false;
         width += e->n + 4;
     }
@@ -539,18 +539,18 @@ static bool is_short(const struct json *j)
 
 static void print_plain(const struct json *j, struct buf *out)
 {
-    if (j->kind == JSON_STRING)
+    if (j->kind == JT_STRING)
         buf_json(out, j->s, j->n);
-    else if (j->kind == JSON_NUMBER)
+    else if (j->kind == JT_NUMBER)
         buf_add(out, j->s, j->n);
     else
-        buf_str(out, j->kind == JSON_NULL ? "null" : j->truth ? "true" : "false");
+        buf_str(out, j->kind == JT_NULL ? "null" : j->truth ? "true" : "false");
 }
 
 static void print(const struct json *j, unsigned depth, struct buf *out)
 {
-    bool object = j->kind == JSON_OBJECT, flat = is_short(j);
-    if (!object && j->kind != JSON_ARRAY) {
+    bool object = j->kind == JT_OBJECT, flat = is_short(j);
+    if (!object && j->kind != JT_ARRAY) {
         print_plain(j, out);
         return;
     }

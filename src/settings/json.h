@@ -15,7 +15,7 @@
  * JSON with places: what is wrong with a setting is told with its line, which readers that keep
  * only values cannot. A tree in an arena; members and elements in the order of the text.
  */
-enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+enum json_kind { JT_NULL, JT_BOOL, JT_NUMBER, JT_STRING, JT_ARRAY, JT_OBJECT };
 
 struct json {
     enum json_kind kind;

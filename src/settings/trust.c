@@ -53,8 +53,8 @@ static struct json *stored(struct settings *s, const char *folder)
     if (store_path(s, folder, path) < 0 || jt_load(&s->arena, path, &text, &err) < 0)
         return NULL;
     struct json *root = jt_read(&s->arena, &text, &err);
-    const struct json *of = root && root->kind == JSON_OBJECT ? jt_get(root, "folder") : NULL;
-    return of && of->kind == JSON_STRING && strcmp(of->s, folder) == 0 ? root : NULL;
+    const struct json *of = root && root->kind == JT_OBJECT ? jt_get(root, "folder") : NULL;
+    return of && of->kind == JT_STRING && strcmp(of->s, folder) == 0 ? root : NULL;
 }
 
 enum trust settings_trust(struct settings *s)
@@ -66,7 +66,7 @@ enum trust settings_trust(struct settings *s)
         const struct json *was = jt_get(record, settings_layer_name(kept[i]));
         const struct json_text *is = text_of(s, kept[i]);
         /* a file that is gone permits nothing */
-        if (is && (!was || was->kind != JSON_STRING || was->n != is->n ||
+        if (is && (!was || was->kind != JT_STRING || was->n != is->n ||
                    memcmp(was->s, is->s, is->n) != 0))
             return TRUST_CHANGED;
     }
@@ -84,7 +84,7 @@ int settings_trust_give(struct settings *s, struct bk_err *err)
     }
     if (store_path(s, s->project, path) < 0)
         return err_set(err, BK_E_INPUT, "there is no place to remember it: HOME is not set");
-    struct json *record = jt_new(&s->arena, JSON_OBJECT);
+    struct json *record = jt_new(&s->arena, JT_OBJECT);
     struct json *folder = jt_string(&s->arena, s->project, strlen(s->project));
     if (!record || !folder)
         return err_nomem(err);
@@ -126,8 +126,8 @@ int settings_trust_list(struct settings *s, struct words *out, struct bk_err *er
         if (e->d_name[0] == '.' || jt_load(&s->arena, file, &text, &ignored) < 0)
             continue;
         struct json *root = jt_read(&s->arena, &text, &ignored);
-        const struct json *of = root && root->kind == JSON_OBJECT ? jt_get(root, "folder") : NULL;
-        if (of && of->kind == JSON_STRING && words_push(&s->arena, out, of->s) < 0)
+        const struct json *of = root && root->kind == JT_OBJECT ? jt_get(root, "folder") : NULL;
+        if (of && of->kind == JT_STRING && words_push(&s->arena, out, of->s) < 0)
             return err_nomem(err);
     }
     return 0;
