@@ -40,6 +40,12 @@ const char *cli_nearest(const char *name, const char *const *names, size_t n)
     return near_word(name, names, n);
 }
 
+/* What a command is called by; drop-in names are whole. */
+static const char *own_word(const struct cli_command *command)
+{
+    return command->main ? "" : "buckle ";
+}
+
 static int unknown_long(const struct cli_command *command, const char *name, size_t n,
                         struct bk_err *err)
 {
@@ -55,7 +61,7 @@ static int unknown_long(const struct cli_command *command, const char *name, siz
     if (near)
         err_hint(err, "did you mean --%s?", near);
     else
-        err_hint(err, "buckle %s --help lists the options", command->name);
+        err_hint(err, "%s%s --help lists the options", own_word(command), command->name);
     return -1;
 }
 
@@ -117,9 +123,9 @@ static int take_letters(struct cli_args *args, int argc, char **argv, int *i, st
         if (!o) {
             err_set(err, BK_E_INPUT, "%s: unknown option -%c", args->command->name, *p);
             err_hint(err,
-                     "buckle %s --help lists the options; an argument that starts with a "
+                     "%s%s --help lists the options; an argument that starts with a "
                      "dash goes after --",
-                     args->command->name);
+                     own_word(args->command), args->command->name);
             return -1;
         }
         if (!o->value) {

@@ -12,13 +12,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "ending.h"
 #include "load.h"
 
-const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_cage, NULL};
+const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
 
 const struct cli_command *drop_find(const char *argv0)
 {
@@ -51,13 +52,14 @@ void drop_tell(const char *name, const char *about, const struct bk_err *err)
 
 static void on_event(void *arg, const struct event *e)
 {
-    const struct drop *d = arg;
-    struct buf line = {0};
+    struct drop *d = arg;
+    struct buf line = {0}, told = {0};
     if (!d->verbose)
         return;
-    buf_fmt(&line, "%s: ", d->name);
-    event_line(e, &line);
-    buf_chr(&line, '\n');
+    event_line(e, &told);
+    if (buf_ok(&told) && told.s && !(d->ignored && d->ignored(d, told.s)))
+        buf_fmt(&line, "%s: %s\n", d->name, told.s);
+    buf_free(&told);
     end_write(STDERR_FILENO, &line);
 }
 
@@ -93,7 +95,8 @@ int drop_init(struct drop *d, const char *name, struct bk_err *err)
 static void __attribute__((noreturn)) finish(struct drop *d, const struct launch_end *end)
 {
     run_clean(&d->run);
-    int status = end_as(end);
+    bool signal = d->signals_as_status && WIFSIGNALED(end->status);
+    int status = signal ? 128 + WTERMSIG(end->status) : end_as(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
     fflush(NULL);
     _exit(status);

@@ -13,7 +13,7 @@
  * Names of other programs under which this one takes their command lines, so that scripts written
  * for them go on working. Each is a link to the program; the last part of argv[0] selects it.
  */
-extern const struct cli_command name_sandbox_exec, name_cage;
+extern const struct cli_command name_cage, name_sandbox_exec, name_srt;
 extern const struct cli_command *const drop_names[]; /* ends with NULL */
 
 /* The name that argv[0] asks for, or NULL for our own. */
@@ -28,6 +28,11 @@ struct drop {
     bool compiled;       /* on failure: the policy itself was sound */
     bool verbose;        /* tell of each denied operation as it happens */
     void (*opened)(struct drop *d); /* called before the command starts; may be NULL */
+    bool signals_as_status;         /* a signal becomes 128 and its number, as shells have it */
+    /* Whether a denied operation is not worth a word; may be NULL. */
+    bool (*ignored)(struct drop *d, const char *line);
+    void *owner;
+    struct scratch scratch; /* for a policy that names the run's TMPDIR */
     char cwd[PATH_MAX];
 };
 

@@ -6,7 +6,7 @@ import os
 from running import BUCKLE, PATH
 
 FOLDER = os.path.join(os.path.dirname(BUCKLE), "names")
-NAMES = ("cage", "sandbox-exec")
+NAMES = ("cage", "sandbox-exec", "srt")
 
 os.makedirs(FOLDER, exist_ok=True)
 for name in NAMES:

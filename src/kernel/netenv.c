@@ -70,21 +70,23 @@ static bool can_connect(const struct stage *s)
 static char *value_of(const struct netgate *n, const struct stage *s, enum value v)
 {
     static const char user[] = "buckle", host[] = "localhost";
+    uint16_t http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
+    uint16_t socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
     char *out = NULL;
     int len = -1;
     switch (v) {
     case VALUE_HTTP:
-        len = asprintf(&out, "http://%s:%s@%s:%d", user, n->token, host, LAY_HTTP_PORT);
+        len = asprintf(&out, "http://%s:%s@%s:%d", user, n->token, host, http);
         break;
     case VALUE_SOCKS:
-        len = asprintf(&out, "socks5h://%s:%s@%s:%d", user, n->token, host, LAY_SOCKS_PORT);
+        len = asprintf(&out, "socks5h://%s:%s@%s:%d", user, n->token, host, socks);
         break;
     case VALUE_RSYNC:
-        len = asprintf(&out, "%s:%s@%s:%d", user, n->token, host, LAY_HTTP_PORT);
+        len = asprintf(&out, "%s:%s@%s:%d", user, n->token, host, http);
         break;
     case VALUE_HTTP_PORT:
     case VALUE_SOCKS_PORT:
-        len = asprintf(&out, "%d", v == VALUE_HTTP_PORT ? LAY_HTTP_PORT : LAY_SOCKS_PORT);
+        len = asprintf(&out, "%d", v == VALUE_HTTP_PORT ? http : socks);
         break;
     case VALUE_SSH:
         len = asprintf(&out, "ssh -o ProxyCommand='%s connect %%h %%p'", s->launch->connector);
@@ -114,6 +116,29 @@ static bool is_ours(const char *entry)
     return false;
 }
 
+/* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: somebody else's proxy,
+ * which the policy opens. */
+static bool leads_out(const struct netgate *n, const char *entry)
+{
+    const char *colon = strrchr(entry, ':');
+    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+    bool here = strstr(entry, "//localhost:") || strstr(entry, "//127.0.0.1:") ||
+                strstr(entry, "@localhost:") || strstr(entry, "@127.0.0.1:");
+    for (size_t i = 0; here && i < n->nlocal; i++)
+        if (n->local[i] == port)
+            return true;
+    return false;
+}
+
+/* The caller's entry of this name that stays; NULL when there is none. */
+static char *find_kept(const struct netgate *n, char *const *env, const char *name)
+{
+    for (; *env; env++)
+        if (is_named(*env, name))
+            return leads_out(n, *env) ? *env : NULL;
+    return NULL;
+}
+
 char **netgate_environ(const struct netgate *n, const struct stage *s)
 {
     char *const *env = s->launch->env;
@@ -130,6 +155,11 @@ char **netgate_environ(const struct netgate *n, const struct stage *s)
     for (size_t i = 0; out && i < VARIABLES; i++) {
         if (variables[i].value == VALUE_SSH && !ssh)
             continue;
+        char *theirs = find_kept(n, env, variables[i].name);
+        if (theirs) {
+            out[kept++] = theirs;
+            continue;
+        }
         char *value = value_of(n, s, variables[i].value);
         if (!value || asprintf(&out[kept++], "%s=%s", variables[i].name, value) < 0)
             return NULL; /* the worker gives up */

@@ -232,11 +232,11 @@ int netgate_start(struct netgate *n, const struct stage *s)
     return pid < 0 ? -errno : 0;
 }
 
-int netgate_lay(const struct netgate *n, const struct graph *g)
+int netgate_lay(struct netgate *n, const struct graph *g)
 {
     struct laid_network net;
-    uint16_t ports[LAY_LOCAL];
-    int err = lay_network(ports, rules_local_ports(g, ports, LAY_LOCAL), &net);
+    n->nlocal = rules_local_ports(g, n->local, LAY_LOCAL);
+    int err = lay_network(n->local, n->nlocal, &net);
     if (err < 0)
         return err;
     for (size_t i = 0; i < LAY_SOCKETS && err == 0; i++)

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "kernel/stage.h"
+#include "net/lay.h"
 
 /*
  * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
@@ -13,15 +14,18 @@
  * namespaces, and hands over the sockets once it is in the sandbox's.
  */
 struct netgate {
-    int to;         /* socket to it; it ends when this does */
-    char token[33]; /* what the proxies' clients have to know */
+    int to;                    /* socket to it; it ends when this does */
+    char token[33];            /* what the proxies' clients have to know */
+    uint16_t local[LAY_LOCAL]; /* ports of the host's loopback, once the network is laid */
+    size_t nlocal;
 };
 
 /* 0, or a negated errno. */
 int netgate_start(struct netgate *n, const struct stage *s);
 /* Called inside the new network: lays it and hands its sockets over. */
-int netgate_lay(const struct netgate *n, const struct graph *g);
-/* The caller's environment and the variables that lead to the proxies; NULL without memory. */
+int netgate_lay(struct netgate *n, const struct graph *g);
+/* The caller's environment and the variables that lead to the proxies, but for those that lead to a
+ * port of the host's that is open; NULL without memory. */
 char **netgate_environ(const struct netgate *n, const struct stage *s);
 
 /* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it

@@ -417,12 +417,23 @@ static int open_relay(struct laid_network *out, bool v6)
     return 0;
 }
 
-static int open_listeners(struct laid_network *out, bool v6)
+uint16_t lay_proxy_port(uint16_t usual, const uint16_t *local_ports, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (local_ports[i] == usual)
+            return lay_proxy_port((uint16_t)(usual + 1), local_ports, n);
+    return usual;
+}
+
+static int open_listeners(struct laid_network *out, bool v6, const uint16_t *local, size_t n)
 {
     for (size_t i = 0; i < LAY_UDP4; i++) {
+        uint16_t port = sockets[i].port;
         if (sockets[i].family == AF_INET6 && !v6)
             continue;
-        out->fds[i] = listen_at(sockets[i].family, sockets[i].type, sockets[i].port);
+        if (i == LAY_HTTP || i == LAY_SOCKS)
+            port = lay_proxy_port(port, local, n);
+        out->fds[i] = listen_at(sockets[i].family, sockets[i].type, port);
         if (out->fds[i] < 0)
             return out->fds[i];
     }
@@ -469,7 +480,7 @@ int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out)
     if (err == 0 && !relay)
         err = lay_rules(false); /* of the first nothing was kept: all or none of it is */
     if (err == 0)
-        err = open_listeners(out, v6);
+        err = open_listeners(out, v6, local_ports, n);
     if (err == 0 && relay)
         err = open_relay(out, v6);
     if (err == 0)

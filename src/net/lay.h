@@ -35,10 +35,14 @@ enum lay_socket {
     LAY_SOCKETS,
 };
 
-/* Where the proxies listen; programs find them in their environment. */
+/* Where the proxies listen unless the policy opens that very port of the host; programs find them
+ * in their environment. */
 enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
 
 enum { LAY_LOCAL = 16 };
+
+/* The usual port of a proxy, or the next that is not one of these. */
+uint16_t lay_proxy_port(uint16_t usual, const uint16_t *local_ports, size_t n);
 
 struct laid_network {
     int fds[LAY_SOCKETS]; /* -1 where the kernel has no IPv6 */

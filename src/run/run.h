@@ -50,8 +50,8 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,
                struct bk_err *err);
 
-/* The spec's sources as run_update() takes them: files as the texts that were read when it began. At
- * most cap; how many, or 0 when there are more. They live as long as the run. */
+/* The spec's sources as run_update() takes them: files as the texts that were read when it began.
+ * At most cap; how many, or 0 when there are more. They live as long as the run. */
 size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 
 /* To word reports: the worker has compiled the policy for itself. Graphs are NULL when memory is

@@ -61,7 +61,11 @@ int monitor_start(struct monitor *m, const struct monitor_options *o, struct bk_
     OWN(fd) int err_read = errs[0];
     OWN(fd) int err_write = errs[1];
     OWN(fd) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    struct child c = {.argv = (char *const *)argv, .env = environ, .in = null, .out = out_write, .err = err_write};
+    struct child c = {.argv = (char *const *)argv,
+                      .env = environ,
+                      .in = null,
+                      .out = out_write,
+                      .err = err_write};
     if (child_start(&c, &m->pid, err) < 0) {
         debug(m, "monitor: log stream could not be started");
         return -1;

@@ -4,6 +4,7 @@
 
 import os
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -186,10 +187,155 @@ def test_verbose(person, t):
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
 
 
+# ---- srt ----
+
+CONFIG = """{
+  "network": { "allowedDomains": [], "deniedDomains": [] },
+  "filesystem": { "denyRead": ["~/.ssh"], "allowWrite": ["."], "denyWrite": [".env"] }
+}"""
+
+
+def srt(person, *words, **how):
+    return names.call(person, "srt", *words, **how)
+
+
+def test_srt_settings(person, t):
+    person.write(person.home + "/.ssh/id", "key\n")
+    work = person.folder()
+    own = person.home + "/.srt-settings.json"
+    r = srt(person, "echo x >f || echo no", cwd=work)
+    t.ok(r.out == "no\n" and not os.listdir(work), "without a file nothing can be written", r)
+    r = srt(person, "cat ~/.ssh/id", cwd=work)
+    t.equal(r.out, "key\n", "and everything be read")
+    person.write(own, CONFIG)
+    r = srt(person, "echo x >f; cat f; cat ~/.ssh/id; echo y >.env; echo z >../g; ls ~/.ssh", cwd=work)
+    t.ok(r.out == "x\n" and r.err.count("ot permitted") == 4, "~/.srt-settings.json", r)
+    t.equal(sorted(os.listdir(work)), ["f"], "what was written")
+    r = srt(person, "echo x >.gitconfig; mkdir .vscode; echo >~/.srt-settings.json", cwd=work)
+    t.ok(sorted(os.listdir(work)) == ["f"] and open(own).read() == CONFIG,
+         "protected names, and the settings themselves", r)
+    other = person.write(person.folder() + "/other.json",
+                         '{"filesystem": {"denyRead": [], "allowWrite": [], "denyWrite": []}}')
+    for words in (["-s", other], ["--settings", other], ["--settings=" + other]):
+        r = srt(person, *words, "cat ~/.ssh/id && echo x >g", cwd=work)
+        t.ok(r.out == "key\n" and not os.path.exists(work + "/g"), f"{words[0][:10]}", r)
+    connect = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", %d), 2)'"
+    with socket.socket() as tcp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen(4)
+        r = srt(person, connect % tcp.getsockname()[1], cwd=work)
+        t.ok(r.status == 1 and "Error" in r.err, "no network", r)
+
+
+def test_srt_command(person, t):
+    person.write(person.home + "/.srt-settings.json", CONFIG)
+    work = person.folder()
+
+    def run(*words, **how):
+        return srt(person, *words, cwd=work, **how)
+
+    t.equal(run("-c", "echo $((6*7)); exit 3").status, 3, "-c, and its status")
+    t.equal(run("-c", "echo $((6*7))").out, "42\n", "-c takes it as it is")
+    t.equal(run("echo $((6*7)) | cat").out, "42\n", "so does a single argument")
+    t.equal(run("printf", "[%s]", "a  b", "$HOME", "c'd", "").out, "[a  b][$HOME][c'd][]",
+            "several are words of one command")
+    t.equal(run("echo", "-d", "-s", "x").out, "-d -s x\n", "the command's own options are its own")
+    t.equal(run("type", "cd").out, "cd is a shell builtin\n", "what only the shell knows")
+    t.equal(run("-c", "kill -KILL $$").status, 137, "a signal, as a shell tells of it")
+    t.equal(run("no-such-command-at-all").status, 127, "a command that is not there")
+    r = run("echo $SANDBOX_RUNTIME; echo $MY_TOKEN; test -w $TMPDIR && echo x >$TMPDIR/f$$; "
+            "echo $TMPDIR", env={"MY_TOKEN": "t"})
+    lines = r.out.split("\n")
+    t.ok(lines[:2] == ["1", "t"] and not r.err, "the environment, whole; TMPDIR can be written", r)
+    st = os.lstat("/tmp/claude")
+    if st.st_uid == person.uid:
+        t.equal(lines[2], "/tmp/claude", "TMPDIR is the fixed one")
+    else:
+        t.ok(lines[2] != "/tmp/claude" and lines[2], "TMPDIR is one's own where that is another's")
+    bare = person.folder("bin")
+    r = run("-d", "echo ran", env={"PATH": bare})
+    t.ok(r.status == 1 and r.out == "" and "Shell not found in PATH" in r.err and "bash" in r.err,
+         "no shell", r)
+
+
+def test_srt_mistakes(person, t):
+    def tell(name, words, *parts):
+        r = srt(person, *words)
+        t.ok(r.status == 1 and r.out == "" and r.err.startswith("Error: ") and
+             all(p in r.err for p in parts), name, r)
+
+    def wrong(name, text, *parts):
+        file = person.write(person.folder() + "/s.json", text)
+        tell(name, ["-s", file, "echo ran"], *parts)
+
+    tell("no command", [], "No command specified")
+    tell("an unknown option", ["--nonsense", "echo ran"], "--nonsense")
+    tell("a file that is not there", ["-s", "/no/such", "echo ran"], "/no/such")
+    wrong("no JSON", "{", "s.json:1")
+    wrong("an unknown key", '{\n "filesystem": {\n "denyRaed": [] } }', "s.json:3", "denyRead")
+    wrong("a wrong type", '{"filesystem": {"denyRead": "x"}}', "s.json:1")
+    person.write(person.home + "/.srt-settings.json", "{")
+    tell("the person's own file", ["echo ran"], ".srt-settings.json")
+    os.unlink(person.home + "/.srt-settings.json")
+
+
+def test_others_proxies(person, t):
+    """Somebody else's proxies, also on the ports where ours would be."""
+    work = person.folder()
+    file = work + "/s.json"
+    fetch = ("python3 -c \"import os, socket; s = socket.create_connection(('localhost', "
+             "int(os.environ['HTTP_PROXY'].rsplit(':', 1)[1])), 2); print(s.recv(9).decode())\"")
+    with socket.socket() as tcp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen(4)
+        port = tcp.getsockname()[1]
+        person.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": %d}}' % port)
+        child = person.start([os.path.join(names.FOLDER, "srt"), "-s", file, fetch], env=names.env(),
+                             cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        tcp.settimeout(20)
+        try:
+            peer, _ = tcp.accept()
+            peer.sendall(b"from here")
+            peer.close()
+        except TimeoutError:
+            pass
+        out, err = child.communicate(timeout=20)
+        t.equal(out, b"from here\n", "a port of this machine", err)
+    person.write(file, '{"network": {"allowedDomains": ["a.example"], "httpProxyPort": 3128, '
+                       '"socksProxyPort": 1080}}')
+    r = srt(person, "-s", file, "echo $HTTP_PROXY $https_proxy $ALL_PROXY $FTP_PROXY", cwd=work)
+    words = r.out.split()
+    t.ok(words[:3] == ["http://localhost:3128", "http://localhost:3128", "socks5h://localhost:1080"]
+         and words[3].endswith("@localhost:1081"), "the ports where ours would be", r)
+
+
+def test_debug(person, t):
+    secret = "hunter2"
+    person.write(person.home + "/.srt-settings.json", """{
+  "network": { "allowedDomains": ["a.example", "b.example"], "httpProxyPort": 3128,
+               "socksProxyPort": 1080,
+               "parentProxy": { "http": "http://me:%s@proxy.example:8080" } },
+  "filesystem": { "denyRead": ["~/.ssh"], "allowWrite": ["."] },
+  "ignoreViolations": { "*": ["quiet-one"] }
+}""" % secret)
+    work = person.folder()
+    person.write(person.home + "/quiet-one", "")
+    r = srt(person, "-d", f": {secret}; echo >~/loud-one; echo >~/quiet-one", cwd=work,
+            env={"TOKEN": secret})
+    t.ok(".srt-settings.json" in r.err and "2 hosts allowed" in r.err and "3128" in r.err and
+         "1080" in r.err and "8080" in r.err, "settings, restrictions, others' ports", r)
+    t.ok(secret not in r.err and "a.example" not in r.err, "nothing secret", r)
+    denied = [line for line in r.err.split("\n") if line.startswith("srt: ")]
+    t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, but for those to be ignored", r)
+    r = srt(person, "true", cwd=work)
+    t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
+
+
 def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
-                   test_named_profiles, test_verbose])
+                   test_named_profiles, test_verbose, test_srt_settings, test_srt_command,
+                   test_srt_mistakes, test_others_proxies, test_debug])
     return tap.done()
 
 
