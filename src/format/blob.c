@@ -60,14 +60,24 @@ enum vocab_op blob_op_name(const struct blob *b, uint32_t id)
     return id == 0 ? OP_DEFAULT : id == 5 ? OP_FILE_READ_DATA : OP_NONE;
 }
 
+static const uint16_t ios4[] = {
+    [1] = FILTER_PATH,           [2] = FILTER_XATTR,       [3] = FILTER_FILE_MODE,
+    [4] = FILTER_IPC_POSIX_NAME, [5] = FILTER_GLOBAL_NAME, [6] = FILTER_LOCAL_NAME,
+    [7] = FILTER_LOCAL,          [8] = FILTER_REMOTE,      [9] = FILTER_SOCKET_DOMAIN,
+    [10] = FILTER_TARGET,
+};
+
+/* Addresses are not established in era A. */
+int blob_filter_id_a(enum vocab_filter filter)
+{
+    for (int i = 1; i < (int)(sizeof(ios4) / sizeof(ios4[0])); i++)
+        if (ios4[i] == filter && vocab_filters[filter].arg != ARG_NETWORK)
+            return i;
+    return -1;
+}
+
 enum vocab_filter blob_filter_name(const struct blob *b, uint8_t id)
 {
-    static const uint16_t ios4[] = {
-        [1] = FILTER_PATH,           [2] = FILTER_XATTR,       [3] = FILTER_FILE_MODE,
-        [4] = FILTER_IPC_POSIX_NAME, [5] = FILTER_GLOBAL_NAME, [6] = FILTER_LOCAL_NAME,
-        [7] = FILTER_LOCAL,          [8] = FILTER_REMOTE,      [9] = FILTER_SOCKET_DOMAIN,
-        [10] = FILTER_TARGET,
-    };
     if (b->era == BLOB_A)
         return id && id < sizeof(ios4) / sizeof(ios4[0]) ? (enum vocab_filter)ios4[id]
                                                          : FILTER_NONE;

@@ -55,6 +55,8 @@ struct span {
 /* Era E: the record of `u16 length, bytes` at a pool offset of arg × 8. */
 int blob_pool(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
 
+int blob_filter_id_a(enum vocab_filter filter); /* era A's, or -1 */
+
 /* argument.c: what the filter node tests. None means that nothing matches. */
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *node,
                struct alternatives *out, struct bk_err *err);

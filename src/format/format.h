@@ -67,6 +67,25 @@ const char *blob_era_words(enum blob_era era); /* "era E (macOS 14)" */
 /* name is for messages and for explanations. */
 int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err);
 
+/* ---- writing ---- */
+
+/* A version of the system for which profiles are written. */
+struct blob_version {
+    const char *name; /* "macOS 14.4.1" */
+    enum blob_era era;
+    enum vocab_os os; /* VOCAB_OS_ANY: 10.6, whose names are not a column of the vocabulary */
+    uint32_t nops;
+};
+/* NULL when none are written for it. */
+const struct blob_version *blob_version_for_os(enum vocab_os os);
+const struct blob_version *blob_version_10_6(void);
+int blob_version_op(const struct blob_version *v, uint16_t op); /* id, or -1 */
+
+/* Appends the compiled profile. What the version lacks, or what nobody knows how to write, is an
+ * error that names it. The same graph gives the same bytes. */
+int blob_encode(const struct graph *g, const struct blob_version *version, struct buf *out,
+                struct bk_err *err);
+
 /* Header, tables and every node with its offset. Says of what it cannot read why it cannot. */
 void blob_disasm(const struct blob *b, struct buf *out);
 

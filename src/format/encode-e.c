@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Era E, as macOS 14.4.1 writes it. Strings are lowered, because its kernel lowers what it
+ * compares; alternatives on the same filter become one pattern.
+ */
+
+#include <string.h>
+
+#include "base/own.h"
+#include "format/encode-int.h"
+
+enum {
+    REGEX_FORM = 0x80,
+    MOD_INLINED = 0x800000,
+    NET_LOCALHOST = 0x100,
+    TEXT_ARG = 3, /* of vocab_modifier_info */
+};
+
+static int unknown_filter(const struct graph_test *t, const struct encoder *e, struct bk_err *err)
+{
+    return err_set(err, BK_E_INPUT, "filter %s does not exist in %s", vocab_filters[t->filter].name,
+                   e->version->name);
+}
+
+static int cannot(const struct graph_test *t, const char *why, struct bk_err *err)
+{
+    OWN(buf) struct buf text = {0};
+    graph_test_print(t, &text);
+    return err_set(err, BK_E_INPUT, "%.200s: %s", text.s ? text.s : "a filter", why);
+}
+
+/* ---- strings ---- */
+
+static bool is_string(const struct graph_test *t)
+{
+    uint8_t arg = vocab_filters[t->filter].arg;
+    return (arg == ARG_PATH || arg == ARG_STRING) && t->how <= GRAPH_SUBPATH;
+}
+
+/* As one pattern, or as several when that is too large. */
+static int add_pattern(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
+                       struct wires *out, struct bk_err *err)
+{
+    OWN(buf) struct buf code = {0};
+    struct arena scratch;
+    uint16_t at;
+    arena_init(&scratch, 64 << 20);
+    bool fits = pattern_code(&scratch, tests, n, true, &code);
+    arena_free(&scratch);
+    if (fits) {
+        if (pool_add_counted(e, code.s, code.n, &at, err) < 0)
+            return -1;
+        return wires_add(e, out, (unsigned)vocab_filters[tests[0]->filter].id_14_4_1, at, err);
+    }
+    if (n == 1)
+        return cannot(tests[0], "the string cannot be written as a pattern", err);
+    if (add_pattern(e, tests, n / 2, out, err) < 0)
+        return -1;
+    return add_pattern(e, tests + n / 2, n - n / 2, out, err);
+}
+
+/* All strings of the first one's filter; marks them as done. */
+static int add_strings(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
+                       uint32_t first, bool *done, struct wires *out, struct bk_err *err)
+{
+    const struct graph_test **group = arena_array(&e->arena, n, sizeof(*group));
+    uint32_t count = 0;
+    if (!group)
+        return encode_nomem(e, err);
+    for (uint32_t i = first; i < n; i++) {
+        if (done[i] || tests[i]->filter != tests[first]->filter || !is_string(tests[i]))
+            continue;
+        done[i] = true;
+        group[count++] = tests[i];
+    }
+    return add_pattern(e, group, count, out, err);
+}
+
+static int add_regex(struct encoder *e, const struct graph_test *t, struct wires *out,
+                     struct bk_err *err)
+{
+    OWN(buf) struct buf code = {0};
+    struct arena scratch;
+    uint16_t at, index;
+    arena_init(&scratch, 64 << 20);
+    int r = regex_code_v3(&scratch, t, true, &code, err);
+    arena_free(&scratch);
+    if (r < 0 || pool_add_counted(e, code.s, code.n, &at, err) < 0 ||
+        encode_regex_index(e, at, &index, err) < 0)
+        return -1;
+    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | REGEX_FORM, index, err);
+}
+
+/* ---- the rest ---- */
+
+static int add_name(struct encoder *e, const struct graph_test *t, struct wires *out,
+                    struct bk_err *err)
+{
+    uint16_t at;
+    OWN(buf) struct buf text = {0};
+    if (t->len && memchr(t->str, '\0', t->len))
+        return cannot(t, "the name holds a NUL byte", err);
+    buf_add(&text, t->str, t->len);
+    put8(&text, 0);
+    if (!buf_ok(&text) || pool_add_counted(e, text.s, text.n, &at, err) < 0)
+        return text.failed ? err_nomem(err) : -1;
+    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+}
+
+static int add_network(struct encoder *e, const struct graph_test *t, struct wires *out,
+                       struct bk_err *err)
+{
+    const struct net_endpoint *net = &t->net;
+    bool any_port = net->port_lo == 0 && net->port_hi == UINT16_MAX;
+    OWN(buf) struct buf record = {0};
+    uint16_t at;
+    if (net->proto & NET_UNIX) /* which is what a socket of that domain is */
+        return wires_add(e, out, (unsigned)vocab_filters[FILTER_SOCKET_DOMAIN].id_14_4_1, 1, err);
+    if (net->host == NET_HOST_ADDRESS)
+        return cannot(t, "only * and localhost can be compiled, not addresses", err);
+    if (!any_port && (net->port_lo != net->port_hi || !net->port_lo))
+        return cannot(t, "only single ports can be compiled, not ranges", err);
+    put16(&record, net->proto | (net->host == NET_HOST_LOCALHOST ? (unsigned)NET_LOCALHOST : 0));
+    put16(&record, any_port ? 0 : net->port_lo);
+    if (!buf_ok(&record) || pool_add(e, record.s, record.n, &at, err) < 0)
+        return record.failed ? err_nomem(err) : -1;
+    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1, at, err);
+}
+
+static int add_other(struct encoder *e, const struct graph_test *t, struct wires *out,
+                     struct bk_err *err)
+{
+    unsigned id = (unsigned)vocab_filters[t->filter].id_14_4_1;
+    switch ((enum graph_how)t->how) {
+    case GRAPH_INT:
+    case GRAPH_MODE:
+        if (t->num < 0 || t->num > UINT16_MAX)
+            return cannot(t, "the number does not fit into 16 bits", err);
+        return wires_add(e, out, id, (unsigned)t->num, err);
+    case GRAPH_FLAG:
+        return wires_add(e, out, id, 1, err);
+    case GRAPH_NET:
+        return add_network(e, t, out, err);
+    case GRAPH_REGEX:
+        return add_regex(e, t, out, err);
+    case GRAPH_LITERAL:
+        return add_name(e, t, out, err);
+    default:
+        return cannot(t, "this form cannot be compiled", err);
+    }
+}
+
+static int tests_e(struct encoder *e, const struct graph_test *const *tests, uint32_t n,
+                   struct wires *out, struct bk_err *err)
+{
+    bool *done = arena_array(&e->arena, n, sizeof(*done));
+    if (!done)
+        return encode_nomem(e, err);
+    memset(done, 0, n * sizeof(*done));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct graph_test *t = tests[i];
+        if (done[i])
+            continue;
+        if (vocab_filters[t->filter].id_14_4_1 < 0)
+            return unknown_filter(t, e, err);
+        int r =
+            is_string(t) ? add_strings(e, tests, n, i, done, out, err) : add_other(e, t, out, err);
+        if (r < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- decisions ---- */
+
+static int put_modifier(struct encoder *e, const struct graph_mod *m, struct out_node *out,
+                        struct bk_err *err)
+{
+    const struct vocab_modifier_info *info = &vocab_modifiers[m->id];
+    uint16_t at;
+    if (info->arg != TEXT_ARG || !m->str)
+        return err_set(err, BK_E_INPUT, "(with %s …): how it is written is not established",
+                       info->name);
+    if (pool_add_counted(e, m->str, strlen(m->str) + 1, &at, err) < 0)
+        return -1;
+    out->bytes[4] = (uint8_t)info->id_13_0;
+    out->bytes[6] = (uint8_t)at;
+    out->bytes[7] = (uint8_t)(at >> 8);
+    return 0;
+}
+
+static void put_policy(const struct policy *p, uint32_t index, struct out_node *out)
+{
+    out->bytes[4] = (uint8_t)vocab_modifiers[MOD_MESSAGE_FILTER].id_13_0;
+    out->bytes[5] = (uint8_t)p->op;
+    out->bytes[6] = (uint8_t)index;
+    out->bytes[7] = (uint8_t)(index >> 8);
+}
+
+static int decision_e(struct encoder *e, const struct graph_node *n, struct out_node *out,
+                      struct bk_err *err)
+{
+    uint32_t flags = n->flags, index = 0, count = 0;
+    const struct policy *policy = encode_policy(e, n, &index);
+    if (flags >= MOD_INLINED)
+        return err_set(err, BK_E_BUG, "a decision's flags 0x%x cannot be written", flags);
+    for (uint32_t i = 0; i < n->nmods; i++) {
+        const struct graph_mod *m = graph_mod_at(e->g, n->mods + i);
+        if (m->id == MOD_MESSAGE_FILTER)
+            continue;
+        count++;
+        if (put_modifier(e, m, out, err) < 0)
+            return -1;
+    }
+    if (policy) {
+        count++;
+        put_policy(policy, index, out);
+    }
+    if (count > 1)
+        return err_set(err, BK_E_INPUT,
+                       "a rule with several modifiers: how they are written is not established");
+    flags |= count ? MOD_INLINED : 0;
+    out->bytes[1] = (uint8_t)flags;
+    out->bytes[2] = (uint8_t)(flags >> 8);
+    out->bytes[3] = (uint8_t)(flags >> 16);
+    return 0;
+}
+
+/* ---- the file ---- */
+
+static int write_e(struct encoder *e, struct buf *out, struct bk_err *err)
+{
+    put16(out, e->npolicies ? BLOB_MESSAGE_FILTERS : 0);
+    put16(out, e->nnodes);
+    put8(out, e->version->nops);
+    put8(out, 0);  /* variables */
+    put16(out, 0); /* states, padding */
+    put16(out, 0); /* profiles */
+    put16(out, e->nregexes);
+    put16(out, e->npolicies);
+    for (uint32_t i = 0; i < e->nregexes; i++)
+        put16(out, e->regexes[i]);
+    for (uint32_t i = 0; i < e->npolicies; i++)
+        put16(out, e->nnodes - 1 - e->placed[e->policies[i].entry]);
+    for (uint32_t id = 0; id < e->version->nops; id++)
+        put16(out, e->nnodes - 1 - e->ops[id]);
+    put_padding(out, BLOB_NODE_SIZE);
+    encode_nodes(e, 0, out);
+    if (e->pool.bytes.n)
+        buf_add(out, e->pool.bytes.s, e->pool.bytes.n);
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
+const struct encode_era encode_era_e = {
+    .tests = tests_e, .decision = decision_e, .write = write_e, .lists = true};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* What the encoder keeps: arrays that grow, and the pool of records that nodes refer to. */
+
+#include <string.h>
+
+#include "base/own.h"
+#include "format/encode-int.h"
+
+enum { POOL_UNITS = 65536 };
+
+int encode_nomem(const struct encoder *e, struct bk_err *err)
+{
+    return e->arena.used >= e->arena.limit / 2
+               ? err_set(err, BK_E_LIMIT, "the policy is too large to be compiled")
+               : err_nomem(err);
+}
+
+/* ---- arrays and the pool ---- */
+
+void *encode_room(struct encoder *e, void *old, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n < *cap)
+        return old;
+    uint32_t want = *cap ? *cap * 2 : 64;
+    void *p = arena_array(&e->arena, want, size);
+    if (!p)
+        return NULL;
+    if (n)
+        memcpy(p, old, n * size);
+    *cap = want;
+    return p;
+}
+
+int wires_add(struct encoder *e, struct wires *w, unsigned filter, unsigned arg, struct bk_err *err)
+{
+    struct wire *at = encode_room(e, w->at, w->n, &w->cap, sizeof(*at));
+    if (!at)
+        return encode_nomem(e, err);
+    w->at = at;
+    w->at[w->n++] = (struct wire){(uint8_t)filter, (uint16_t)arg};
+    return 0;
+}
+
+uint32_t encode_hash(const uint8_t *p, size_t n)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 16777619u;
+    return h;
+}
+
+static int pool_grow(struct encoder *e, struct bk_err *err)
+{
+    struct pool *p = &e->pool;
+    uint32_t cap = p->cap ? p->cap * 2 : 128;
+    uint32_t *slots = arena_array(&e->arena, 2 * (size_t)cap, sizeof(*slots));
+    uint32_t *starts = arena_array(&e->arena, cap, sizeof(*starts));
+    uint32_t *ends = arena_array(&e->arena, cap, sizeof(*ends));
+    if (!slots || !starts || !ends)
+        return encode_nomem(e, err);
+    memset(slots, 0, 2 * (size_t)cap * sizeof(*slots));
+    p->mask = 2 * cap - 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        starts[i] = p->starts[i];
+        ends[i] = p->ends[i];
+        uint32_t k = encode_hash((uint8_t *)p->bytes.s + starts[i], ends[i] - starts[i]) & p->mask;
+        while (slots[k])
+            k = (k + 1) & p->mask;
+        slots[k] = i + 1;
+    }
+    p->slots = slots;
+    p->starts = starts;
+    p->ends = ends;
+    p->cap = cap;
+    return 0;
+}
+
+int pool_add(struct encoder *e, const void *bytes, size_t n, uint16_t *at, struct bk_err *err)
+{
+    struct pool *p = &e->pool;
+    if (p->n == p->cap && pool_grow(e, err) < 0)
+        return -1;
+    uint32_t k = encode_hash(bytes, n) & p->mask;
+    for (uint32_t i; (i = p->slots[k]) != 0; k = (k + 1) & p->mask) {
+        uint32_t start = p->starts[i - 1], end = p->ends[i - 1];
+        if (end - start == n && memcmp(p->bytes.s + start, bytes, n) == 0) {
+            *at = (uint16_t)(start / 8);
+            return 0;
+        }
+    }
+    put_padding(&p->bytes, 8);
+    if (p->bytes.n / 8 >= POOL_UNITS || n > UINT16_MAX * 8u)
+        return err_set(err, BK_E_LIMIT, "the policy's strings take more than %u KiB",
+                       POOL_UNITS * 8 / 1024);
+    p->starts[p->n] = (uint32_t)p->bytes.n;
+    p->ends[p->n] = (uint32_t)(p->bytes.n + n);
+    *at = (uint16_t)(p->bytes.n / 8);
+    buf_add(&p->bytes, bytes, n);
+    p->slots[k] = ++p->n;
+    return p->bytes.failed ? err_nomem(err) : 0;
+}
+
+int pool_add_counted(struct encoder *e, const void *bytes, size_t n, uint16_t *at,
+                     struct bk_err *err)
+{
+    OWN(buf) struct buf record = {0};
+    if (n > UINT16_MAX)
+        return err_set(err, BK_E_LIMIT, "a string of more than %u bytes cannot be compiled",
+                       UINT16_MAX);
+    put16(&record, (unsigned)n);
+    buf_add(&record, bytes, n);
+    return buf_ok(&record) ? pool_add(e, record.s, record.n, at, err) : err_nomem(err);
+}
+
+int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct bk_err *err)
+{
+    for (uint32_t i = 0; i < e->nregexes; i++)
+        if (e->regexes[i] == at) {
+            *index = (uint16_t)i;
+            return 0;
+        }
+    uint16_t *all = encode_room(e, e->regexes, e->nregexes, &e->cap_regexes, sizeof(*all));
+    if (!all)
+        return encode_nomem(e, err);
+    if (e->nregexes == UINT16_MAX)
+        return err_set(err, BK_E_LIMIT, "the policy has more than %u regexes", UINT16_MAX);
+    e->regexes = all;
+    e->regexes[e->nregexes] = at;
+    *index = (uint16_t)e->nregexes++;
+    return 0;
+}
