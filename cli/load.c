@@ -73,11 +73,10 @@ static int take_os(const struct cli_args *args, enum vocab_os *os, struct bk_err
     return -1;
 }
 
-static int take_options(const struct cli_args *args, struct loaded *l, struct sbpl_options *opt,
-                        struct bk_err *err)
+static int take_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
+                        struct sbpl_options *opt, struct bk_err *err)
 {
-    enum vocab_os os;
-    if (take_params(args, l, err) < 0 || take_dirs(args, l, err) < 0 || take_os(args, &os, err) < 0)
+    if (take_params(args, l, err) < 0 || take_dirs(args, l, err) < 0)
         return -1;
     *opt = (struct sbpl_options){
         .params = l->params,
@@ -85,8 +84,8 @@ static int take_options(const struct cli_args *args, struct loaded *l, struct sb
         .import_dirs = l->dirs,
         .nimport_dirs = args_count(args, "import-dir"),
         .entitlements = args_value(args, "entitlements"),
-        .os = os,
-        .fold_case = args_has(args, "fold-case"),
+        .os = how->os,
+        .fold_case = how->fold,
     };
     return 0;
 }
@@ -117,14 +116,14 @@ static const struct source *compiled(const struct loaded *l)
     return s && blob_is_binary(s->text, s->len) ? s : NULL;
 }
 
-static int decode(const struct cli_args *args, const struct source *s, struct loaded *out,
-                  struct bk_err *err)
+static int decode(const struct cli_args *args, const struct source *s, const struct load_how *how,
+                  struct loaded *out, struct bk_err *err)
 {
     struct blob blob;
     if (args_count(args, "prelude"))
         return err_set(err, BK_E_INPUT, "%s: a compiled profile takes no --prelude", s->name);
     if (blob_open(&blob, s->text, s->len, err) < 0 ||
-        blob_decode(&blob, s->name, &out->graph, err) < 0) {
+        (how->apart ? blob_decode_apart : blob_decode)(&blob, s->name, &out->graph, err) < 0) {
         err_place(err, s->name, 0, 0);
         return -1;
     }
@@ -146,10 +145,17 @@ int load_profile(const struct cli_args *args, const char *name, struct loaded *o
 int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
                         struct loaded *out, struct bk_err *err)
 {
+    struct load_how how = {.fold = fold};
+    *out = (struct loaded){0};
+    return take_os(args, &how.os, err) < 0 ? -1 : load_profile_as(args, name, &how, out, err);
+}
+
+int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,
+                    struct loaded *out, struct bk_err *err)
+{
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     *out = (struct loaded){0};
-    int taken = take_options(args, out, &opt, err);
-    opt.fold_case = fold;
+    int taken = take_options(args, out, how, &opt, err);
     sbpl_unit_init(&out->unit, &opt);
     if (taken < 0)
         return -1;
@@ -162,7 +168,7 @@ int load_profile_folded(const struct cli_args *args, const char *name, bool fold
     if (added < 0)
         return -1;
     const struct source *blob = compiled(out);
-    if ((blob ? decode(args, blob, out, err) : sbpl_compile(&out->unit, &out->graph, err)) < 0)
+    if ((blob ? decode(args, blob, how, out, err) : sbpl_compile(&out->unit, &out->graph, err)) < 0)
         return -1;
     out->cache = graph_cache_new(out->graph);
     return out->cache ? 0 : err_nomem(err);
@@ -192,15 +198,25 @@ void load_findings(const struct sbpl_unit *unit, struct buf *out)
     load_diags(&unit->diags, out);
 }
 
+static int complain(const struct loaded *l, const struct bk_err *err)
+{
+    if (!l->unit.diags.errors)
+        return cli_fail(err);
+    OWN(buf) struct buf text = {0};
+    load_findings(&l->unit, &text);
+    fputs(text.s ? text.s : "buckle: out of memory\n", stderr);
+    return CLI_ERROR;
+}
+
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
 {
     struct bk_err err;
-    if (load_profile(args, name, out, &err) == 0)
-        return CLI_OK;
-    if (!out->unit.diags.errors)
-        return cli_fail(&err);
-    OWN(buf) struct buf text = {0};
-    load_findings(&out->unit, &text);
-    fputs(text.s ? text.s : "buckle: out of memory\n", stderr);
-    return CLI_ERROR;
+    return load_profile(args, name, out, &err) == 0 ? CLI_OK : complain(out, &err);
+}
+
+int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,
+                        struct loaded *out)
+{
+    struct bk_err err;
+    return load_profile_as(args, name, how, out, &err) == 0 ? CLI_OK : complain(out, &err);
 }

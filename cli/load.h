@@ -42,12 +42,22 @@ int load_profile(const struct cli_args *args, const char *name, struct loaded *o
 /* The same, whatever --fold-case says. */
 int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
                         struct loaded *out, struct bk_err *err);
+/* The same, whatever --fold-case and --os say. */
+struct load_how {
+    bool fold;        /* without regard to case */
+    bool apart;       /* a compiled profile's nodes stay as many as they are */
+    enum vocab_os os; /* names that are accepted */
+};
+int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,
+                    struct loaded *out, struct bk_err *err);
 void loaded_free(struct loaded *l);
 #define OWN_loaded loaded_free
 
 /* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
  * CLI_ERROR. */
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,
+                        struct loaded *out);
 
 /* Appends all findings that were kept and a count of the rest. */
 void load_findings(const struct sbpl_unit *unit, struct buf *out);

@@ -33,6 +33,7 @@ struct nested {
 struct decoder {
     const struct blob *b;
     const char *name;
+    bool apart;
     struct graph_build *build;
     struct budget *budget;
     uint32_t *made;  /* by node of the blob */
@@ -287,6 +288,7 @@ static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
     const struct graph_options opt = {.version = 1,
                                       .fold_case = d->b->era == BLOB_E,
                                       .no_implicit = true,
+                                      .apart = d->apart,
                                       .max_bytes =
                                           GRAPH_BYTES_BASE + d->b->size * GRAPH_BYTES_PER_BYTE};
     d->build = graph_build_new(&opt, err);
@@ -303,13 +305,14 @@ static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
     return 0;
 }
 
-int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err)
+static int decode_blob(const struct blob *b, const char *name, bool apart, struct graph **out,
+                       struct bk_err *err)
 {
     OWN(budget) struct budget budget = {0};
     if (refuse_unknown(b, err) < 0)
         return -1;
     budget_init(&budget, b);
-    struct decoder d = {.b = b, .name = name, .budget = &budget};
+    struct decoder d = {.b = b, .name = name, .apart = apart, .budget = &budget};
     OWN(mem) uint32_t *made = malloc(sizeof(*made) * b->nnodes);
     OWN(mem) uint32_t *stack = malloc(sizeof(*stack) * b->nnodes);
     d.made = made;
@@ -317,4 +320,15 @@ int blob_decode(const struct blob *b, const char *name, struct graph **out, stru
     int r = made && stack ? decode(&d, out, err) : err_nomem(err);
     free(d.nested);
     return r;
+}
+
+int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err)
+{
+    return decode_blob(b, name, false, out, err);
+}
+
+int blob_decode_apart(const struct blob *b, const char *name, struct graph **out,
+                      struct bk_err *err)
+{
+    return decode_blob(b, name, true, out, err);
 }

@@ -169,7 +169,6 @@ int encode_numbers(struct encoder *e, uint32_t canon, bool *done, struct bk_err 
 
 extern const struct encode_era encode_era_a, encode_era_e;
 
-
 /* ---- pattern-code.c ---- */
 
 enum { PATTERN_MAX = 65535 };

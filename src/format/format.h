@@ -66,6 +66,9 @@ const char *blob_era_words(enum blob_era era); /* "era E (macOS 14)" */
 
 /* name is for messages and for explanations. */
 int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err);
+/* The same for writing it again: nodes stay as many as they are, equal ones too. */
+int blob_decode_apart(const struct blob *b, const char *name, struct graph **out,
+                      struct bk_err *err);
 
 /* ---- writing ---- */
 
@@ -76,9 +79,8 @@ struct blob_version {
     enum vocab_os os; /* VOCAB_OS_ANY: 10.6, whose names are not a column of the vocabulary */
     uint32_t nops;
 };
-/* NULL when none are written for it. */
-const struct blob_version *blob_version_for_os(enum vocab_os os);
-const struct blob_version *blob_version_10_6(void);
+/* "14.4.1", "ios4", "10.6", "A", "E"; NULL when none are written for it. */
+const struct blob_version *blob_version_find(const char *name);
 int blob_version_op(const struct blob_version *v, uint16_t op); /* id, or -1 */
 
 /* Appends the compiled profile. What the version lacks, or what nobody knows how to write, is an

@@ -13,25 +13,24 @@ static const struct blob_version versions[] = {
     {"Mac OS X 10.6", BLOB_A, VOCAB_OS_ANY, 59},
 };
 
-/* 10.6: what its one sample shows. */
-static const uint16_t ops_10_6[] = {[0] = OP_DEFAULT, [5] = OP_FILE_READ_DATA};
-
 int blob_version_op(const struct blob_version *v, uint16_t op)
 {
     if (v->os != VOCAB_OS_ANY)
         return vocab_ops[op].ids[v->os];
-    return op == OP_DEFAULT ? 0 : op == ops_10_6[5] ? 5 : -1;
+    return op == OP_DEFAULT ? 0 : op == OP_FILE_READ_DATA ? 5 : -1; /* its one sample */
 }
 
-const struct blob_version *blob_version_for_os(enum vocab_os os)
+/* An era's letter is its first version here. */
+const struct blob_version *blob_version_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
-        if (versions[i].os == os)
-            return &versions[i];
+    enum vocab_os os;
+    bool known = vocab_os_find(name, &os);
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        const struct blob_version *v = &versions[i];
+        if ((known && v->os == os) || strcmp(name, v->era == BLOB_A ? "A" : "E") == 0)
+            return v;
+        if (v->os == VOCAB_OS_ANY && strcmp(name, "10.6") == 0)
+            return v;
+    }
     return NULL;
-}
-
-const struct blob_version *blob_version_10_6(void)
-{
-    return &versions[2];
 }

@@ -91,6 +91,7 @@ struct graph_options {
     bool fold_case;   /* Apple lowercases paths and names; Linux does not */
     bool no_implicit; /* NO_IMPLICIT_RULES */
     size_t max_bytes; /* 0: default, 256 MiB */
+    bool apart;       /* equal nodes that a producer gives are not made one: to be written again */
     bool checked;     /* regex_check() has seen every pattern */
     size_t reserve;   /* about as much memory as it will take */
 };

@@ -177,6 +177,17 @@ int intern_test(struct graph_build *b, const struct graph_test *test, uint32_t *
     return 0;
 }
 
+static int add_node(struct graph_build *b, const struct graph_node *n, uint32_t *out,
+                    struct bk_err *err)
+{
+    struct graph *g = b->g;
+    if (build_room(b, &g->nodes, &b->cap_nodes, g->nnodes, sizeof(*g->nodes), err) < 0)
+        return -1;
+    g->nodes[g->nnodes] = *n;
+    *out = g->nnodes++;
+    return 0;
+}
+
 int intern_node(struct graph_build *b, uint32_t test, uint32_t match, uint32_t unmatch,
                 uint32_t rule, uint32_t *out, struct bk_err *err)
 {
@@ -184,9 +195,11 @@ int intern_node(struct graph_build *b, uint32_t test, uint32_t match, uint32_t u
         *out = match;
         return 0;
     }
-    struct graph *g = b->g;
+    const struct graph *g = b->g;
     struct graph_node n = {
         .kind = GRAPH_NODE_FILTER, .test = test, .match = match, .unmatch = unmatch, .rule = rule};
+    if (g->opt.apart)
+        return add_node(b, &n, out, err);
     if (table_room(b, &b->node_table, err) < 0)
         return -1;
     uint32_t k = (uint32_t)hash_node(b->seed, &n) & b->node_table.mask;
@@ -197,10 +210,8 @@ int intern_node(struct graph_build *b, uint32_t test, uint32_t match, uint32_t u
             return 0;
         }
     }
-    if (build_room(b, &g->nodes, &b->cap_nodes, g->nnodes, sizeof(*g->nodes), err) < 0)
+    if (add_node(b, &n, out, err) < 0)
         return -1;
-    g->nodes[g->nnodes] = n;
-    *out = g->nnodes++;
     b->node_table.slots[k] = g->nnodes;
     b->node_table.count++;
     return 0;
