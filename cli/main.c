@@ -11,7 +11,6 @@
 #include "drop.h"
 #include "help.h"
 
-<<<<<<< HEAD
 #define COMMAND(name) extern const struct cli_command cmd_##name;
 #include "commands.def"
 #undef COMMAND
@@ -21,14 +20,6 @@ const struct cli_command *const cli_commands[] = {
 #include "commands.def"
 #undef COMMAND
     NULL,
-=======
-extern const struct cli_command cmd_check, cmd_eval, cmd_explain, cmd_vocab, cmd_graph, cmd_help,
-    cmd_completions, cmd_run, cmd_doctor, cmd_disasm, cmd_diff, cmd_compile;
-
-const struct cli_command *const cli_commands[] = {
-    &cmd_run,    &cmd_doctor, &cmd_check, &cmd_eval,        &cmd_explain, &cmd_graph,
-    &cmd_compile, &cmd_disasm, &cmd_diff,   &cmd_vocab, &cmd_completions, &cmd_help,    NULL,
->>>>>>> 11d4571 (compile: the command)
 };
 
 static int run_command(const struct cli_command *command, int argc, char **argv)

@@ -12,7 +12,6 @@ enum {
     WORK_PER_BYTE = 64,
     MEMORY_BASE = 1 << 20,
     MEMORY_PER_BYTE = 1024,
-    FORM_BIT = 0x80, /* of a filter's id: a regex, or a list of numbers */
     NET_LOCALHOST_BIT = 0x100,
 };
 
@@ -166,14 +165,14 @@ int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n
         return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is not known", n->offset,
                        n->filter);
     uint8_t arg = vocab_filters[filter].arg;
-    bool string = arg == ARG_PATH || arg == ARG_STRING, form = n->filter & FORM_BIT;
+    bool string = arg == ARG_PATH || arg == ARG_STRING, form = n->filter & BLOB_REGEX_FORM;
     struct graph_test t = {.filter = (uint16_t)filter};
     struct span code;
     if (form && arg == ARG_INT)
         return bitmap_tests(b, g, n, t.filter, out, err);
     if (string && !form && b->era == BLOB_E)
         return blob_pool(b, n->arg, &code, err) < 0 ? -1
-                                                    : pattern_tests(g, code, t.filter, out, err);
+                                                    : pattern_tests(b, g, code, t.filter, out, err);
     int r = string ? regex_text(b, g, n->arg, &t, err)
             : form ? unknown_form(n, err)
                    : plain_test(b, n, &t, err);

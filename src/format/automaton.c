@@ -150,7 +150,7 @@ static void put_class(struct buf *out, const uint8_t set[32], bool sense)
 }
 
 /* Strings that are matched hold no NUL, so whether a set does makes no difference. */
-static void put_set(struct buf *out, const uint8_t set[32])
+void automaton_put_set(struct buf *out, const uint8_t set[32])
 {
     unsigned count = 0, last = 0;
     for (unsigned c = 1; c < 256; c++)
@@ -197,7 +197,7 @@ int automaton_empty(struct automaton *a, uint32_t from, uint32_t to)
 int automaton_bytes(struct automaton *a, uint32_t from, uint32_t to, const uint8_t set[32])
 {
     struct buf out = {0};
-    put_set(&out, set);
+    automaton_put_set(&out, set);
     struct label l = made(a, &out, BIND_ATOM);
     buf_free(&out);
     return a->failed ? -1 : add_edge(a, from, to, l);

@@ -139,6 +139,20 @@ int blob_pool(const struct blob *b, uint16_t arg, struct span *out, struct bk_er
     return 0;
 }
 
+int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,
+                  struct bk_err *err)
+{
+    if (index >= b->nvars)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: variable %u of %u", offset, index, b->nvars);
+    if (blob_pool(b, get16(b->data + b->vars + 2 * (size_t)index), name, err) < 0)
+        return -1;
+    if (name->n && name->p[name->n - 1] == '\0')
+        name->n--;
+    return name->n && memchr(name->p, '\0', name->n)
+               ? err_set(err, BK_E_INPUT, "offset 0x%zx: a name holds a NUL byte", name->offset)
+               : 0;
+}
+
 /* ---- checking ---- */
 
 static int check_node(const struct blob *b, uint32_t i, struct bk_err *err)

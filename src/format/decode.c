@@ -21,6 +21,7 @@ enum {
     GRAPH_BYTES_BASE = 8 << 20,
     GRAPH_BYTES_PER_BYTE = 4096,
     TEXT_MAX = 64,
+    KEPT_MAX = 1024,
     UNMADE = 0xffffffffu,
     BEING_MADE = 0xfffffffeu,
 };
@@ -34,6 +35,7 @@ struct decoder {
     const struct blob *b;
     const char *name;
     bool apart;
+    uint32_t nkept; /* regexes */
     struct graph_build *build;
     struct budget *budget;
     uint32_t *made;  /* by node of the blob */
@@ -142,6 +144,25 @@ static int make_decision(struct decoder *d, uint32_t node, const struct blob_nod
 
 /* ---- tests ---- */
 
+/* A regex can be written in many ways: for writing it again, how it was is kept. */
+static int keep_program(struct decoder *d, const struct graph_test *t, const struct blob_node *n,
+                        struct bk_err *err)
+{
+    struct span s;
+    bool by_index = n->filter & BLOB_REGEX_FORM || d->b->era == BLOB_A;
+    if (!d->apart || !by_index || t->how != GRAPH_REGEX || d->nkept++ >= KEPT_MAX)
+        return 0;
+    OWN(buf) struct buf key = {0}, value = {0};
+    if (regex_span(d->b, n->arg, &s, err) < 0)
+        return -1;
+    regex_note_key(t, s.n < 4 ? 0 : get32_big(s.p), &key);
+    for (size_t i = 0; i < s.n; i++)
+        buf_fmt(&value, "%02x", s.p[i]);
+    if (!buf_ok(&key) || !buf_ok(&value))
+        return err_nomem(err);
+    return graph_build_note(d->build, key.s, value.s, err);
+}
+
 static int make_filter(struct decoder *d, uint32_t node, const struct blob_node *n,
                        struct bk_err *err)
 {
@@ -150,7 +171,8 @@ static int make_filter(struct decoder *d, uint32_t node, const struct blob_node 
         return -1;
     uint32_t match = d->made[n->match], at = d->made[n->unmatch];
     for (uint32_t i = any.n; i-- > 0;)
-        if (graph_build_filter(d->build, &any.tests[i], match, at, &at, err) < 0)
+        if (graph_build_filter(d->build, &any.tests[i], match, at, &at, err) < 0 ||
+            keep_program(d, &any.tests[i], n, err) < 0)
             return -1;
     d->made[node] = at;
     return 0;

@@ -49,7 +49,7 @@ static int add_regex(struct encoder *e, const struct graph_test *t, unsigned id,
     if (text.failed)
         return err_nomem(err);
     arena_init(&scratch, 64 << 20);
-    int r = regex_code_v1(&scratch, &regex, &code, err);
+    int r = encode_kept_regex(e, t, 1, &code) ? 0 : regex_code_v1(&scratch, &regex, &code, err);
     arena_free(&scratch);
     if (r < 0)
         return -1;

@@ -12,7 +12,6 @@
 #include "format/encode-int.h"
 
 enum {
-    REGEX_FORM = 0x80,
     MOD_INLINED = 0x800000,
     NET_LOCALHOST = 0x100,
     TEXT_ARG = 3, /* of vocab_modifier_info */
@@ -85,12 +84,13 @@ static int add_regex(struct encoder *e, const struct graph_test *t, struct wires
     struct arena scratch;
     uint16_t at, index;
     arena_init(&scratch, 64 << 20);
-    int r = regex_code_v3(&scratch, t, true, &code, err);
+    int r = encode_kept_regex(e, t, 3, &code) ? 0 : regex_code_v3(&scratch, t, true, &code, err);
     arena_free(&scratch);
     if (r < 0 || pool_add_counted(e, code.s, code.n, &at, err) < 0 ||
         encode_regex_index(e, at, &index, err) < 0)
         return -1;
-    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | REGEX_FORM, index, err);
+    return wires_add(e, out, (unsigned)vocab_filters[t->filter].id_14_4_1 | BLOB_REGEX_FORM, index,
+                     err);
 }
 
 /* ---- the rest ---- */

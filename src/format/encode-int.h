@@ -114,6 +114,9 @@ int pool_add(struct encoder *e, const void *bytes, size_t n, uint16_t *at, struc
 /* The same with their length in front, as u16. */
 int pool_add_counted(struct encoder *e, const void *bytes, size_t n, uint16_t *at,
                      struct bk_err *err);
+/* The regex as the compiled profile had it that the graph comes from; false when it has none. */
+bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint32_t version,
+                       struct buf *out);
 int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct bk_err *err);
 
 /* ---- encode.c ---- */

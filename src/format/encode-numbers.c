@@ -104,21 +104,25 @@ static uint32_t allowed_numbers(const struct encoder *e, const struct numbers *x
     return count;
 }
 
-/* Numbers that are decided otherwise than the rest and are not in the list. */
+/* Whether a number that is not in the list must be asked for. */
+static bool stands_out(const struct encoder *e, const struct numbers *x, uint32_t i)
+{
+    return !encode_is_plain_allow(node_of(e, x->decisions[i])) && x->decisions[i] != x->otherwise;
+}
+
 static int place_others(struct encoder *e, const struct numbers *x, uint32_t *number,
                         struct bk_err *err)
 {
     for (uint32_t i = 0; i < x->n; i++)
-        if (encode_place(e, x->decisions[i], err) < 0)
+        if (stands_out(e, x, i) && encode_place(e, x->decisions[i], err) < 0)
             return -1;
     if (encode_place(e, x->otherwise, err) < 0)
         return -1;
     *number = e->placed[x->otherwise];
     for (uint32_t i = x->n; i-- > 0;) {
         struct wire w = {(uint8_t)vocab_filters[x->filter].id_14_4_1, (uint16_t)x->nums[i]};
-        if (encode_is_plain_allow(node_of(e, x->decisions[i])) || x->decisions[i] == x->otherwise)
-            continue;
-        if (encode_new_filter(e, w, e->placed[x->decisions[i]], *number, number, err) < 0)
+        if (stands_out(e, x, i) &&
+            encode_new_filter(e, w, e->placed[x->decisions[i]], *number, number, err) < 0)
             return -1;
     }
     return 0;

@@ -7,6 +7,7 @@
 
 #include "base/own.h"
 #include "format/encode-int.h"
+#include "format/format-int.h"
 
 enum { POOL_UNITS = 65536 };
 
@@ -130,4 +131,22 @@ int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct b
     e->regexes[e->nregexes] = at;
     *index = (uint16_t)e->nregexes++;
     return 0;
+}
+
+static unsigned hex_digit(char c)
+{
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint32_t version,
+                       struct buf *out)
+{
+    OWN(buf) struct buf key = {0};
+    if (t->how != GRAPH_REGEX || !graph_options_of(e->g)->apart)
+        return false;
+    regex_note_key(t, version, &key);
+    const char *hex = buf_ok(&key) ? graph_note(e->g, key.s) : NULL;
+    for (const char *p = hex; p && *p; p += 2)
+        put8(out, hex_digit(p[0]) << 4 | hex_digit(p[1]));
+    return hex && buf_ok(out);
 }

@@ -288,6 +288,16 @@ int encode_place(struct encoder *e, uint32_t canon, struct bk_err *err)
 
 /* ---- operations ---- */
 
+/* Whether a rule about the operation is kept: by itself, or by one below it, which begins with what
+ * its parent decides. */
+static bool is_kept(const struct encoder *e, uint16_t op)
+{
+    for (uint16_t k = 0; k < OP_COUNT; k++)
+        if (has_op(e, k) && vocab_op_is_within((enum vocab_op)k, (enum vocab_op)op))
+            return true;
+    return false;
+}
+
 /* A rule about an operation that the version does not have would be lost in silence. */
 static int lost_operation(const struct encoder *e, enum vocab_op op, struct bk_err *err)
 {
@@ -300,7 +310,7 @@ static int check_rules(const struct encoder *e, struct bk_err *err)
     for (uint32_t i = 0; i < graph_rule_count(e->g); i++) {
         const struct graph_rule_info *r = graph_rule_at(e->g, i);
         for (uint32_t k = 0; !r->implicit && !r->is_default && k < r->nops; k++)
-            if (!has_op(e, r->ops[k]))
+            if (!is_kept(e, r->ops[k]))
                 return lost_operation(e, (enum vocab_op)r->ops[k], err);
     }
     /* what was compiled has no rules left, but then nothing is added to it either */

@@ -61,13 +61,31 @@ int blob_filter_id_a(enum vocab_filter filter); /* era A's, or -1 */
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *node,
                struct alternatives *out, struct bk_err *err);
 
-/* pattern.c: era E's bytecode. filter is the graph's. */
-int pattern_tests(struct budget *g, struct span code, uint16_t filter, struct alternatives *out,
+/* The name of a variable that something at `offset` refers to. */
+int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,
                   struct bk_err *err);
 
-/* regex.c: entry `index` of the regex table as text. */
+/* pattern.c: bytecode. filter is the graph's. */
+int pattern_tests(const struct blob *b, struct budget *g, struct span code, uint16_t filter,
+                  struct alternatives *out, struct bk_err *err);
+
+/* regex.c: entry `index` of the regex table, its bytes. */
+int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err);
+/* The key of the note that keeps a regex's bytes. */
+void regex_note_key(const struct graph_test *t, uint32_t version, struct buf *out);
+/* Entry `index` as text. */
 int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
                struct bk_err *err);
+
+/* For regex-old.c, and from it. */
+extern const uint8_t regex_every_byte[32];
+struct automaton;
+int regex_add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte);
+int regex_too_large(size_t offset, struct bk_err *err);
+int regex_finish(struct automaton *a, uint32_t start, uint32_t accept, size_t offset,
+                 struct graph_test *out, struct bk_err *err);
+int regex_v1_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err);
+int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err);
 
 /* ---- automaton.c: from a compiled regex back to text ---- */
 
@@ -80,6 +98,8 @@ struct automaton *automaton_new(struct budget *g, uint32_t states);
 int automaton_empty(struct automaton *a, uint32_t from, uint32_t to);
 int automaton_bytes(struct automaton *a, uint32_t from, uint32_t to, const uint8_t set[32]);
 int automaton_anchor(struct automaton *a, uint32_t from, uint32_t to, char anchor);
+/* A set of bytes as a piece of a regex. */
+void automaton_put_set(struct buf *out, const uint8_t set[32]);
 /* NULL when the budget is exhausted. "[]", which nothing matches, when `accept` is out of reach. */
 const char *automaton_text(struct automaton *a, uint32_t start, uint32_t accept);
 

@@ -36,7 +36,12 @@ struct blob {
     size_t pool;                            /* E: what offsets × 8 count from */
 };
 
-enum { BLOB_COLLECTION = 0x8000, BLOB_MESSAGE_FILTERS = 0x4000, BLOB_NODE_SIZE = 8 };
+enum {
+    BLOB_COLLECTION = 0x8000,
+    BLOB_MESSAGE_FILTERS = 0x4000,
+    BLOB_NODE_SIZE = 8,
+    BLOB_REGEX_FORM = 0x80, /* of a filter's id: a regex, or a list of numbers */
+};
 
 struct blob_node {
     size_t offset;

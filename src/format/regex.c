@@ -2,11 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Compiled regexes, back to text by way of their automaton.
- *
- * Version 1 (era A): a header of six big-endian words (1, nodes, start, accept, classes, captures)
- * and nodes of three (kind, next, argument). Version 3 (era E): a byte program, addressed from
- * behind its six-byte header; only what the start reaches is read.
+ * Compiled regexes, back to text by way of their automaton. Versions 1 and 2 are rows of nodes
+ * (regex-old.c). Version 3 is a byte program, addressed from behind its six-byte header; only what
+ * the start reaches is read.
  */
 
 #include <string.h>
@@ -14,19 +12,7 @@
 #include "format/format-int.h"
 #include "graph/regex/regex.h"
 
-enum { V1_HEADER = 24, V1_NODE = 12, V3_HEADER = 6 };
-
-enum v1_kind {
-    V1_CHAR = 0x10,
-    V1_ACCEPT = 0x22,
-    V1_PAREN_CLOSE = 0x23,
-    V1_PAREN_OPEN = 0x24,
-    V1_SPLIT = 0x25,
-    V1_DOT = 0x30,
-    V1_EPSILON = 0x31,
-    V1_CARET = 0x32,
-    V1_DOLLAR = 0x33,
-};
+enum { V3_HEADER = 6 };
 
 enum v3_op {
     V3_CHAR = 0x02,
@@ -40,25 +26,25 @@ enum v3_op {
     V3_CLASS = 0xb,
 };
 
-static const uint8_t every_byte[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-                                       255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-                                       255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+const uint8_t regex_every_byte[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                      255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+                                      255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
-static int add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte)
+int regex_add_byte(struct automaton *a, uint32_t from, uint32_t to, uint8_t byte)
 {
     uint8_t set[32] = {0};
     set[byte / 8] = (uint8_t)(1 << (byte % 8));
     return automaton_bytes(a, from, to, set);
 }
 
-static int too_large(size_t offset, struct bk_err *err)
+int regex_too_large(size_t offset, struct bk_err *err)
 {
     return err_set(err, BK_E_LIMIT, "offset 0x%zx: a regex of more than %d states", offset,
                    AUTOMATON_STATES_MAX);
 }
 
-static int finish(struct automaton *a, uint32_t start, uint32_t accept, size_t offset,
-                  struct graph_test *out, struct bk_err *err)
+int regex_finish(struct automaton *a, uint32_t start, uint32_t accept, size_t offset,
+                 struct graph_test *out, struct bk_err *err)
 {
     const char *text = automaton_text(a, start, accept);
     if (!text)
@@ -67,73 +53,6 @@ static int finish(struct automaton *a, uint32_t start, uint32_t accept, size_t o
     out->str = text;
     out->len = (uint32_t)strlen(text);
     return 0;
-}
-
-/* ---- version 1 ---- */
-
-static int v1_node(struct automaton *a, struct span s, uint32_t i, uint32_t n, struct bk_err *err)
-{
-    const uint8_t *p = s.p + V1_HEADER + (size_t)i * V1_NODE;
-    size_t at = s.offset + V1_HEADER + (size_t)i * V1_NODE;
-    uint32_t kind = get32_big(p), next = get32_big(p + 4), arg = get32_big(p + 8);
-    if (kind == V1_ACCEPT)
-        return 0;
-    if (next >= n || (kind == V1_SPLIT && arg >= n))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's node leads out of its %u", at, n);
-    int r;
-    switch (kind) {
-    case V1_CHAR:
-        if (!(arg & 0xff))
-            return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex holds a NUL byte", at);
-        r = add_byte(a, i, next, (uint8_t)arg);
-        break;
-    case V1_DOT:
-        r = automaton_bytes(a, i, next, every_byte);
-        break;
-    case V1_CARET:
-    case V1_DOLLAR:
-        r = automaton_anchor(a, i, next, kind == V1_CARET ? '^' : '$');
-        break;
-    case V1_SPLIT:
-        r = automaton_empty(a, i, next) < 0 ? -1 : automaton_empty(a, i, arg);
-        break;
-    case V1_PAREN_CLOSE:
-    case V1_PAREN_OPEN:
-    case V1_EPSILON:
-        r = automaton_empty(a, i, next);
-        break;
-    default:
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's node of kind 0x%x is not known",
-                       at, kind);
-    }
-    return r < 0 ? budget_exhausted(at, err) : 0;
-}
-
-static int v1_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err)
-{
-    if (s.n < V1_HEADER || get32_big(s.p) != 1)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: not a regex of version 1", s.offset);
-    uint32_t n = get32_big(s.p + 4), start = get32_big(s.p + 8), accept = get32_big(s.p + 12);
-    if (n > (s.n - V1_HEADER) / V1_NODE || start >= n || accept >= n)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's %u nodes do not fit its length",
-                       s.offset, n);
-    if (get32_big(s.p + 16) || s.n - V1_HEADER != (size_t)n * V1_NODE)
-        return err_set(err, BK_E_INPUT,
-                       "offset 0x%zx: a regex with classes, whose layout is not "
-                       "established",
-                       s.offset);
-    if (n > AUTOMATON_STATES_MAX)
-        return too_large(s.offset, err);
-    if (get32_big(s.p + V1_HEADER + (size_t)accept * V1_NODE) != V1_ACCEPT)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's last node does not accept",
-                       s.offset);
-    struct automaton *a = automaton_new(g, n);
-    if (!a)
-        return budget_exhausted(s.offset, err);
-    for (uint32_t i = 0; i < n; i++)
-        if (v1_node(a, s, i, n, err) < 0)
-            return -1;
-    return finish(a, start, accept, s.offset, out, err);
 }
 
 /* ---- version 3 ---- */
@@ -155,7 +74,7 @@ static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
                        v->s.offset + at);
     if (!v->state[at]) {
         if (v->n == AUTOMATON_STATES_MAX)
-            return too_large(v->s.offset, err);
+            return regex_too_large(v->s.offset, err);
         v->state[at] = (uint16_t)++v->n;
         v->todo[v->ntodo++] = (uint16_t)at;
     }
@@ -163,15 +82,17 @@ static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
     return 0;
 }
 
-/* Ranges of bytes; one that ends below its beginning goes round through 255 and 0. */
+/* Ranges of bytes. Only the last may go round through 255 and 0, which it does when it ends below
+ * where the first begins: what a negated class becomes. Another that ends below its beginning lies
+ * between two neighbours that are left out, and is empty. */
 static void v3_class(const uint8_t *p, unsigned n, uint8_t set[32])
 {
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned c = p[2 * i], end = p[2 * i + 1];; c = (c + 1) & 0xff) {
-            set[c / 8] |= (uint8_t)(1 << (c % 8));
-            if (c == end)
-                break;
-        }
+    bool round = p[0] > p[2 * n - 1];
+    for (unsigned i = 0; i < n; i++) {
+        unsigned end = p[2 * i + 1] + (round && i + 1 == n ? 256u : 0u);
+        for (unsigned c = p[2 * i]; c <= end; c++)
+            set[(c & 0xff) / 8] |= (uint8_t)(1 << (c % 8));
+    }
 }
 
 static size_t v3_length(uint8_t op)
@@ -201,9 +122,9 @@ static int v3_step(struct v3 *v, size_t at, struct bk_err *err)
     if (v3_state(v, at + length, &next, err) < 0)
         return -1;
     if (p[0] == V3_CHAR && p[1]) {
-        r = add_byte(v->a, from, next, p[1]);
+        r = regex_add_byte(v->a, from, next, p[1]);
     } else if (p[0] == V3_DOT) {
-        r = automaton_bytes(v->a, from, next, every_byte);
+        r = automaton_bytes(v->a, from, next, regex_every_byte);
     } else if (p[0] == V3_CARET || p[0] == V3_DOLLAR) {
         r = automaton_anchor(v->a, from, next, p[0] == V3_CARET ? '^' : '$');
     } else if (p[0] == V3_SPLIT) {
@@ -238,7 +159,7 @@ static int v3_text(struct budget *g, struct span s, struct graph_test *out, stru
     while (v.ntodo)
         if (v3_step(&v, v.todo[--v.ntodo], err) < 0)
             return -1;
-    return finish(v.a, start, v.accept, s.offset, out, err);
+    return regex_finish(v.a, start, v.accept, s.offset, out, err);
 }
 
 /* Era A: `u32 length, bytes`, at an offset that counts eights from the file's start. */
@@ -251,19 +172,35 @@ static int span_a(const struct blob *b, uint16_t entry, struct span *s, struct b
     return 0;
 }
 
-int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
-               struct bk_err *err)
+void regex_note_key(const struct graph_test *t, uint32_t version, struct buf *out)
 {
-    struct span s;
+    buf_fmt(out, "regex %u ", version);
+    buf_add(out, t->str, t->len);
+}
+
+int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_err *err)
+{
     if (index >= b->nregexes)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: regex %u of %u", b->regexes, index,
                        b->nregexes);
     uint16_t entry = get16(b->data + b->regexes + 2 * (size_t)index);
-    int r = b->era == BLOB_A ? span_a(b, entry, &s, err) : blob_pool(b, entry, &s, err);
-    if (r < 0 || budget_spend(g, s.n, s.offset, err) < 0)
+    return b->era == BLOB_A ? span_a(b, entry, s, err) : blob_pool(b, entry, s, err);
+}
+
+int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
+               struct bk_err *err)
+{
+    struct span s;
+    if (regex_span(b, index, &s, err) < 0 || budget_spend(g, s.n, s.offset, err) < 0)
         return -1;
-    if ((b->era == BLOB_A ? v1_text : v3_text)(g, s, out, err) < 0)
+    uint32_t version = s.n < 4 ? 0 : get32_big(s.p);
+    int r = version == 1   ? regex_v1_text(g, s, out, err)
+            : version == 2 ? regex_v2_text(g, s, out, err)
+                           : v3_text(g, s, out, err);
+    if (r < 0)
         return -1;
+    if (b->era != BLOB_A)
+        return 0;
     /* Era A's compiler turns literals into regexes; they are literals again. */
     bool exact;
     char *literal = arena_alloc(&g->arena, out->len + 1);

@@ -71,6 +71,14 @@ static bool alike(const struct graph_test *a, const struct graph_test *b)
            memcmp(&a->net, &b->net, sizeof(a->net)) == 0;
 }
 
+/* A Unix socket is one of that domain: both ways to say so are one test. */
+static const struct graph_test *plainly(const struct graph_test *t)
+{
+    static const struct graph_test unix_domain = {
+        .filter = FILTER_SOCKET_DOMAIN, .how = GRAPH_INT, .num = NET_DOMAIN_UNIX};
+    return t->how == GRAPH_NET && t->net.proto == NET_UNIX ? &unix_domain : t;
+}
+
 static bool join_tests(struct differ *d)
 {
     size_t most = (size_t)d->g[0]->ntests + d->g[1]->ntests + 1;
@@ -81,7 +89,7 @@ static bool join_tests(struct differ *d)
         if (!d->tests || !d->settled || !d->index[s])
             return false;
         for (uint32_t i = 0; i < d->g[s]->ntests; i++) {
-            const struct graph_test *t = &d->g[s]->tests[i];
+            const struct graph_test *t = plainly(&d->g[s]->tests[i]);
             uint32_t k = 0, end = s ? d->g[0]->ntests : 0;
             while (k < end && !alike(d->tests[k], t))
                 k++;
@@ -129,8 +137,10 @@ static void make_numbers(struct differ *d, uint16_t filter)
         const struct graph_test *t = d->tests[i];
         if (t->filter != filter)
             continue;
-        struct kind *k = add_kind(d, filter);
-        if (!k)
+        struct kind *k = d->dims[filter].kinds;
+        while (k && k->fact.num != t->num)
+            k = k->next;
+        if (!k && !(k = add_kind(d, filter)))
             return;
         k->fact.num = t->num;
         k->holds[i / 64] |= UINT64_C(1) << (i % 64);
@@ -291,6 +301,23 @@ static bool same_mods(const struct differ *d, const struct decision *a, const st
     }
 }
 
+/* A socket of the Unix domain is told as its endpoints too, for those who ask for them. */
+static void add_unix_socket(struct differ *d)
+{
+    struct graph_difference *o = &d->out;
+    const struct kind *domain = d->dims[FILTER_SOCKET_DOMAIN].chosen;
+    const struct kind *path = d->dims[FILTER_PATH].chosen;
+    if (!domain || domain->absent || domain->fact.num != NET_DOMAIN_UNIX)
+        return;
+    for (int i = 0; i < 2 && o->nfacts < MAX_FACTS; i++)
+        o->facts[o->nfacts++] = (struct graph_fact){
+            .filter = i ? FILTER_LOCAL : FILTER_REMOTE,
+            .str = path && !path->absent ? path->fact.str : NULL,
+            .len = path && !path->absent ? path->fact.len : 0,
+            .net = {.proto = NET_UNIX, .port_hi = UINT16_MAX},
+        };
+}
+
 /* An argument out of what is settled, and what both say of it. */
 static void bear_witness(struct differ *d, bool same_verdict)
 {
@@ -308,6 +335,7 @@ static void bear_witness(struct differ *d, bool same_verdict)
                                                         .num = t->how == GRAPH_FLAG ? 1 : t->num,
                                                         .net = t->net};
     }
+    add_unix_socket(d);
     struct graph_query q = {.op = o->op, .facts = o->facts, .nfacts = o->nfacts};
     for (int s = 0; s < 2; s++) {
         q.policy = o->policy[s];

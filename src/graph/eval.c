@@ -162,17 +162,28 @@ static void find_others(const struct graph *g, const struct entry *e, uint16_t f
             hits_add(hits, g->slots[at].others[i]);
 }
 
-/* An endpoint also says what the protocol is, and its string the socket's path or the host. */
+static void find_number(const struct graph *g, struct graph_cache *c, const struct entry *e,
+                        uint16_t filter, int64_t num)
+{
+    uint32_t at = wanted_slot(g, e, filter);
+    if (at != GRAPH_NONE && g->slots[at].nints)
+        find_int(&g->slots[at], num, &c->hits);
+}
+
+/* An endpoint also says what the protocol is, and its string the socket's path or the host. One
+ * that is a path is of a Unix socket. */
 static void find_network(const struct graph *g, struct graph_cache *c, const struct entry *e,
                          const struct graph_fact *f)
 {
     const char *protocol = net_transport_name(f->net.proto);
     if (protocol)
         find_string(g, c, e, FILTER_PROTOCOL, protocol, (uint32_t)strlen(protocol));
-    if (f->net.proto & NET_UNIX)
+    if (f->net.proto & NET_UNIX) {
+        find_number(g, c, e, FILTER_SOCKET_DOMAIN, NET_DOMAIN_UNIX);
         find_string(g, c, e, FILTER_PATH, f->str, f->len);
-    else if (f->filter == FILTER_REMOTE)
+    } else if (f->filter == FILTER_REMOTE) {
         find_domain(g, e, f->str, f->len, &c->hits);
+    }
 }
 
 static void find_tests(const struct graph *g, struct graph_cache *c, const struct entry *e,

@@ -27,6 +27,8 @@ enum net_proto { /* bits, with Apple's numbers for the Internet ones */
                  NET_UNIX = 0x100,
 };
 
+enum { NET_DOMAIN_UNIX = 1 }; /* AF_UNIX, as the filter socket-domain has it */
+
 enum net_host {
     NET_HOST_ANY,       /* "*", or nothing said */
     NET_HOST_LOCALHOST, /* 127.0.0.0/8 and ::1 */

@@ -6,51 +6,15 @@ They lie outside this tree: in $BUCKLE_SHARED/corpus, or in ../shared/corpus bes
 Lines, columns and verdicts were derived by reading the profiles.
 """
 
-import glob
 import json
 import os
 import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from corpus import CHROMIUM, CORPUS, GEMINI, WEBKIT, defines, files, safehouse, short
 from drive import buckle, write
 from tap import done, equal, ok, skip
-
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SHARED = os.environ.get("BUCKLE_SHARED") or os.path.join(os.path.dirname(TOP), "shared")
-CORPUS = os.path.join(SHARED, "corpus")
-
-CHROMIUM = {
-    "OS_VERSION": "1400", "USER_HOMEDIR_AS_LITERAL": "/Users/me",
-    "BUNDLE_ID": "org.example.Browser",
-    "BUNDLE_PATH": "/Applications/Browser.app", "BROWSER_PID": "77", "LOG_FILE_PATH": "/tmp/log",
-    "EXECUTABLE_PATH": "/Applications/Browser.app/Contents/MacOS/Helper",
-    "DARWIN_USER_CACHE_DIR": "/private/var/folders/x/C",
-}
-GEMINI = {
-    "TARGET_DIR": "/Users/me/project", "TMP_DIR": "/private/tmp/me", "HOME_DIR": "/Users/me",
-    "CACHE_DIR": "/Users/me/Library/Caches",
-    **{f"INCLUDE_DIR_{i}": f"/Users/me/include{i}" for i in range(5)},
-}
-WEBKIT = {
-    "HOME_DIR": "/Users/me", "HOME_LIBRARY_PREFERENCES_DIR": "/Users/me/Library/Preferences",
-    "DARWIN_USER_TEMP_DIR": "/private/var/folders/x/T",
-    "DARWIN_USER_CACHE_DIR": "/private/var/folders/x/C",
-    "WEBKIT2_FRAMEWORK_DIR": "/System/Library/Frameworks/WebKit.framework",
-}
-
-
-def files(pattern):
-    return sorted(glob.glob(os.path.join(CORPUS, pattern), recursive=True))
-
-
-def short(path):
-    return os.path.relpath(path, CORPUS)
-
-
-def defines(params):
-    return [word for k, v in params.items() for word in ("-D", f"{k}={v}")]
-
 
 def errors(report):
     """[(line, column)] of every error in a report for people."""
@@ -142,16 +106,6 @@ def test_chromium_verdicts():
 
 
 # ---- safehouse: one program from many files, two placeholders to replace ----
-
-
-def safehouse(paths, workdir='"/Users/me/work"'):
-    text = ""
-    for path in paths:
-        with open(path, encoding="utf-8") as f:
-            text += f.read() + "\n"
-    return (text.replace("__SAFEHOUSE_REPLACE_ME_WITH_ABSOLUTE_HOME_DIR__", "/Users/me")
-            .replace("__SAFEHOUSE_REPLACE_ME_WITH_WORK_DIR_DEFINE__",
-                     f"(define WORK_DIR {workdir})"))
 
 
 def test_safehouse():

@@ -181,8 +181,18 @@ static void check_patterns(void)
     REFUSED_PATTERN("\x45/tmp", 0, "beyond", "a literal that is too long");
     REFUSED_PATTERN("\x40/", 2, "ends early", "no word on failure");
     REFUSED_PATTERN("\x40/\x8f\x0a", 2, "out of the pattern", "a jump out of the pattern");
-    REFUSED_PATTERN("\x40/\x0f\x0b", 3, "0x0b", "ranges");
-    REFUSED_PATTERN("\x10\x0f\x0a", 0, "0x10", "a variable");
+    REFUSED_PATTERN("\x40/\x0f\x0b", 3, "beyond", "ranges without their count");
+    REFUSED_PATTERN("\x0b\x01"
+                    "az0",
+                    0, "beyond", "ranges cut short");
+    REFUSED_PATTERN("\x10\x0f\x0a", 0, "variable 0 of 0", "a variable");
+    REFUSED_PATTERN("\x06\x0f\x0a", 0, "0x06", "a saved position");
+    REFUSED_PATTERN("\x40/\x08\x01", 2, "not known", "a long jump cut short");
+    REFUSED_PATTERN("\x40/\x08\x00\x01\x0a", 2, "leads out", "a long jump too far");
+    REFUSED_PATTERN("\x0b\x00"
+                    "az\x81\x0a\x0a\x40"
+                    "b\x0f\x0a",
+                    7, "begin alike", "a byte of a class");
     REFUSED_PATTERN("\x40/\x08\x01\x00\x0a", 2, "jump", "a long jump");
     REFUSED_PATTERN("\x40/\x80\x0a\x40/\x0f\x0a", 4, "begin alike", "alternatives that overlap");
     REFUSED_PATTERN("\x40/\x82\x00\x0f\x0a\x0a", 6, "kept back", "all but an alternative");

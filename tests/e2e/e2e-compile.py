@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""buckle compile: samples are reproduced byte for byte, and every real profile comes back equal and
+compiles again to the same bytes. Samples and profiles lie outside this tree ($BUCKLE_SHARED, or
+../shared).
+
+e2e-compile.py --table prints the table of docs/formats.md.
+"""
+
+import glob
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from corpus import CORPUS, SHARED, TOP, profiles
+from drive import FOLDER, buckle, write
+from tap import done, equal, ok, skip
+
+REPRODUCED = 28  # never fewer
+TABLE = re.compile(r"^\| sample \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+
+
+def read(name):
+    with open(os.path.join(FOLDER, name), "rb") as f:
+        return f.read()
+
+
+# ---- samples ----
+
+
+def reason(source, ours, theirs):
+    """Why a sample is not reproduced: what the graphs differ in, else where the bytes do."""
+    told = re.findall(r"^(\S+) (\S+?)=.*$", buckle("diff", source, source + ".bin").out,
+                      re.MULTILINE)
+    if told:
+        return "the compiler adds a rule: " + ", ".join(f"{op} ({what})" for op, what in told)
+    at = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), len(ours))
+    return f"the same graph, first different at 0x{at:x}"
+
+
+def samples():
+    """[(name, None or why not)]"""
+    found = []
+    for source in sorted(glob.glob(os.path.join(SHARED, "blobs", "*", "*.sb"))):
+        folder = os.path.basename(os.path.dirname(source))
+        r = buckle("compile", "--os", folder.split("-")[1], source, "-o", "sample.bin")
+        with open(source + ".bin", "rb") as f:
+            theirs = f.read()
+        ours = read("sample.bin") if r.status == 0 else b""
+        why = None if ours == theirs else r.err.strip() or reason(source, ours, theirs)
+        found.append((f"{folder}/{os.path.basename(source)[:-3]}", why))
+    return found
+
+
+def table(found):
+    same = sum(why is None for _, why in found)
+    rows = [f"| `{name}` | {why} |" for name, why in found if why]
+    return "\n".join([f"| sample | {same} of {len(found)} are the same, byte for byte; not these |",
+                      "|---|---|", *rows])
+
+
+def check_samples():
+    found = samples()
+    same = sum(why is None for _, why in found)
+    ok(same >= REPRODUCED, f"{same} of {len(found)} samples are reproduced",
+       [f"{name}: {why}" for name, why in found if why])
+    for name, why in found:
+        ok(why is None or "different at" not in why, f"{name}: {why or 'the same bytes'}")
+    with open(os.path.join(TOP, "docs", "formats.md"), encoding="utf-8") as f:
+        printed = TABLE.search(f.read())
+    equal(printed and printed.group(0), table(found), "docs/formats.md says so (--table prints it)")
+
+
+# ---- real profiles ----
+
+# What cannot be compiled, by a part of the message: the version lacks it, or nobody knows how.
+LACKING = {
+    "webkit/com.apple.WebKit.GPUProcess.sb": "process-codesigning-status* does not exist",
+    "webkit/com.apple.WebKit.webpushd.mac.sb": "process-codesigning-status* does not exist",
+    "webkit/com.apple.WebKit.webpushd.relocatable.mac.sb":
+        "process-codesigning-status* does not exist",
+    "webkit/com.apple.WebProcess.sb": "process-codesigning-status* does not exist",
+    "chromium/renderer.sb": "(with send-signal …)",
+}
+
+
+def whole(argv):
+    """Arguments for diff, which takes no prelude: one file of both."""
+    *options, path = argv
+    if "--prelude" not in options:
+        return [*options, path]
+    at = options.index("--prelude")
+    text = ""
+    for part in (options[at + 1], path):
+        with open(part, encoding="utf-8") as f:
+            text += f.read() + "\n"
+    return [*options[:at], write("both.sb", text)]
+
+
+def round_trip(name, argv, era="E"):
+    r = buckle("compile", "--era", era, *argv, "-o", "a.bin")
+    if name in LACKING:
+        ok(r.status == 2 and LACKING[name] in r.err, f"{name}: {LACKING[name]}", r)
+        return
+    if not ok(r.status == 0, f"{name} is compiled", r):
+        return
+    first = read("a.bin")
+    fold = ["--fold-case"] if era == "E" else []
+    r = buckle("diff", *fold, *whole(argv), "a.bin")
+    ok(r.status == 0, f"{name}: decoding gives the profile back", r)
+    r = buckle("compile", "--era", era, "a.bin", "-o", "b.bin")
+    ok(r.status == 0 and read("b.bin") == first, f"{name}: compiling that gives the same bytes", r)
+
+
+def check_corpus():
+    buckle("compile", "-p", "(version 1)(deny default)", "-o", "a.bin")
+    for name, argv in profiles():
+        round_trip(name, argv)
+
+
+# ---- everything that can be written ----
+
+HEAD = "(version 1)(deny default)"
+RULES = [
+    '(allow file-read* (literal "/a") (literal "/a/b") (subpath "/a/b/c") (prefix "/ab"))',
+    '(allow file-read* (subpath "/a") (literal "/ab") (literal "/abc") (subpath "/abcd"))',
+    '(allow file-read* (subpath "/"))',
+    '(allow file-read* (prefix ""))',
+    '(allow file-read* (literal ""))',
+    '(allow file-read* (literal "%s"))' % ("/" + "long" * 16),
+    '(allow file-read* (literal "%s") (literal "/x"))' % ("/" + "longer" * 80),
+    '(allow file-read* %s)' % " ".join(f'(literal "/many/{i:03}/x")' for i in range(300)),
+    '(allow file-read* %s)' % " ".join(f'(subpath "{"/d" * i}")' for i in range(300, 1, -1)),
+    '(allow file-read* (regex #"^/(a|bc|d+e?|[x-z]{2,4})*$" #"/[^/]+/c" #"[0-9]"))',
+    '(allow file-read* (regex #"[^a-cx]" #"^[]$" #"a{3}" #"(a*)*b" #"^[^.]*[.]$" #""))',
+    '(allow mach-lookup (global-name-prefix "com.apple.") (global-name "x") (local-name "Y"))',
+    '(allow network-outbound (remote tcp "*:80") (remote ip "localhost:*") (remote udp4 "*:*"))',
+    '(allow network-outbound (remote unix-socket (path-literal "/s")))',
+    '(allow file-read* (require-all (extension "e") (vnode-type DIRECTORY) (file-mode #o0004)))',
+    '(allow file-read* (require-not (literal "/x")))(deny file-read-data (literal "/y"))',
+    '(deny file-write* (with message "why not") (literal "/x"))(allow file-write* (with report))',
+    '(allow signal (target others) (target children))(deny signal (with no-report) (target pgrp))',
+    '(deny system-fcntl (fcntl-command 3) (fcntl-command 200))',
+    '(allow syscall-unix (syscall-number SYS_open) (syscall-number 400))(deny syscall-unix)',
+    '(allow process-info* (require-all (target self) (process-attribute is-plugin)))',
+]
+
+
+def check_forms():
+    for i, rule in enumerate(RULES):
+        round_trip(rule[:90], [write(f"form{i}.sb", HEAD + rule)])
+    for i, rule in enumerate(RULES_A):
+        round_trip("era A: " + rule[:90], [write(f"old{i}.sb", HEAD + rule)], "A")
+    every = "".join(r for r in RULES if "many" not in r and '"/d' not in r)
+    round_trip("all of these", [write("forms.sb", HEAD + every)])
+
+
+RULES_A = [
+    '(allow file-read-data (literal "/A.b") (subpath "/tmp/x") (prefix "/ab") (subpath "/"))',
+    '(allow file-read-data (regex #"^/(a|bc|d+e?|[x-z]{2,4})*$" #"/[^/]+/c" #"[0-9]" #"[^a-cx]"))',
+    '(allow file-write* (literal ""))(deny file-write-data (require-not (literal "/x$(y)")))',
+    '(allow mach-lookup (global-name "x") (local-name-prefix "Y"))(allow signal (target others))',
+    '(allow file-read-xattr (require-all (file-mode #o0004) (xattr "a")))',
+    '(allow file-read-data %s)' % " ".join(f'(literal "/many/{i:03}/x")' for i in range(100)),
+]
+
+REFUSED = [
+    ('(allow network-outbound (remote tcp "10.0.0.0/8:80"))', "14.4.1", "addresses"),
+    ('(allow network-outbound (remote tcp "*:80-90"))', "14.4.1", "ranges"),
+    ('(deny signal (with send-signal SIGKILL))', "14.4.1", "(with send-signal …)"),
+    ('(allow network-outbound (uid 0))', "ios4", "filter uid"),
+    ('(allow ipc-posix-shm-read-metadata)', "14.4.1",
+     "operation ipc-posix-shm-read-metadata does not exist in macOS 14.4.1"),
+    ('(allow nvram-get)', "ios4", "operation nvram-get does not exist in iOS 4"),
+    ('(allow network-outbound)', "10.6", "operation network-outbound"),
+    ('(allow file-read-data (regex #"^/%s$"))' % ("(a|b)" * 3000), "14.4.1", "too large"),
+]
+
+
+def check_refused():
+    for rule, version, words in REFUSED:
+        r = buckle("compile", "--os", version, write("no.sb", HEAD + rule), "-o", "no.bin")
+        ok(r.status == 2 and words in r.err, f"{rule[:70]} for {version}: {words}", r)
+    for argv, words in [
+        (["p.sb"], "where to?"), (["-o", "x"], "which profile?"),
+        (["p.sb", "-o", "x", "--era", "B"], "--era is A or E"),
+        (["p.sb", "-o", "x", "--os", "13.0"], "known: 14.4.1"),
+        (["p.sb", "-o", "x", "--os", "ios4", "--era", "E"], "is not of era E"),
+        (["p.sb", "-o", "no/such/folder/x"], "No such file"),
+    ]:
+        write("p.sb", HEAD)
+        r = buckle("compile", *argv)
+        ok(r.status == 2 and words in r.err, f"compile {' '.join(argv)}: {words}", r)
+
+
+def check_output():
+    r = buckle("compile", "-p", HEAD, "-o", "-")
+    buckle("compile", "-p", HEAD, "-o", "same.bin")
+    equal(r.raw, read("same.bin"), "-o - writes to standard output")
+    a = buckle("compile", "-p", HEAD, "--era", "E", "-o", "-").raw
+    equal(a, r.raw, "era E is what is written unless another is asked for")
+    buckle("compile", "-p", HEAD, "--era", "A", "-o", "old.bin")
+    r = buckle("disasm", "old.bin")
+    ok("era A" in r.out and " op-" not in r.out, "era A is written with names that are known", r)
+
+
+def main():
+    if "--table" in sys.argv[1:]:
+        print(table(samples()))
+        return 0
+    check_forms()
+    check_refused()
+    check_output()
+    if os.path.isdir(CORPUS):
+        check_samples()
+        check_corpus()
+    else:
+        skip("real profiles and compiled samples are not here (set BUCKLE_SHARED)")
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
