@@ -22,6 +22,7 @@
 #include "run-flags.h"
 #include "run-live.h"
 #include "run-settings.h"
+#include "run-watch.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
 
@@ -41,6 +42,7 @@ static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
     {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
     {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
+    {"control-fd", 0, "N", "take whole settings from descriptor N while it runs, a line of JSON each", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below; a glob allows what it matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
@@ -88,6 +90,7 @@ struct session {
     struct run run;
     struct ask_tty asker;
     struct live live;
+    struct watch_settings watch;
     struct report *report;
     enum report_how how;
     int report_fd;
@@ -186,9 +189,21 @@ static void on_event(void *arg, const struct event *e)
     end_write(r->report_fd, &line);
 }
 
+/* "Always", in the thread that asks: the user's settings have it from now on. */
+static bool remember(void *arg, const char *host)
+{
+    const struct session *r = arg;
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    return settings_init(&s, r->cwd, &err) == 0 &&
+           settings_edit(&s, LAYER_USER, EDIT_ADD, "network.allowedDomains", host, &err) == 0;
+}
+
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct session *r = arg;
+    r->asker.remember = remember;
+    r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
 
@@ -324,7 +339,10 @@ static int fill_spec(struct session *r, struct bk_err *err)
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
-    return run_settings_read(&r->settings, r->args, &r->spec, err) < 0 ? -1 : add_variables(r, err);
+    if (watch_check(&r->watch, r->args, err) < 0 ||
+        run_settings_read(&r->settings, r->args, &r->spec, err) < 0)
+        return -1;
+    return add_variables(r, err);
 }
 
 /* ---- running ---- */
@@ -340,6 +358,8 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
     end_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
+    if (denied && r->how == REPORT_TEXT)
+        run_settings_tell(&r->settings);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
     run_clean(&r->run);
@@ -384,6 +404,9 @@ static int run_all(struct session *r)
     if (dry)
         return dry_run(r);
     live_open(&r->live, &r->run, &r->spec);
+    r->watch.quiet = r->how == REPORT_NONE;
+    watch_begin(&r->watch, &r->settings, &r->live);
+    r->spec.hears = r->live.hearing.fd;
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
     if (went < 0)
@@ -403,6 +426,7 @@ static int cmd_run_main(struct cli_args *args)
     if (r->run.spec)
         run_close(&r->run);
     report_free(r->report);
+    watch_end(&r->watch);
     live_close(&r->live);
     run_flags_free(&r->flags);
     run_settings_free(&r->settings);

@@ -29,11 +29,16 @@ static int renew(struct live *l, const struct run_source *base, size_t n, struct
                  struct bk_err *err)
 {
     struct run_source all[LIVE_SOURCES + 1];
-    memcpy(all, base, n * sizeof(*base));
-    size_t count = n;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!base[i].last)
+            all[count++] = base[i];
     if (l->grants.n)
         all[count++] = (struct run_source){
             .kind = RUN_TEXT, .name = "<grants>", .text = l->grants.s, .n = l->grants.n};
+    for (size_t i = 0; i < n; i++)
+        if (base[i].last)
+            all[count++] = base[i];
     return run_update(l->run, all, count, waits, err);
 }
 
@@ -53,7 +58,7 @@ int live_grant(struct live *l, const char *option, const char *value, struct buf
                struct bk_err *err)
 {
     size_t before = l->grants.n;
-    bool shipped = l->nbase && l->base[0].kind == RUN_SHIPPED;
+    bool shipped = l->nbase && (l->base[0].kind == RUN_SHIPPED || l->base[0].protects);
     if (run_flags_rule(option, value, l->run->spec->cwd, shipped, &l->grants, err) == 0 &&
         renew(l, l->base, l->nbase, waits, err) == 0)
         return 0;

@@ -10,21 +10,23 @@
 
 #include "run-settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
 
-static int load(struct run_settings *rs, const struct cli_args *args, struct bk_err *err)
+static int load(struct settings *s, const struct cli_args *args, const char *control, size_t n,
+                struct bk_err *err)
 {
     const char *file;
     bool found = !args_has(args, "no-settings") && !args_has(args, "profile");
-    if (args_has(args, "profile") && args_has(args, "settings"))
-        return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
-    if ((found ? settings_add_found : settings_add_policy)(&rs->settings, err) < 0)
+    if ((found ? settings_add_found : settings_add_policy)(s, err) < 0)
         return -1;
+    if (control)
+        return settings_add_text(s, LAYER_FLAGS, "--control-fd", control, n, err);
     for (size_t i = 0; (file = args_nth(args, "settings", i)); i++)
-        if (settings_add_file(&rs->settings, LAYER_FLAGS, file, err) < 0)
+        if (settings_add_file(s, LAYER_FLAGS, file, err) < 0)
             return -1;
     return 0;
 }
@@ -37,11 +39,8 @@ static bool only_policy(const struct settings *s)
     return true;
 }
 
-static bool policy_gives(struct settings *s, enum setting_id id)
+static bool policy_gives(const struct settings *s, enum setting_id id)
 {
-    struct setting_values v;
-    if (settings_values(s, id, &v) < 0)
-        return true;
     for (size_t i = 0; i < s->n; i++) {
         const struct json *section = jt_get(s->layers[i].root, setting_keys[id].section);
         if (s->layers[i].id == LAYER_POLICY && section && jt_get(section, setting_keys[id].name))
@@ -50,7 +49,7 @@ static bool policy_gives(struct settings *s, enum setting_id id)
     return false;
 }
 
-static unsigned ceilings(struct settings *s)
+static unsigned ceilings(const struct settings *s)
 {
     return (policy_gives(s, SETTING_ALLOW_WRITE) ? CAP_WRITES : 0u) |
            (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CAP_HOSTS : 0u) |
@@ -58,7 +57,7 @@ static unsigned ceilings(struct settings *s)
 }
 
 /* What a policy does not allow cannot be had by a flag either. */
-static int cap_options(struct settings *s, struct run_spec *spec, struct bk_err *err)
+static int cap_options(struct settings *s, const struct run_spec *spec, struct bk_err *err)
 {
     struct setting_values v;
     if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
@@ -90,78 +89,155 @@ static bool default_counts(struct settings *s)
     return false;
 }
 
-static int make_policy(struct run_settings *rs, struct run_spec *spec, struct bk_err *err)
+/* ---- one reading ---- */
+
+static int make_text(struct settled *s, const char *tmpdir, struct bk_err *err)
 {
     const struct access_target target = {0};
-    struct settings_result *r = &rs->result;
-    if (settings_add_defaults(&rs->settings, err) < 0 ||
-        settings_build(&rs->settings, rs->scratch.path, r, err) < 0)
+    if (s->active && settings_add_defaults(&s->settings, err) < 0)
         return -1;
-    r->policy.as_shipped = true;
-    if (access_sbpl(&r->policy, &target, &rs->text, err) < 0)
+    if (settings_build(&s->settings, tmpdir, &s->result, err) < 0)
         return -1;
-    rs->sources[0] = (struct run_source){
-        .kind = RUN_TEXT, .name = "<settings>", .text = rs->text.s, .n = rs->text.n};
+    s->result.policy.as_shipped = true;
+    return s->active ? access_sbpl(&s->result.policy, &target, &s->text, err) : 0;
+}
+
+static void list_sources(struct settled *s, const struct run_settings *rs)
+{
+    size_t n = 0;
+    s->sources[n++] = rs->given[0];
+    if (s->active)
+        s->sources[0] = (struct run_source){.kind = RUN_TEXT,
+                                            .name = "<settings>",
+                                            .text = s->text.s,
+                                            .n = s->text.n,
+                                            .protects = true};
+    for (size_t i = 1; i < rs->ngiven; i++)
+        s->sources[n++] = rs->given[i];
+    if (s->caps.n)
+        s->sources[n++] = (struct run_source){
+            .kind = RUN_TEXT, .name = "<policy>", .text = s->caps.s, .n = s->caps.n, .last = true};
+    s->nsources = n;
+}
+
+static int settle(struct settled *s, const struct run_settings *rs, const char *control, size_t n,
+                  struct bk_err *err)
+{
+    if (settings_init(&s->settings, rs->cwd, err) < 0 ||
+        load(&s->settings, rs->args, control, n, err) < 0)
+        return -1;
+    if (!s->settings.n)
+        return 0;
+    s->active = !only_policy(&s->settings);
+    if (make_text(s, rs->scratch.path, err) < 0)
+        return -1;
+    bool flags = rs->ngiven > 1 && s->active;
+    if ((flags || settings_has(&s->settings, LAYER_POLICY)) &&
+        access_caps_sbpl(&s->result.policy, ceilings(&s->settings), &s->caps, err) < 0)
+        return -1;
+    list_sources(s, rs);
+    return 0;
+}
+
+void settled_free(struct settled *s)
+{
+    if (!s)
+        return;
+    settings_free(&s->settings);
+    buf_free(&s->text);
+    buf_free(&s->caps);
+    free(s);
+}
+
+struct settled *run_settings_again(const struct run_settings *rs, const char *control, size_t n,
+                                   struct bk_err *err)
+{
+    struct settled *s = calloc(1, sizeof(*s));
+    if (!s)
+        return err_nomem(err), NULL;
+    if (settle(s, rs, control, n, err) == 0)
+        return s;
+    settled_free(s);
+    return NULL;
+}
+
+/* ---- for the run ---- */
+
+static void fill_spec(struct run_settings *rs, struct run_spec *spec)
+{
+    struct settings_result *r = &rs->now->result;
+    spec->sources = rs->now->sources;
+    spec->nsources = rs->now->nsources;
+    spec->scratch = &rs->scratch;
+    if (!rs->now->active)
+        return;
     spec->keep_userns |= r->nested_userns;
     spec->upstream = spec->upstream ? spec->upstream : r->upstream;
     spec->set_env = r->env.at;
     spec->nset_env = r->env.n;
-    rs->command = r->nignored && spec->argv ? joined(spec->argv) : NULL;
-    return 0;
+    if (r->strict_allowlist)
+        spec->on_question = NULL;
+    rs->writes_listed = !default_counts(&rs->now->settings);
 }
 
-static void choose_sources(struct run_settings *rs, struct run_spec *spec)
+/* A few failed opens, when there is nothing. */
+static bool anything(const struct run_settings *rs, struct bk_err *err)
 {
-    size_t n = 1;
-    if (!rs->active)
-        rs->sources[0] = spec->sources[0];
-    for (size_t i = 1; i < spec->nsources; i++)
-        rs->sources[n++] = spec->sources[i];
-    if (rs->caps.n)
-        rs->sources[n++] = (struct run_source){
-            .kind = RUN_TEXT, .name = "<policy>", .text = rs->caps.s, .n = rs->caps.n};
-    spec->sources = rs->sources;
-    spec->nsources = n;
-    spec->scratch = &rs->scratch;
+    OWN(settings) struct settings s = {0};
+    return args_has(rs->args, "settings") || args_has(rs->args, "control-fd") ||
+           settings_init(&s, rs->cwd, err) < 0 || settings_there(&s);
 }
 
 int run_settings_read(struct run_settings *rs, const struct cli_args *args, struct run_spec *spec,
                       struct bk_err *err)
 {
-    struct settings *s = &rs->settings;
+    rs->args = args;
+    rs->cwd = spec->cwd;
     rs->scratch.lock = -1;
-    if (settings_init(s, spec->cwd, err) < 0 || load(rs, args, err) < 0)
-        return -1;
-    if (!s->n)
+    if (args_has(args, "profile") && args_has(args, "settings"))
+        return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
+    if (!anything(rs, err))
         return 0;
-    rs->active = !only_policy(s);
-    if (scratch_name(&rs->scratch, err) < 0 || cap_options(s, spec, err) < 0)
+    if (spec->nsources > SETTINGS_SOURCES - 1)
+        return err_set(err, BK_E_BUG, "too many sources");
+    rs->ngiven = spec->nsources;
+    memcpy(rs->given, spec->sources, spec->nsources * sizeof(rs->given[0]));
+    if (scratch_name(&rs->scratch, err) < 0 || !(rs->now = run_settings_again(rs, NULL, 0, err)))
         return -1;
-    if (rs->active ? make_policy(rs, spec, err) < 0
-                   : settings_build(s, rs->scratch.path, &rs->result, err) < 0)
+    spec->scratch = &rs->scratch;
+    rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
+    if (!rs->now->settings.n)
+        return 0;
+    if (cap_options(&rs->now->settings, spec, err) < 0)
         return -1;
-    rs->writes_listed = rs->active && !default_counts(s);
-    bool flags = spec->nsources > 1 && rs->active;
-    if ((flags || settings_has(s, LAYER_POLICY)) &&
-        access_caps_sbpl(&rs->result.policy, ceilings(s), &rs->caps, err) < 0)
-        return -1;
-    choose_sources(rs, spec);
+    fill_spec(rs, spec);
     return 0;
 }
 
 void run_settings_free(struct run_settings *rs)
 {
-    settings_free(&rs->settings);
-    buf_free(&rs->text);
-    buf_free(&rs->caps);
+    settled_free(rs->now);
     free(rs->command);
 }
 
 bool run_settings_ignore(const struct run_settings *rs, const struct event *e)
 {
     OWN(buf) struct buf line = {0};
-    if (!rs->command)
+    if (!rs->now || !rs->now->result.nignored || !rs->command)
         return false;
     event_line(e, &line);
-    return buf_ok(&line) && line.s && settings_ignore(&rs->result, rs->command, line.s);
+    return buf_ok(&line) && line.s && settings_ignore(&rs->now->result, rs->command, line.s);
+}
+
+void run_settings_tell(const struct run_settings *rs)
+{
+    const struct settings *s = rs->now ? &rs->now->settings : NULL;
+    for (size_t i = 0; s && i < s->n; i++)
+        if (!s->layers[i].trusted) {
+            fprintf(stderr,
+                    "buckle: what the settings of %s permit did not count (`buckle settings` "
+                    "shows it)\n",
+                    s->project);
+            return;
+        }
 }

@@ -12,15 +12,27 @@
  * Settings' part in a run: files that are found or named take the place of the default profile, and
  * the machine's policy holds whatever the policy is.
  */
-struct run_settings {
+enum { SETTINGS_SOURCES = 8 };
+
+/* One reading of them all. */
+struct settled {
     struct settings settings;
     struct settings_result result;
-    struct scratch scratch; /* the run's TMPDIR, which the policy names */
     struct buf text, caps;
-    struct run_source sources[3]; /* the policy, flags, what holds in any case */
-    char *command;                /* as people write it, for ignoreViolations */
-    bool active;                  /* settings are the policy */
-    bool writes_listed;           /* somebody said what may be written */
+    struct run_source sources[SETTINGS_SOURCES]; /* the policy, flags, what holds in any case */
+    size_t nsources;
+    bool active; /* settings are the policy; else the sources are the profile's */
+};
+
+struct run_settings {
+    const struct cli_args *args;
+    const char *cwd;
+    struct settled *now;                       /* NULL when there is nothing */
+    struct scratch scratch;                    /* the run's TMPDIR, which the policy names */
+    struct run_source given[SETTINGS_SOURCES]; /* the profile and flags */
+    size_t ngiven;
+    char *command;      /* as people write it, for ignoreViolations */
+    bool writes_listed; /* somebody said what may be written */
 };
 
 /* Reads what is there, and changes the spec's sources and options accordingly; with nothing there
@@ -30,7 +42,16 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
                       struct bk_err *err);
 void run_settings_free(struct run_settings *rs);
 
+/* Reads all files anew; `control`, if not NULL, takes the place of those named by --settings. NULL
+ * when something is wrong, and then nothing has changed. */
+struct settled *run_settings_again(const struct run_settings *rs, const char *control, size_t n,
+                                   struct bk_err *err);
+void settled_free(struct settled *s);
+
 /* Whether this denial is one that settings want no word of. */
 bool run_settings_ignore(const struct run_settings *rs, const struct event *e);
+
+/* After a run in which something was denied: that a project's permissions did not count. */
+void run_settings_tell(const struct run_settings *rs);
 
 #endif

@@ -49,6 +49,7 @@ struct pending {
 
 struct asker {
     int questions, channel;
+    const struct ask_tty *by;
     int tty; /* -1: there is none */
     bool over;
     size_t n;
@@ -177,7 +178,8 @@ static void show(const struct asker *a, const struct consent_question *q)
     if (q->pid)
         buf_fmt(&out, " (%d)", q->pid);
     buf_fmt(&out, q->udp ? " wants to send to %s (UDP)\n" : " wants to connect to %s\n", where);
-    buf_str(&out, "buckle: allow [o]nce, for this [r]un, [d]eny, [n]o to all? ");
+    buf_fmt(&out, "buckle: allow [o]nce, for this [r]un,%s [d]eny, [n]o to all? ",
+            a->by->remember ? " [a]lways," : "");
     if (buf_ok(&out))
         say(a, out.s, out.n);
 }
@@ -191,6 +193,9 @@ static enum consent meaning(char key)
     case 'r':
     case 'R':
         return CONSENT_RUN;
+    case 'a':
+    case 'A':
+        return CONSENT_ALWAYS;
     case 'd':
     case 'D':
     case KEY_INTERRUPT:
@@ -206,10 +211,14 @@ static enum consent meaning(char key)
 
 static const char *word_of(enum consent answer)
 {
-    static const char *const words[CONSENT_COUNT] = {
-        [CONSENT_ONCE] = "once\n",        [CONSENT_RUN] = "for this run\n",
-        [CONSENT_DENY] = "denied\n",      [CONSENT_DENY_ALL] = "denied, and what follows\n",
-        [CONSENT_TIMEOUT] = "too late\n", [CONSENT_NOBODY] = "\n"};
+    static const char *const words[CONSENT_COUNT] = {[CONSENT_ONCE] = "once\n",
+                                                     [CONSENT_RUN] = "for this run\n",
+                                                     [CONSENT_ALWAYS] = "always\n",
+                                                     [CONSENT_DENY] = "denied\n",
+                                                     [CONSENT_DENY_ALL] =
+                                                         "denied, and what follows\n",
+                                                     [CONSENT_TIMEOUT] = "too late\n",
+                                                     [CONSENT_NOBODY] = "\n"};
     return words[answer] ? words[answer] : "no longer needed\n";
 }
 
@@ -228,12 +237,24 @@ static enum consent wait_for_key(struct asker *a, int ms, int *signal)
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         return CONSENT_NOBODY; /* the terminal is gone */
     *signal = n == 1 && key == KEY_INTERRUPT ? SIGINT : 0;
-    return n == 1 ? meaning(key) : 0;
+    enum consent answer = n == 1 ? meaning(key) : 0;
+    return answer == CONSENT_ALWAYS && !a->by->remember ? 0 : answer;
 }
 
 static int left(uint64_t until, uint64_t now)
 {
     return until > now ? (int)(until - now) : 0;
+}
+
+static bool write_down(const struct asker *a, uint32_t id)
+{
+    struct peer host;
+    char where[PEER_TEXT];
+    const struct consent_question *q = &a->queue[0].q;
+    if (!a->n || q->id != id || !peer_parse(q->host, strlen(q->host), &host))
+        return false;
+    peer_text(&host, q->port, where);
+    return a->by->remember(a->by->arg, where);
 }
 
 /* 0: it was withdrawn. */
@@ -252,6 +273,8 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
         else if (now >= deaf)
             answer = wait_for_key(a, left(until, now), signal);
     }
+    if (answer == CONSENT_ALWAYS && !write_down(a, id))
+        answer = CONSENT_RUN; /* as much as can be had */
     const char *word = word_of(answer);
     say(a, word, strlen(word));
     return answer;
@@ -282,7 +305,7 @@ static void attend(struct asker *a)
 static void *ask_all(void *arg)
 {
     const struct ask_tty *t = arg;
-    struct asker a = {.questions = t->questions[1], .channel = t->channel};
+    struct asker a = {.questions = t->questions[1], .channel = t->channel, .by = t};
     OWN(fd) int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     a.tty = tty;
     while (!a.over) {

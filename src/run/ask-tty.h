@@ -18,6 +18,10 @@ struct ask_tty {
     pthread_t thread;
     int questions[2]; /* to the thread that asks */
     int channel;      /* where answers go */
+    /* Writes a host (name:port) down for all runs to come, in the thread that asks; false when that
+     * failed. NULL: nobody can be told "always". */
+    bool (*remember)(void *arg, const char *host);
+    void *arg;
 };
 
 /* A question that has come, or been withdrawn: as run_spec.on_question has it. Never waits. */

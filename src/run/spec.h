@@ -23,6 +23,8 @@ struct run_source {
     const char *text; /* text only */
     size_t n;
     bool imports_files; /* text: (import …) may open files, not only shipped profiles */
+    bool protects;      /* text: it imports protected.sb, so that rules may use what that defines */
+    bool last;          /* comes after whatever is added while the command runs */
 };
 
 struct run_spec {

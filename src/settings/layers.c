@@ -190,6 +190,14 @@ int settings_add_defaults(struct settings *s, struct bk_err *err)
     return settings_add_text(s, LAYER_DEFAULTS, "default", text, sizeof(text) - 1, err);
 }
 
+bool settings_there(struct settings *s)
+{
+    const char *user = settings_layer_path(s, LAYER_USER);
+    find_project(s);
+    return s->project || more_policy() || access(POLICY_FILE, F_OK) == 0 ||
+           (user && access(user, F_OK) == 0);
+}
+
 int settings_add_found(struct settings *s, struct bk_err *err)
 {
     find_project(s);

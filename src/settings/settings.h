@@ -70,6 +70,8 @@ int settings_add_text(struct settings *s, enum layer_id id, const char *name, co
 /* Adds those of the user, the project and the policy that are there. A file that is there and
  * cannot be read, or is wrong, is an error: to go on without would be another policy. */
 int settings_add_found(struct settings *s, struct bk_err *err);
+/* Whether there is any of them: a few system calls when there is none. */
+bool settings_there(struct settings *s);
 /* Only the policy. */
 int settings_add_policy(struct settings *s, struct bk_err *err);
 /* What there is when nobody says otherwise: the working directory can be written. */

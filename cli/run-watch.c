@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Folders are watched rather than files, because files are replaced as often as they are written.
+ * Whatever happens there, all settings are read anew and compared as the policy that they come to:
+ * the same is no change. A file that is gone, half written or wrong leaves everything as it was.
+ *
+ * Nothing inside the sandbox has the control descriptor.
+ */
+
+#include "run-watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* ---- taking over ---- */
+
+static void tell(const struct watch_settings *w, const char *what)
+{
+    if (!w->quiet)
+        fprintf(stderr, "buckle: %s\n", what);
+}
+
+static void refuse(const struct watch_settings *w, const struct bk_err *err)
+{
+    OWN(buf) struct buf line = {0};
+    buf_str(&line, "settings stay as they were: ");
+    if (err->file[0]) {
+        buf_safe(&line, err->file, strlen(err->file));
+        if (err->line)
+            buf_fmt(&line, ":%u:%u", err->line, err->col);
+        buf_str(&line, ": ");
+    }
+    buf_safe(&line, err->msg, strlen(err->msg));
+    if (buf_ok(&line))
+        tell(w, line.s);
+}
+
+static bool same_words(const struct words *a, const struct words *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->at[i], b->at[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What a running command has already. */
+static void tell_fixed(const struct watch_settings *w, const struct settings_result *was,
+                       const struct settings_result *is)
+{
+    if (!same_words(&was->env, &is->env))
+        tell(w, "with the next command: network.httpProxyPort, network.socksProxyPort");
+    if (!same_text(was->upstream, is->upstream))
+        tell(w, "with the next command: network.parentProxy");
+    if (was->nested_userns != is->nested_userns)
+        tell(w, "with the next command: allowNestedUserNamespaces");
+}
+
+static void tell_waits(const struct watch_settings *w, const struct buf *waits)
+{
+    for (const char *at = waits->s; at && *at;) {
+        const char *end = strchr(at, '\n');
+        size_t n = end ? (size_t)(end - at) : strlen(at);
+        if (n && !w->quiet)
+            fprintf(stderr, "buckle: with the next command: %.*s\n", (int)n, at);
+        at += n + (end != NULL);
+    }
+}
+
+static bool same_policy(const struct settled *a, const struct settled *b)
+{
+    if (a->nsources != b->nsources)
+        return false;
+    for (size_t i = 0; i < a->nsources; i++)
+        if (a->sources[i].n != b->sources[i].n ||
+            (a->sources[i].n &&
+             memcmp(a->sources[i].text, b->sources[i].text, a->sources[i].n) != 0))
+            return false;
+    return true;
+}
+
+/* A layer that was there and is not: perhaps it is only being replaced. */
+static bool lost_layer(const struct settled *was, const struct settled *is, struct bk_err *err)
+{
+    for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
+        if (settings_has(&was->settings, id) && !settings_has(&is->settings, id)) {
+            err_set(err, BK_E_INPUT, "the %s settings are gone; that counts with the next command",
+                    settings_layer_name(id));
+            return true;
+        }
+    return false;
+}
+
+static void take_over(struct watch_settings *w, struct settled *next)
+{
+    struct settled *was = w->settings->now;
+    OWN(buf) struct buf waits = {0};
+    struct bk_err err;
+    bool change = !same_policy(was, next);
+    if (lost_layer(was, next, &err) ||
+        (change && live_base(w->live, next->sources, next->nsources, &waits, &err) < 0)) {
+        refuse(w, &err);
+        settled_free(next);
+        return;
+    }
+    if (change)
+        tell(w, "the settings have changed, and count from here on");
+    tell_waits(w, &waits);
+    tell_fixed(w, &was->result, &next->result);
+    w->settings->now = next;
+    settled_free(was);
+}
+
+static bool renew(struct watch_settings *w, const char *control, size_t n)
+{
+    struct bk_err err;
+    struct settled *next = run_settings_again(w->settings, control, n, &err);
+    if (!next)
+        return refuse(w, &err), false;
+    take_over(w, next);
+    return w->settings->now == next;
+}
+
+/* ---- files ---- */
+
+static void on_files(void *arg, int fd)
+{
+    struct watch_settings *w = arg;
+    char events[8192];
+    bool any = false;
+    while (read(fd, events, sizeof(events)) > 0)
+        any = true;
+    if (any)
+        renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+}
+
+static void watch_folder(int fd, const char *path)
+{
+    char folder[4200];
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    if (!path)
+        return;
+    int n = slash ? snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path)
+                  : snprintf(folder, sizeof(folder), ".");
+    if (n >= 0 && (size_t)n < sizeof(folder))
+        inotify_add_watch(fd, n ? folder : "/",
+                          IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
+}
+
+static void watch_files(struct watch_settings *w)
+{
+    const struct settings *s = &w->settings->now->settings;
+    struct bk_err err;
+    w->files = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (w->files < 0)
+        return;
+    watch_folder(w->files, settings_layer_path((struct settings *)s, LAYER_USER));
+    for (size_t i = 0; i < s->n; i++)
+        watch_folder(w->files, s->layers[i].path);
+    if (hear_add(&w->live->hearing, w->files, on_files, w, &err) < 0) {
+        close(w->files);
+        w->files = -1;
+    }
+}
+
+/* ---- the control descriptor ---- */
+
+static void on_line(struct watch_settings *w)
+{
+    if (w->line.n && !w->skipping && renew(w, w->line.s, w->line.n)) {
+        struct buf was = w->said;
+        w->said = w->line;
+        w->line = was;
+    }
+    w->skipping = false;
+    w->line.n = 0;
+}
+
+static void on_control(void *arg, int fd)
+{
+    struct watch_settings *w = arg;
+    char bytes[16384];
+    struct bk_err err;
+    ssize_t n = read(fd, bytes, sizeof(bytes));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        hear_drop(&w->live->hearing, fd);
+        return;
+    }
+    for (const char *at = bytes, *end = bytes + n; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((newline ? newline : end) - at);
+        if (w->line.n + len > JSON_MAX && !w->skipping) {
+            err_set(&err, BK_E_LIMIT, "--control-fd: a line that is too long");
+            refuse(w, &err);
+            w->skipping = true;
+        }
+        if (!w->skipping)
+            buf_add(&w->line, at, len);
+        if (newline)
+            on_line(w);
+        at += len + (newline != NULL);
+    }
+}
+
+int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk_err *err)
+{
+    const char *text = args_value(args, "control-fd");
+    char *end;
+    w->files = w->control = -1;
+    if (!text)
+        return 0;
+    long fd = strtol(text, &end, 10);
+    struct stat st;
+    int flags = *text && !*end && fd > 2 && fd < 65536 ? fcntl((int)fd, F_GETFL) : -1;
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY || fstat((int)fd, &st) < 0 ||
+        S_ISREG(st.st_mode)) {
+        err_set(err, BK_E_INPUT, "--control-fd: %s is no pipe or socket to read from", text);
+        err_hint(err, "give it a descriptor of 3 or more; files are for --settings");
+        return -1;
+    }
+    fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+    w->control = (int)fd;
+    return 0;
+}
+
+void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live *live)
+{
+    struct bk_err err;
+    w->settings = rs;
+    w->live = live;
+    if (!rs->now)
+        return;
+    if (rs->now->settings.n)
+        watch_files(w);
+    if (w->control >= 0 && hear_add(&live->hearing, w->control, on_control, w, &err) < 0)
+        refuse(w, &err);
+}
+
+void watch_end(struct watch_settings *w)
+{
+    if (w->files >= 0)
+        close(w->files);
+    buf_free(&w->line);
+    buf_free(&w->said);
+}
