@@ -202,7 +202,7 @@ static bool remember(void *arg, const char *host)
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct session *r = arg;
-    r->asker.remember = remember;
+    r->asker.remember = args_has(r->args, "profile") ? NULL : remember; /* settings have no say */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
