@@ -9,7 +9,7 @@
 
 #include "args.h"
 #include "base/own.h"
-#include "settings/settings.h"
+#include "profile.h"
 
 static const struct cli_option options[] = {
     {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
@@ -23,7 +23,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int read_port(const struct cli_args *args, const char *name, uint16_t *out)
+int profile_port(const struct cli_args *args, const char *name, uint16_t *out)
 {
     const char *text = args_value(args, name);
     char *end;
@@ -34,10 +34,15 @@ static int read_port(const struct cli_args *args, const char *name, uint16_t *ou
     return 0;
 }
 
-static int load(const struct cli_args *args, struct settings *s, struct bk_err *err)
+int profile_settings(const struct cli_args *args, struct settings *s, struct bk_err *err)
 {
     bool bare = args_has(args, "bare");
     const char *file;
+    char cwd[PATH_MAX];
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    if (settings_init(s, cwd, err) < 0)
+        return -1;
     if ((bare || args_has(args, "no-settings") ? settings_add_policy : settings_add_found)(s, err) <
         0)
         return -1;
@@ -54,13 +59,10 @@ static int run(struct cli_args *args)
     struct settings_result r;
     struct access_target target = {.macos = args_has(args, "macos")};
     struct bk_err err;
-    char cwd[PATH_MAX];
-    if (read_port(args, "http-port", &target.http_port) < 0 ||
-        read_port(args, "socks-port", &target.socks_port) < 0)
+    if (profile_port(args, "http-port", &target.http_port) < 0 ||
+        profile_port(args, "socks-port", &target.socks_port) < 0)
         return cli_usage(args, "a port is a number from 1 to 65535");
-    if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(&err, "cannot tell the working directory"), cli_fail(&err);
-    if (settings_init(&s, cwd, &err) < 0 || load(args, &s, &err) < 0 ||
+    if (profile_settings(args, &s, &err) < 0 ||
         settings_build(&s, args_value(args, "tmpdir"), &r, &err) < 0)
         return cli_fail(&err);
     r.policy.tag = args_value(args, "tag");

@@ -17,6 +17,7 @@
 
 #include "args.h"
 #include "base/own.h"
+#include "debug.h"
 #include "ending.h"
 #include "kernel/caps.h"
 #include "run-flags.h"
@@ -328,6 +329,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
          * behind, and may take its end for ours (firejail does). */
         .leave_worker = getppid() != 1,
         .give_stdio = true,
+        .debug = debug_line,
         .on_event = on_event,
         .complain = complain,
         .on_heard = on_heard,

@@ -70,6 +70,12 @@ static const char *network(const struct access_policy *p, char out[96])
     return out;
 }
 
+void debug_line(void *arg, const char *line)
+{
+    (void)arg;
+    debug_say("%s", line);
+}
+
 void debug_policy(const struct access_policy *p)
 {
     char r[64], w[96], n[96];

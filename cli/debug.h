@@ -16,6 +16,9 @@ void debug_start(const char *prefix); /* before each line; NULL: none is said */
 bool debug_on(void);
 void debug_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* A line that somebody else made, for struct run_spec. */
+void debug_line(void *arg, const char *line);
+
 /* What a policy restricts, in numbers, and somebody else's proxies that it leads to. */
 void debug_policy(const struct access_policy *p);
 void debug_settings(struct settings *s, const struct settings_result *r);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "debug.h"
 #include "ending.h"
 #include "load.h"
 
@@ -85,6 +86,7 @@ int drop_init(struct drop *d, const char *name, struct bk_err *err)
         .leave_worker = getppid() != 1,
         .give_stdio = true,
         .no_masks = true, /* scripts ask by looking, and expect an error */
+        .debug = debug_line,
         .on_event = on_event,
         .complain = complain,
         .arg = d,

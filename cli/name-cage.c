@@ -147,7 +147,7 @@ static int protect_file(struct cage *c, const struct path_base *base, struct bk_
 
 static int make_profile(struct cage *c, struct bk_err *err)
 {
-    struct access_target target = {.macos = false};
+    struct access_target target = access_target_here();
     struct path_base base = {.cwd = c->drop.cwd, .home = getenv("HOME")};
     struct words unset = {0};
     c->policy = (struct access_policy){

@@ -101,7 +101,7 @@ static int choose_tmpdir(struct srt *s, const char **out)
 
 static int make_policy(struct srt *s, struct bk_err *err)
 {
-    const struct access_target target = {0};
+    const struct access_target target = access_target_here();
     struct run_spec *spec = &s->drop.spec;
     const char *tmpdir;
     if (load(s, err) < 0 || settings_add_policy(&s->settings, err) < 0)

@@ -93,7 +93,7 @@ static bool default_counts(struct settings *s)
 
 static int make_text(struct settled *s, const char *tmpdir, struct bk_err *err)
 {
-    const struct access_target target = {0};
+    const struct access_target target = access_target_here();
     if (s->active && settings_add_defaults(&s->settings, err) < 0)
         return -1;
     if (settings_build(&s->settings, tmpdir, &s->result, err) < 0)

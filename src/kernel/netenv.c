@@ -33,7 +33,7 @@ static const struct {
     enum value value;
 } variables[] = {
 #define VARIABLE(name, value) {#name, VALUE_##value},
-#include "kernel/netenv.def"
+#include "net/netenv.def"
 #undef VARIABLE
 };
 

@@ -41,6 +41,7 @@
 #include "kernel/renew.h"
 #include "kernel/seal.h"
 #include "kernel/worker.h"
+#include "net/rules.h"
 
 static struct behind behind; /* large, and there is one in a process */
 
@@ -256,6 +257,9 @@ static void lay_gate(struct inside *in)
     check(s, STAGE_GATE, netgate_lay(&in->gate, s->graph));
     if (s->plan->mount_ns)
         check(s, STAGE_GATE, netfiles_lay());
+    /* who can reach servers of this machine only may have proxies among them */
+    if (!rules_lead_out(s->graph) && !s->launch->on_question)
+        return;
     s->env = netgate_environ(&in->gate, s);
     check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
 }

@@ -135,6 +135,24 @@ bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
     return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;
 }
 
+bool rules_lead_out(const struct graph *g)
+{
+    struct net_rules r;
+    struct peer stranger = {.name = "host.invalid", .len = 12};
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_DOMAIN ||
+            (t->filter == FILTER_REMOTE && t->net.host == NET_HOST_ADDRESS))
+            return true;
+    }
+    /* hosts are all alike then */
+    if (rules_init(&r, g) < 0)
+        return true;
+    bool out = rules_ask_name(&r, &stranger).allow;
+    rules_free(&r);
+    return out;
+}
+
 /* Only names a port: whether it may be reached is asked when somebody tries. */
 static bool names_local_port(const struct graph_test *t)
 {

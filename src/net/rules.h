@@ -34,6 +34,9 @@ struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
 
+/* Whether a host beyond this machine could be allowed at all. */
+bool rules_lead_out(const struct graph *g);
+
 /* Ports of the host's loopback that rules name: at most cap of them. */
 size_t rules_local_ports(const struct graph *g, uint16_t *ports, size_t cap);
 

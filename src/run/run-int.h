@@ -11,4 +11,7 @@ const char *run_tmpdir(const struct run *r);
 struct graph *run_recompile(void *arg, const void *bytes, size_t n);
 void run_updates_free(struct run *r);
 
+/* seatbelt.c: the whole of it by macOS's means, the policy compiled and the environment made. */
+int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err);
+
 #endif

@@ -74,7 +74,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (look_at_host(r, probe, err) < 0)
         return -1;
     /* nothing takes longer, and none of what follows is needed for it */
-    if (!probe)
+    if (!probe && !run_by_seatbelt())
         ground_start(&r->ground, &r->host, spec->cwd);
     if (spec->scratch)
         r->scratch = *spec->scratch;
@@ -247,9 +247,20 @@ static bool learn(struct host *h, const struct launch_end *end)
     return false;
 }
 
+static int go_by_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    if (run_policy_compile(&r->policy, err) < 0)
+        return end->stage = STAGE_POLICY, refuse(r, err);
+    if (meanwhile(r, err) < 0 || prepare_env(r, err) < 0)
+        return -1;
+    return run_seatbelt(r, end, err);
+}
+
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     struct launch l;
+    if (run_by_seatbelt())
+        return go_by_seatbelt(r, end, err);
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
         return end->stage = STAGE_POLICY, refuse(r, err);
     if (prepare_env(r, err) < 0)

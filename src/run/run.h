@@ -59,6 +59,15 @@ size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 struct policies run_policies(struct run *r);
 const struct graph *run_graph(struct run *r); /* of the first policy */
 
+/* Whether commands run by macOS's means here (src/seatbelt). */
+bool run_by_seatbelt(void);
+/* Whether a policy tells hosts apart, so that proxies are needed there; and the rules that leave
+ * nothing but them, for the end of its profile. */
+bool run_tells_hosts(const struct graph *g);
+struct seatbelt_ports;
+int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, const char *tag,
+                    struct buf *out, struct bk_err *err);
+
 /* Removes what the run left: its TMPDIR, its control group, its first process. */
 void run_clean(struct run *r);
 void run_close(struct run *r);

@@ -69,6 +69,8 @@ struct run_spec {
     void (*on_heard)(void *arg);
     int hears;
     /* Called in the thread that runs it. */
+    /* for a log of what was done, a line at a time; may be NULL */
+    void (*debug)(void *arg, const char *line);
     void (*on_event)(void *arg, const struct event *e);
     /* Hosts that no rule names are asked about when this is there; see launch.h. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);

@@ -179,7 +179,7 @@ static int refused(struct sbpl_unit *u, struct bk_err *err)
     return first_error(u, err);
 }
 
-static int compile(struct machine *m, struct graph **out, struct bk_err *err)
+int machine_load(struct machine *m, struct bk_err *err)
 {
     struct sbpl_unit *u = m->unit;
     for (const struct sbpl_text *t = u->first; t && !m->fatal; t = t->next)
@@ -188,8 +188,14 @@ static int compile(struct machine *m, struct graph **out, struct bk_err *err)
         run_finalize(m);
     if (!m->fatal)
         check_version(m);
-    if (u->diags.errors)
-        return first_error(u, err);
+    return u->diags.errors ? first_error(u, err) : 0;
+}
+
+static int compile(struct machine *m, struct graph **out, struct bk_err *err)
+{
+    struct sbpl_unit *u = m->unit;
+    if (machine_load(m, err) < 0)
+        return -1;
     if (sbpl_lower(m, out, err) == 0)
         return 0;
     return u->diags.errors ? first_error(u, err) : refused(u, err);

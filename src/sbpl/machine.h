@@ -239,6 +239,8 @@ struct condition {
     uint64_t size;
 };
 
+/* Evaluates the unit's texts; then the machine has its rules. */
+int machine_load(struct machine *m, struct bk_err *err);
 int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err);
 
 /* ---- import.c, entitle.c ---- */

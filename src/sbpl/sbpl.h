@@ -67,6 +67,14 @@ const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
  * failure *err repeats the first, with its place. On success *out is the graph. */
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
 
+struct sbpl_flat_options {
+    const char *message; /* of every denial that is reported, instead of its own; or NULL */
+};
+
+/* The program's rules alone, as a text that loads on macOS: see flat.c. */
+int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flat_options *o, struct buf *out,
+                 struct bk_err *err);
+
 /* Shipped profiles, compiled into the program. */
 struct sbpl_builtin {
     const char *name, *text;

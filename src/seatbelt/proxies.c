@@ -154,6 +154,7 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct upstrea
                                  .upstream = upstream,
                                  .portable = true,
                                  .on_denial = on_denial,
+                                 .answers = -1,
                                  .arg = &events_write,
                                  .until = stop_read};
         close(stop_write);

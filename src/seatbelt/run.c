@@ -213,8 +213,11 @@ static int prepare(struct running *r, struct bk_err *err)
 /* The caller's environment, in which ours wins. */
 static char **make_env(struct running *r)
 {
-    const char *token = r->proxies.pid > 0 ? r->proxies.token : NULL;
-    const char **ours = wrap_environ(&r->arena, r->ports.http, r->ports.socks, token, NULL);
+    struct wrap_proxies to = {.http = r->ports.http,
+                              .socks = r->ports.socks,
+                              .token = r->proxies.pid > 0 ? r->proxies.token : NULL,
+                              .connector = r->s->connector};
+    const char **ours = wrap_environ(&r->arena, &to, NULL);
     size_t n = 0, mine = 0;
     while (r->s->env[n])
         n++;
@@ -223,7 +226,8 @@ static char **make_env(struct running *r)
     const char **all = arena_array(&r->arena, n + mine + 1, sizeof(*all));
     size_t kept = 0;
     for (size_t i = 0; all && ours && i < n; i++) {
-        bool replaced = false;
+        /* on Linux sandbox-exec is ours, and would do the same again */
+        bool replaced = strncmp(r->s->env[i], "BUCKLE_BACKEND=", 15) == 0;
         for (size_t k = 0; k < mine; k++)
             replaced |= strncmp(r->s->env[i], ours[k], strcspn(ours[k], "=") + 1) == 0;
         if (!replaced)

@@ -34,7 +34,8 @@ struct seatbelt {
     bool proxied;                 /* some hosts are allowed: proxies are started, unless: */
     struct seatbelt_ports others; /* somebody else's */
     const struct upstream *upstream;
-    const char *command; /* for tags; NULL: argv, word by word */
+    const char *connector; /* wrap.h */
+    const char *command;   /* for tags; NULL: argv, word by word */
     const struct ignore_rules *ignore;
     uint32_t timeout_ms;
     void (*on_event)(void *arg, const struct event *e);

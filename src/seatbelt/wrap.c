@@ -8,7 +8,6 @@
 
 #include "seatbelt/wrap.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,102 +89,117 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
 
 /* ---- the environment ---- */
 
-enum url { PLAIN, HTTP_URL, SOCKS_URL };
+enum value {
+    VALUE_HTTP,
+    VALUE_SOCKS,
+    VALUE_RSYNC,
+    VALUE_HTTP_PORT,
+    VALUE_SOCKS_PORT,
+    VALUE_HOST,
+    VALUE_USER,
+    VALUE_TOKEN,
+    VALUE_PROXY_TYPE,
+    VALUE_NO_PROXY,
+    VALUE_SSH,
+};
 
 static const struct variable {
-    const char *name, *value; /* with a URL: what comes before it */
-    enum url url;
+    const char *name;
+    enum value value;
 } variables[] = {
-    {"NO_PROXY", "localhost,127.0.0.1,::1,*.local", PLAIN},
-    {"no_proxy", "localhost,127.0.0.1,::1,*.local", PLAIN},
-    {"HTTP_PROXY", "http", HTTP_URL},
-    {"HTTPS_PROXY", "http", HTTP_URL},
-    {"http_proxy", "http", HTTP_URL},
-    {"https_proxy", "http", HTTP_URL},
-    {"DOCKER_HTTP_PROXY", "http", HTTP_URL},
-    {"DOCKER_HTTPS_PROXY", "http", HTTP_URL},
-    {"ALL_PROXY", "socks5h", SOCKS_URL},
-    {"all_proxy", "socks5h", SOCKS_URL},
-    {"FTP_PROXY", "socks5h", SOCKS_URL},
-    {"ftp_proxy", "socks5h", SOCKS_URL},
-    {"GRPC_PROXY", "socks5h", SOCKS_URL},
-    {"grpc_proxy", "socks5h", SOCKS_URL},
+#define VARIABLE(name, value) {#name, VALUE_##value},
+#include "net/netenv.def"
+#undef VARIABLE
 };
 
-enum { MORE = 10 };
-
-struct list {
-    struct arena *arena;
-    const char **at;
-    size_t n;
-    bool failed;
-};
-
-static void add(struct list *l, const char *name, const char *value)
+/* ssh has no proxies of its own. macOS's nc speaks SOCKS, without a password; we speak for whoever
+ * has one, if our own name is plain enough for all the shells on the way. */
+static void say_ssh(const struct wrap_proxies *p, struct buf *out)
 {
-    size_t n = strlen(name) + 1 + strlen(value);
-    char *text = arena_alloc(l->arena, n + 1);
-    if (!text) {
-        l->failed = true;
+    const char *own = p->connector;
+    bool plain = own && own[0] == '/' &&
+                 !own[strspn(own, "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._+-")];
+    if (p->token && plain)
+        buf_fmt(out, "ssh -o ProxyCommand='%s connect %%h %%p'", own);
+    else if (!p->token && p->socks)
+        buf_fmt(out, "ssh -o ProxyCommand='nc -X 5 -x localhost:%u %%h %%p'", p->socks);
+}
+
+static void say_url(const struct wrap_proxies *p, const char *scheme, uint16_t port,
+                    struct buf *out)
+{
+    if (!port)
         return;
+    buf_str(out, scheme);
+    if (p->token)
+        buf_fmt(out, "buckle:%s@", p->token);
+    buf_fmt(out, "localhost:%u", port);
+}
+
+/* Nothing, when the variable has no meaning here. */
+static void say_value(const struct wrap_proxies *p, enum value v, struct buf *out)
+{
+    uint16_t port = v == VALUE_SOCKS_PORT ? p->socks : p->http;
+    switch (v) {
+    case VALUE_HTTP:
+        say_url(p, "http://", p->http, out);
+        break;
+    case VALUE_SOCKS:
+        say_url(p, "socks5h://", p->socks, out);
+        break;
+    case VALUE_RSYNC:
+        say_url(p, "", p->http, out);
+        break;
+    case VALUE_HTTP_PORT:
+    case VALUE_SOCKS_PORT:
+        if (port)
+            buf_fmt(out, "%u", port);
+        break;
+    case VALUE_SSH:
+        say_ssh(p, out);
+        break;
+    case VALUE_HOST:
+    case VALUE_PROXY_TYPE:
+        buf_str(out, !p->http ? "" : v == VALUE_HOST ? "localhost" : "http");
+        break;
+    case VALUE_USER:
+    case VALUE_TOKEN:
+        buf_str(out, !p->token ? "" : v == VALUE_USER ? "buckle" : p->token);
+        break;
+    case VALUE_NO_PROXY:
+        buf_str(out, "localhost,127.0.0.1,::1,*.local");
+        break;
     }
-    snprintf(text, n + 1, "%s=%s", name, value);
-    l->at[l->n++] = text;
 }
 
-static void add_number(struct list *l, const char *name, const char *format, unsigned number)
+/* False without memory. */
+static bool add(struct arena *arena, const char **list, size_t *n, const struct buf *entry)
 {
-    char value[160];
-    snprintf(value, sizeof(value), format, number);
-    add(l, name, value);
+    list[*n] = buf_ok(entry) ? arena_strndup(arena, entry->s, entry->n) : NULL;
+    return list[(*n)++] != NULL;
 }
 
-static void add_url(struct list *l, const struct variable *v, uint16_t port, const char *token)
+const char **wrap_environ(struct arena *arena, const struct wrap_proxies *p, const char *tmpdir)
 {
-    char value[160];
-    snprintf(value, sizeof(value), "%s://%s%.64s%slocalhost:%u", v->value, token ? "buckle:" : "",
-             token ? token : "", token ? "@" : "", port);
-    add(l, v->name, value);
-}
-
-/* What a single program wants. ssh has no proxies of its own; macOS's nc speaks SOCKS, without a
- * password. rsync takes host:port. */
-static void add_peculiar(struct list *l, uint16_t http, uint16_t socks, const char *token)
-{
-    if (socks && !token)
-        add_number(l, "GIT_SSH_COMMAND", "ssh -o ProxyCommand='nc -X 5 -x localhost:%u %%h %%p'",
-                   socks);
-    if (socks && !token)
-        add_number(l, "RSYNC_PROXY", "localhost:%u", socks);
-    if (!http)
-        return;
-    add(l, "CLOUDSDK_PROXY_TYPE", "https");
-    add(l, "CLOUDSDK_PROXY_ADDRESS", "localhost");
-    add_number(l, "CLOUDSDK_PROXY_PORT", "%u", http);
-    if (token) {
-        add(l, "CLOUDSDK_PROXY_USERNAME", "buckle");
-        add(l, "CLOUDSDK_PROXY_PASSWORD", token);
+    enum { ALL = sizeof(variables) / sizeof(variables[0]), MORE = 3 };
+    const char **list = arena_array(arena, ALL + MORE, sizeof(*list));
+    size_t n = 0, named = 0;
+    bool good = list != NULL;
+    if (good)
+        list[n++] = "SANDBOX_RUNTIME=1";
+    for (size_t i = 0; good && i <= ALL; i++) {
+        struct buf entry = {0};
+        bool last = i == ALL;
+        buf_fmt(&entry, "%s=", last ? "TMPDIR" : variables[i].name);
+        named = entry.n;
+        if (last)
+            buf_str(&entry, tmpdir ? tmpdir : "");
+        else if (p->http || p->socks)
+            say_value(p, variables[i].value, &entry);
+        if (entry.n > named)
+            good = add(arena, list, &n, &entry);
+        buf_free(&entry);
     }
-}
-
-const char **wrap_environ(struct arena *arena, uint16_t http_port, uint16_t socks_port,
-                          const char *token, const char *tmpdir)
-{
-    enum { ALL = sizeof(variables) / sizeof(variables[0]) };
-    struct list l = {.arena = arena, .at = arena_array(arena, ALL + MORE, sizeof(*l.at))};
-    if (!l.at)
-        return NULL;
-    add(&l, "SANDBOX_RUNTIME", "1");
-    if (tmpdir)
-        add(&l, "TMPDIR", tmpdir);
-    for (size_t i = 0; i < ALL && (http_port || socks_port); i++) {
-        const struct variable *v = &variables[i];
-        uint16_t port = v->url == HTTP_URL ? http_port : socks_port;
-        if (v->url == PLAIN)
-            add(&l, v->name, v->value);
-        else if (port)
-            add_url(&l, v, port, token);
-    }
-    add_peculiar(&l, http_port, socks_port, token);
-    return l.failed ? NULL : l.at;
+    return good ? list : NULL;
 }

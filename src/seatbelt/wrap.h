@@ -22,10 +22,16 @@ void shell_word(struct buf *out, const char *s);
 const char *shell_find(struct arena *arena, const char *shell, const char *path,
                        struct bk_err *err);
 
-/* NAME=VALUE for a command that has to go through proxies on this machine; 0 is no proxy. token:
- * what proxies ask for, or NULL. tmpdir may be NULL. NULL without memory, else ends in NULL. */
-const char **wrap_environ(struct arena *arena, uint16_t http_port, uint16_t socks_port,
-                          const char *token, const char *tmpdir);
+/* Proxies on this machine. */
+struct wrap_proxies {
+    uint16_t http, socks;  /* 0: none */
+    const char *token;     /* what they ask for, or NULL */
+    const char *connector; /* our own program, which can connect through them, or NULL */
+};
+
+/* NAME=VALUE for a command that has to go through proxies (netenv.def), or, without one, for any.
+ * tmpdir may be NULL. NULL without memory, else it ends in NULL. */
+const char **wrap_environ(struct arena *arena, const struct wrap_proxies *p, const char *tmpdir);
 
 struct wrap {
     const char *command;

@@ -83,12 +83,20 @@ struct access_policy {
 struct access_target {
     bool macos;
     uint16_t http_port, socks_port; /* macOS: 0 for none */
+    bool flattened; /* macOS: the text goes through sbpl_flatten(), so that it can import shipped
+                       profiles, and name hosts for the proxies */
 };
 
 /* The whole profile, commented and formatted, in the order people know: header, process, Mach,
  * POSIX IPC, IOKit, sysctl, devices, network, file read, file write, terminals. */
 int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
                 struct bk_err *err);
+
+/* For commands that are run here. */
+struct access_target access_target_here(void);
+
+/* Whether nothing is restricted, so that a profile would be for nothing. */
+bool access_is_open(const struct access_policy *p);
 
 /* What holds whatever other rules say, for the end of a profile: denied writes and hosts, denied
  * reads that are final, and of the lists named here that nothing outside of them is allowed. */

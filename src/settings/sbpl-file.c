@@ -159,6 +159,11 @@ static int write_only_reads(struct writer *w)
     return 0;
 }
 
+static bool may_import(const struct writer *w)
+{
+    return !w->t->macos || w->t->flattened;
+}
+
 static int write_secrets(struct writer *w)
 {
     buf_str(w->out, "; Places where secrets are kept.\n(import \"secrets.sb\")\n");
@@ -175,7 +180,7 @@ int write_reads(struct writer *w)
 {
     write_section(w, "file read");
     buf_str(w->out, "(allow file-read*)\n");
-    if (w->p->as_shipped && !w->t->macos && write_secrets(w) < 0)
+    if (w->p->as_shipped && may_import(w) && write_secrets(w) < 0)
         return -1;
     if (w->p->reads_nothing && write_only_reads(w) < 0)
         return -1;
@@ -272,12 +277,11 @@ int write_writes(struct writer *w)
     write_section(w, "file write");
     if (write_allowed(w) < 0)
         return -1;
-    if (w->p->protects_names && w->p->as_shipped && !w->t->macos) {
-        if (write_shipped_names(w) < 0)
-            return -1;
-    } else if (w->p->protects_names) {
+    bool shipped = w->p->protects_names && w->p->as_shipped && may_import(w);
+    if (shipped && write_shipped_names(w) < 0)
+        return -1;
+    if (w->p->protects_names && (!shipped || w->t->macos))
         write_protected(w);
-    }
     if (w->p->deny_write.n) {
         write_open(w, "deny", write_operations(w));
         for (size_t d = 0; d < w->p->deny_write.n; d++)

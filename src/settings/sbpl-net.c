@@ -171,7 +171,7 @@ int write_network(struct writer *w)
     write_local(w);
     if (write_unix(w) < 0)
         return -1;
-    if (w->t->macos) {
+    if (w->t->macos && !w->t->flattened) {
         write_proxies(w);
         return 0;
     }

@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "run/run.h"
 #include "settings/sbpl-int.h"
 
 static void write_header(struct writer *w)
@@ -90,6 +91,18 @@ static int prepare(struct writer *w)
         if (!p->deny_write.at[d].yields)
             memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));
     return 0;
+}
+
+struct access_target access_target_here(void)
+{
+    bool macos = run_by_seatbelt();
+    return (struct access_target){.macos = macos, .flattened = macos};
+}
+
+bool access_is_open(const struct access_policy *p)
+{
+    return p->network_open && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
+           !p->deny_write.n && !p->reads_nothing && !p->deny_read.n;
 }
 
 int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The same run by macOS's means (src/seatbelt): the policy is flattened for sandbox-exec, and where
+ * it tells hosts apart, nothing leaves but through the proxies, which ask the policy itself. On
+ * Linux this way can be taken as well, with a sandbox-exec of ours: BUCKLE_BACKEND=seatbelt.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/own.h"
+#include "net/rules.h"
+#include "run/run-int.h"
+#include "seatbelt/run.h"
+#include "seatbelt/wrap.h"
+
+bool run_by_seatbelt(void)
+{
+#ifdef __APPLE__
+    return true;
+#else
+    const char *chosen = getenv("BUCKLE_BACKEND");
+    return chosen && strcmp(chosen, "seatbelt") == 0;
+#endif
+}
+
+/* ---- the network ---- */
+
+/* Whether the policy knows hosts: a name, an address. Ports alone the system can tell apart. */
+bool run_tells_hosts(const struct graph *g)
+{
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_DOMAIN ||
+            (t->filter == FILTER_REMOTE && t->how == GRAPH_NET && t->net.proto != NET_UNIX &&
+             t->net.host == NET_HOST_ADDRESS))
+            return true;
+    }
+    return false;
+}
+
+static bool may_reach(struct net_rules *rules, uint16_t port)
+{
+    static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+    struct peer here;
+    peer_from_address(loopback, &here);
+    return rules_ask(rules, &here, port, NET_TCP).allow;
+}
+
+enum { PORTS = 64 };
+
+/* Servers of this machine that the policy names are reached directly. */
+static void write_own_ports(struct net_rules *rules, struct buf *out)
+{
+    uint16_t ports[PORTS];
+    size_t n = rules_local_ports(rules->graph, ports, PORTS);
+    /* two that nobody names stand for all others */
+    bool all = may_reach(rules, 47) && may_reach(rules, 61403);
+    if (all)
+        buf_str(out, "(allow network-outbound (remote ip \"localhost:*\"))\n");
+    for (size_t i = 0; i < n; i++) {
+        bool may = may_reach(rules, ports[i]);
+        if (may != all)
+            buf_fmt(out, "(%s network-outbound (remote ip \"localhost:%u\"))\n",
+                    may ? "allow" : "deny", ports[i]);
+    }
+}
+
+int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, const char *tag,
+                    struct buf *out, struct bk_err *err)
+{
+    struct net_rules rules;
+    if (rules_init(&rules, g) < 0)
+        return err_nomem(err);
+    buf_str(out, "; Hosts are asked about by name, at the proxies.\n"
+                 "(deny network-outbound (remote ip \"*:*\")\n    (with message ");
+    buf_sbpl(out, tag, strlen(tag));
+    buf_str(out, "))\n");
+    write_own_ports(&rules, out);
+    const uint16_t both[] = {ports->http, ports->socks};
+    for (size_t i = 0; i < 2; i++)
+        if (both[i])
+            buf_fmt(out, "(allow network-outbound (remote ip \"localhost:%u\"))\n", both[i]);
+    rules_free(&rules);
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
+/* ---- running ---- */
+
+static int write_profile(void *arg, const struct seatbelt_ports *ports, const char *tag,
+                         struct buf *out, struct bk_err *err)
+{
+    struct run *r = arg;
+    struct sbpl_flat_options o = {.message = tag};
+    if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
+        return -1;
+    return run_tells_hosts(r->policy.graph) ? run_close_hosts(r->policy.graph, ports, tag, out, err)
+                                            : 0;
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+    const struct run *r = arg;
+    if (r->spec->on_event)
+        r->spec->on_event(r->spec->arg, e);
+}
+
+static void debug(void *arg, const char *line)
+{
+    const struct run *r = arg;
+    if (r->spec->debug)
+        r->spec->debug(r->spec->arg, line);
+}
+
+/* sandbox-exec would say it in its own way. */
+static int find_command(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    const char *name = r->spec->argv[0];
+    struct stat st;
+    if (shell_find(&r->arena, name, getenv("PATH"), err))
+        return 0;
+    end->stage = STAGE_EXEC;
+    end->sys = errno = strchr(name, '/') && stat(name, &st) == 0 ? EACCES : ENOENT;
+    return err_sys(err, "cannot run %s", name);
+}
+
+int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
+{
+    const struct run_spec *s = r->spec;
+    struct seatbelt_end ended;
+    if (find_command(r, end, err) < 0)
+        return -1;
+    struct seatbelt how = {
+        .argv = s->argv,
+        .env = r->env.env,
+        .cwd = s->cwd,
+        .profile = write_profile,
+        .graph = r->policy.graph,
+        .proxied = run_tells_hosts(r->policy.graph),
+        .upstream = s->upstream ? &r->upstream : NULL,
+        .connector = r->connector[0] ? r->connector : NULL,
+        .timeout_ms = s->timeout_ms,
+        .on_event = on_event,
+        .debug = debug,
+        .arg = r,
+    };
+    end->stage = STAGE_NONE;
+    if (seatbelt_run(&how, &ended, err) < 0)
+        return -1;
+    end->status = ended.status;
+    end->timed_out = ended.timed_out;
+    return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A program's rules as a text without a program: imports, parameters and procedures are gone,
+ * patterns are regular expressions, and there is nothing in it that Apple's compiler does not know.
+ * It decides what the program decides, wherever both can say it. Where Apple's language has no
+ * word, less is allowed and more is denied: a condition about an address or a name is left out of
+ * what is allowed and taken for every host in what is denied. What cannot be said that way either
+ * is an error.
+ */
+
+#include <string.h>
+
+#include "base/own.h"
+#include "sbpl/machine.h"
+
+enum { FLAT_DEPTH = 200 };
+
+/* What became of a condition: written down, or known without asking. */
+enum said { SAID, NEVER, ALWAYS, FAILED };
+
+struct flat {
+    const struct machine *m;
+    const struct sbpl_flat_options *o;
+    const struct sbpl_rule *rule;
+    struct buf *out;
+    struct bk_err *err;
+};
+
+/* ---- conditions ---- */
+
+/* An endpoint in words that Apple has: any host or this one, one port or all. */
+static bool is_plain_endpoint(const struct net_endpoint *e)
+{
+    bool port = e->port_lo == e->port_hi || (e->port_lo == 0 && e->port_hi == UINT16_MAX);
+    return e->proto == NET_UNIX || (e->host != NET_HOST_ADDRESS && port);
+}
+
+static enum said say_widened(const struct graph_test *t, struct buf *out)
+{
+    struct graph_test wide = *t;
+    wide.filter = t->filter == FILTER_DOMAIN ? FILTER_REMOTE : t->filter;
+    wide.how = GRAPH_NET;
+    wide.net = (struct net_endpoint){.proto = t->how == GRAPH_NET ? t->net.proto : NET_IP,
+                                     .host = NET_HOST_ANY,
+                                     .port_hi = UINT16_MAX};
+    graph_test_print(&wide, out);
+    return SAID;
+}
+
+/* least: what is meant may be narrowed but not widened. */
+static enum said say_test(struct flat *f, const struct graph_test *t, bool least, struct buf *out)
+{
+    bool net = t->how == GRAPH_NET, domain = t->filter == FILTER_DOMAIN;
+    if ((net && !is_plain_endpoint(&t->net)) || domain)
+        return least ? NEVER : say_widened(t, out);
+    if (!vocab_filters[t->filter].extension) {
+        graph_test_print(t, out);
+        return SAID;
+    }
+    if (least)
+        return NEVER;
+    err_set(f->err, BK_E_INPUT, "macOS has no filter %s", vocab_filters[t->filter].name);
+    return FAILED;
+}
+
+static enum said say(struct flat *f, const struct graph_expr *e, bool least, int depth,
+                     struct buf *out);
+
+/* ANY ends early at what always holds, ALL at what never does; the other is left out. */
+static enum said say_list(struct flat *f, const struct graph_expr *e, bool least, int depth,
+                          struct buf *out)
+{
+    enum said ends = e->kind == GRAPH_ANY ? ALWAYS : NEVER;
+    OWN(buf) struct buf all = {0};
+    size_t n = 0;
+    for (uint32_t i = 0; i < e->nkids; i++) {
+        OWN(buf) struct buf one = {0};
+        enum said s = say(f, e->kids[i], least, depth + 1, &one);
+        if (s == FAILED || s == ends)
+            return s;
+        if (s != SAID)
+            continue;
+        n++;
+        buf_chr(&all, ' ');
+        buf_add(&all, one.s ? one.s : "", one.n);
+        all.failed |= !buf_ok(&one);
+    }
+    if (n == 0)
+        return ends == ALWAYS ? NEVER : ALWAYS;
+    if (n == 1) {
+        buf_add(out, all.s + 1, all.n - 1);
+    } else {
+        buf_str(out, e->kind == GRAPH_ANY ? "(require-any" : "(require-all");
+        buf_add(out, all.s, all.n);
+        buf_chr(out, ')');
+    }
+    out->failed |= !buf_ok(&all);
+    return SAID;
+}
+
+static enum said say_not(struct flat *f, const struct graph_expr *e, bool least, int depth,
+                         struct buf *out)
+{
+    OWN(buf) struct buf one = {0};
+    enum said s = say(f, e->kids[0], !least, depth + 1, &one);
+    if (s == NEVER || s == ALWAYS)
+        return s == NEVER ? ALWAYS : NEVER;
+    if (s == SAID) {
+        buf_str(out, "(require-not ");
+        buf_add(out, one.s ? one.s : "", one.n);
+        buf_chr(out, ')');
+        out->failed |= !buf_ok(&one);
+    }
+    return s;
+}
+
+static enum said say(struct flat *f, const struct graph_expr *e, bool least, int depth,
+                     struct buf *out)
+{
+    if (depth > FLAT_DEPTH) {
+        err_set(f->err, BK_E_LIMIT, "a condition is nested more than %d deep", FLAT_DEPTH);
+        return FAILED;
+    }
+    switch (e->kind) {
+    case GRAPH_TEST:
+        return say_test(f, &e->test, least, out);
+    case GRAPH_ANY:
+    case GRAPH_ALL:
+        return say_list(f, e, least, depth, out);
+    case GRAPH_NOT:
+        return say_not(f, e, least, depth, out);
+    }
+    return FAILED;
+}
+
+/* The alternatives of a rule, one a line. */
+static enum said say_condition(struct flat *f, const struct graph_expr *when, struct buf *out)
+{
+    const struct graph_expr *const one[] = {when};
+    bool many = when->kind == GRAPH_ANY;
+    const struct graph_expr *const *kids = many ? when->kids : one;
+    enum said result = NEVER;
+    for (uint32_t i = 0; i < (many ? when->nkids : 1); i++) {
+        OWN(buf) struct buf filter = {0};
+        enum said s = say(f, kids[i], f->rule->allow, 0, &filter);
+        if (s == FAILED || s == ALWAYS)
+            return s;
+        if (s != SAID)
+            continue;
+        buf_str(out, "\n    ");
+        buf_add(out, filter.s ? filter.s : "", filter.n);
+        out->failed |= !buf_ok(&filter);
+        result = SAID;
+    }
+    return result;
+}
+
+/* ---- modifiers ---- */
+
+static void write_flag(const struct flat *f, uint32_t *rest, const struct vocab_modifier_info *info,
+                       struct buf *out)
+{
+    if (!info->flag || (*rest & info->flag) != info->flag)
+        return;
+    (void)f;
+    *rest &= ~info->flag;
+    buf_fmt(out, "\n    (with %s)", info->name);
+}
+
+static void write_flags(const struct flat *f, struct buf *out)
+{
+    const struct sbpl_rule *r = f->rule;
+    uint32_t rest = r->flags;
+    if (!r->allow && !(rest & VOCAB_FLAG_REPORT))
+        buf_str(out, "\n    (with no-report)");
+    if (!r->allow)
+        rest &= ~(uint32_t)VOCAB_FLAG_REPORT;
+    /* telemetry-backtrace is telemetry and more */
+    write_flag(f, &rest, &vocab_modifiers[MOD_TELEMETRY_BACKTRACE], out);
+    for (size_t i = 0; i < MOD_COUNT; i++)
+        if (vocab_modifiers[i].arg == 1)
+            write_flag(f, &rest, &vocab_modifiers[i], out);
+}
+
+static int write_policy(struct flat *f, const struct sbpl_policy *p);
+
+static int write_nested(struct flat *f, int64_t number, struct buf *out)
+{
+    const struct sbpl_policy *p = f->m->policies;
+    while (p && p->number != number)
+        p = p->next;
+    if (!p)
+        return err_set(f->err, BK_E_BUG, "no message filter %d", (int)number);
+    struct flat inner = *f;
+    inner.out = out;
+    buf_str(out, "\n    (apply-message-filter\n");
+    int result = write_policy(&inner, p);
+    buf_chr(out, ')');
+    return result;
+}
+
+static int write_modifiers(struct flat *f, struct buf *out)
+{
+    const struct sbpl_rule *r = f->rule;
+    const char *message = r->allow || !(r->flags & VOCAB_FLAG_REPORT) ? NULL : f->o->message;
+    write_flags(f, out);
+    for (size_t i = 0; i < r->nmods; i++) {
+        const struct graph_mod *mod = &r->mods[i];
+        const char *constant = mod->str ? NULL : vocab_modifier_constant_name(mod->id, mod->num);
+        if (mod->id == MOD_MESSAGE && message)
+            continue;
+        if (mod->id == MOD_MESSAGE_FILTER) {
+            if (write_nested(f, mod->num, out) < 0)
+                return -1;
+            continue;
+        }
+        buf_fmt(out, "\n    (with %s ", vocab_modifiers[mod->id].name);
+        if (mod->str)
+            buf_sbpl(out, mod->str, strlen(mod->str));
+        else if (constant)
+            buf_str(out, constant);
+        else
+            buf_fmt(out, "%lld", (long long)mod->num);
+        buf_chr(out, ')');
+    }
+    if (message) {
+        buf_str(out, "\n    (with message ");
+        buf_sbpl(out, message, strlen(message));
+        buf_chr(out, ')');
+    }
+    return 0;
+}
+
+/* ---- rules ---- */
+
+static size_t write_operations(const struct sbpl_rule *r, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nops; i++)
+        if (!vocab_ops[r->ops[i]].extension) {
+            buf_fmt(out, " %s", vocab_ops[r->ops[i]].name);
+            n++;
+        }
+    return n;
+}
+
+static int cannot_say(struct flat *f)
+{
+    const struct sbpl_rule *r = f->rule;
+    struct source_place p = source_find(&f->m->unit->map, r->pos ? r->pos : r->top);
+    if (!f->err->msg[0])
+        err_set(f->err, BK_E_INPUT, "macOS has no words for the condition of this rule");
+    if (p.source)
+        err_place(f->err, p.source->name, p.line, p.col);
+    return -1;
+}
+
+static int write_rule(struct flat *f, const struct sbpl_rule *r)
+{
+    OWN(buf) struct buf text = {0};
+    f->rule = r;
+    buf_str(&text, r->allow ? "(allow" : "(deny");
+    if (write_operations(r, &text) == 0)
+        return 0;
+    enum said s = r->when ? say_condition(f, r->when, &text) : SAID;
+    if (s == NEVER)
+        return 0;
+    if (s != SAID)
+        return cannot_say(f);
+    if (write_modifiers(f, &text) < 0)
+        return -1;
+    buf_str(&text, ")\n");
+    buf_add(f->out, text.s ? text.s : "", text.n);
+    f->out->failed |= !buf_ok(&text);
+    return 0;
+}
+
+static int write_policy(struct flat *f, const struct sbpl_policy *p)
+{
+    for (const struct sbpl_rule *r = p->first; r; r = r->next)
+        if (write_rule(f, r) < 0)
+            return -1;
+    return 0;
+}
+
+int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flat_options *o, struct buf *out,
+                 struct bk_err *err)
+{
+    struct machine m;
+    OWN(buf) struct buf text = {0};
+    if (machine_init(&m, u) < 0)
+        return err_set(err, BK_E_LIMIT, "the memory budget is too small to start");
+    int result = machine_load(&m, err);
+    if (result == 0) {
+        struct flat f = {.m = &m, .o = o, .out = &text, .err = err};
+        err->msg[0] = '\0';
+        buf_fmt(&text, "(version %d)\n", m.version);
+        result = write_policy(&f, &m.profile);
+    }
+    diags_sort(&u->diags);
+    machine_free(&m);
+    if (result == 0 && buf_ok(&text))
+        buf_add(out, text.s, text.n);
+    return result == 0 && (!buf_ok(&text) || !buf_ok(out)) ? err_nomem(err) : result;
+}
