@@ -52,6 +52,7 @@ static const struct cli_option options[] = {
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
+    {"publish", 0, "PORT", "let this machine call the command's server at PORT of loopback", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
     {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
     {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",

@@ -146,8 +146,24 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
     return 0;
 }
 
+/* A server of the command's that this machine may call. */
+static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
+{
+    uint16_t lo, hi;
+    if (net_ports_parse(given, strlen(given), &lo, &hi, NULL) < 0 || lo != hi || lo == 0) {
+        err_set(err, BK_E_INPUT, "--publish %.80s is no port", given);
+        err_hint(err, "write a number: --publish 3000");
+        return -1;
+    }
+    buf_fmt(out, "(allow network-bind network-inbound (local ip \"localhost:%u\"))\n", lo);
+    return 0;
+}
+
 static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err *err)
 {
+    for (size_t i = 0; i < args_count(args, "publish"); i++)
+        if (publish_rule(args_nth(args, "publish", i), out, err) < 0)
+            return -1;
     static const char *const options[] = {"allow-net", "deny-net"};
     for (size_t o = 0; o < 2; o++)
         for (size_t i = 0; i < args_count(args, options[o]); i++)

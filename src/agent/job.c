@@ -76,8 +76,8 @@ static void put_at(int from, int to)
 }
 
 /* In the child. Its descriptors are moved out of the way first: they may lie where others go. */
-static void __attribute__((noreturn)) become(const struct job_spec *s, const struct words *w,
-                                             const int writing[JOB_PIPES])
+static void __attribute__((noreturn))
+become(const struct job_spec *s, const struct words *w, const int writing[JOB_PIPES])
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigset_t none;

@@ -28,14 +28,14 @@ enum job_pipe { JOB_OUT, JOB_ERR, JOB_EVENTS, JOB_CWD, JOB_PIPES };
 struct job {
     pid_t pid;
     int pidfd;
-    int pipes[JOB_PIPES];            /* reading ends; -1 when at their end */
-    struct capture captured[2];      /* JOB_OUT, JOB_ERR */
-    struct buf events;               /* lines that have not been taken yet */
-    char cwd[4096];                  /* where it ended; empty while nobody knows */
+    int pipes[JOB_PIPES];       /* reading ends; -1 when at their end */
+    struct capture captured[2]; /* JOB_OUT, JOB_ERR */
+    struct buf events;          /* lines that have not been taken yet */
+    char cwd[4096];             /* where it ended; empty while nobody knows */
     size_t ncwd;
     bool sandboxed, exited, timed_out, cancelled;
-    int status;                      /* as waitpid() gives it */
-    uint64_t deadline_ms, kill_ms;   /* of CLOCK_MONOTONIC; 0: none */
+    int status;                    /* as waitpid() gives it */
+    uint64_t deadline_ms, kill_ms; /* of CLOCK_MONOTONIC; 0: none */
 };
 
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err);

@@ -162,7 +162,8 @@ unsigned probe_nftables(const struct host *h)
 unsigned probe_tproxy(const struct host *h)
 {
     struct laid_network net;
-    if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 || lay_network(NULL, 0, &net) < 0)
+    if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 ||
+        lay_network(&(struct lay_wishes){0}, &net) < 0)
         return 0;
     bool relays = net.fds[LAY_UDP4] >= 0;
     lay_close(&net);

@@ -125,7 +125,7 @@ static bool leads_out(const struct netgate *n, const char *entry)
     bool here = strstr(entry, "//localhost:") || strstr(entry, "//127.0.0.1:") ||
                 strstr(entry, "@localhost:") || strstr(entry, "@127.0.0.1:");
     for (size_t i = 0; here && i < n->nlocal; i++)
-        if (n->local[i] == port)
+        if (n->local[i].tcp && n->local[i].port == port)
             return true;
     return false;
 }

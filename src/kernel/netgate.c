@@ -168,12 +168,36 @@ static void on_question(void *arg, const struct gate_question *q)
 
 /* ---- the process ---- */
 
-static void __attribute__((noreturn)) gate_main(const struct stage *s, int from, const char *token)
+/* What hand_over() sent: the same, with other numbers. */
+static int take_network(int from, struct laid_network *net)
+{
+    int fds[LAY_PLACES], *places[LAY_PLACES];
+    size_t got, used = 0;
+    if (pass_receive_many(from, net, sizeof(*net), fds, LAY_PLACES, &got) != sizeof(*net))
+        return -EIO;
+    size_t n = lay_places(net, places);
+    for (size_t i = 0; i < n; i++)
+        if (*places[i] >= 0)
+            *places[i] = used < got ? fds[used++] : -1;
+    return used == got ? 0 : -EIO;
+}
+
+static int hand_over(int to, struct laid_network *net)
+{
+    int fds[LAY_PLACES], *places[LAY_PLACES];
+    size_t n = lay_places(net, places), used = 0;
+    for (size_t i = 0; i < n; i++)
+        if (*places[i] >= 0)
+            fds[used++] = *places[i];
+    return pass_send_many(to, net, sizeof(*net), fds, used);
+}
+
+static void __attribute__((noreturn))
+gate_main(const struct netgate *n, const struct stage *s, int from)
 {
     static struct telling telling;
-    char byte;
     struct gate_options o = {.graph = s->graph,
-                             .token = token,
+                             .token = n->token,
                              .upstream = s->launch->upstream,
                              .on_denial = on_denial,
                              .on_question = on_question,
@@ -190,13 +214,9 @@ static void __attribute__((noreturn)) gate_main(const struct stage *s, int from,
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
         dup2(null, fd);
-    struct laid_network *net = &o.sockets;
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
-        if (pass_receive(from, &byte, 1, &net->fds[i]) != 1)
-            _exit(1);
-    for (size_t i = 0; i < LAY_LOCAL; i++)
-        if (pass_receive(from, &net->local_ports[i], sizeof(uint16_t), &net->local[i]) != 2)
-            _exit(1);
+    memcpy(o.published, n->published, sizeof(o.published));
+    if (take_network(from, &o.sockets) < 0)
+        _exit(1);
     _exit(netgate_confine(s->plan->caps) < 0 || gate_run(&o) < 0);
 }
 
@@ -209,6 +229,53 @@ static int make_token(char token[33])
         snprintf(token + i * 2, 3, "%02x", bytes[i]);
     return 0;
 }
+
+/* ---- ports of this machine ---- */
+
+static void close_published(struct netgate *n)
+{
+    for (size_t i = 0; i < n->npublished; i++)
+        for (size_t k = 0; k < GATE_FAMILIES; k++)
+            if (n->published[i].fds[k] >= 0)
+                close(steal_fd(&n->published[i].fds[k]));
+}
+
+static bool is_local(const struct plan *p, uint16_t port)
+{
+    for (size_t i = 0; i < p->nlocal; i++)
+        if (p->local[i].port == port && p->local[i].tcp)
+            return true;
+    return false;
+}
+
+static bool is_published(const struct netgate *n, uint16_t port)
+{
+    for (size_t i = 0; i < n->npublished; i++)
+        if (n->published[i].port == port)
+            return true;
+    return false;
+}
+
+int netgate_publish(struct netgate *n, const struct plan *p)
+{
+    n->npublished = 0;
+    for (size_t i = 0; i < p->npublished; i++) {
+        int fd = lay_listen(AF_INET, SOCK_STREAM, p->published[i]);
+        /* somebody listens there, whom the command may call */
+        if (fd == -EADDRINUSE && is_local(p, p->published[i]))
+            continue;
+        if (fd < 0) {
+            close_published(n);
+            return fd;
+        }
+        int six = lay_listen(AF_INET6, SOCK_STREAM, p->published[i]);
+        n->published[n->npublished++] =
+            (struct gate_port){p->published[i], {fd, six < 0 ? -1 : six}};
+    }
+    return 0;
+}
+
+/* ---- the worker's side ---- */
 
 int netgate_start(struct netgate *n, const struct stage *s)
 {
@@ -223,26 +290,30 @@ int netgate_start(struct netgate *n, const struct stage *s)
         if (getppid() != worker)
             _exit(1);
         close(ends[0]);
-        gate_main(s, ends[1], n->token);
+        gate_main(n, s, ends[1]);
     }
     close(ends[1]);
     if (s->asks >= 0)
         close(s->asks);
+    close_published(n);
     n->to = ends[0];
     return pid < 0 ? -errno : 0;
 }
 
-int netgate_lay(struct netgate *n, const struct graph *g)
+int netgate_lay(struct netgate *n, const struct plan *p)
 {
     struct laid_network net;
-    n->nlocal = rules_local_ports(g, n->local, LAY_LOCAL);
-    int err = lay_network(n->local, n->nlocal, &net);
-    if (err < 0)
-        return err;
-    for (size_t i = 0; i < LAY_SOCKETS && err == 0; i++)
-        err = pass_send(n->to, "s", 1, net.fds[i]);
-    for (size_t i = 0; i < LAY_LOCAL && err == 0; i++)
-        err = pass_send(n->to, &net.local_ports[i], sizeof(uint16_t), net.local[i]);
+    struct lay_wishes wishes = {.local = n->local, .inside = n->npublished > 0};
+    n->nlocal = 0;
+    for (size_t i = 0; i < p->nlocal && n->nlocal < LAY_LOCAL; i++) {
+        struct local_port port = p->local[i];
+        port.tcp = port.tcp && !is_published(n, port.port);
+        n->local[n->nlocal++] = port;
+    }
+    wishes.nlocal = n->nlocal;
+    int err = lay_network(&wishes, &net);
+    if (err == 0)
+        err = hand_over(n->to, &net);
     lay_close(&net);
     return err;
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "kernel/stage.h"
-#include "net/lay.h"
+#include "net/gate.h"
 
 /*
  * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
@@ -14,16 +14,23 @@
  * namespaces, and hands over the sockets once it is in the sandbox's.
  */
 struct netgate {
-    int to;                    /* socket to it; it ends when this does */
-    char token[33];            /* what the proxies' clients have to know */
-    uint16_t local[LAY_LOCAL]; /* ports of the host's loopback, once the network is laid */
+    int to;                             /* socket to it; it ends when this does */
+    char token[33];                     /* what the proxies' clients have to know */
+    struct local_port local[LAY_LOCAL]; /* of the host's loopback, once the network is laid */
     size_t nlocal;
+    struct gate_port published[GATE_PUBLISHED];
+    size_t npublished;
 };
+
+/* Called outside, before the gate starts: listens on those ports of this machine that lead to the
+ * command's servers. Where somebody listens already, and the command may call him, the port leads
+ * the other way. */
+int netgate_publish(struct netgate *n, const struct plan *p);
 
 /* 0, or a negated errno. */
 int netgate_start(struct netgate *n, const struct stage *s);
 /* Called inside the new network: lays it and hands its sockets over. */
-int netgate_lay(struct netgate *n, const struct graph *g);
+int netgate_lay(struct netgate *n, const struct plan *p);
 /* The caller's environment and the variables that lead to the proxies, but for those that lead to a
  * port of the host's that is open; NULL without memory. */
 char **netgate_environ(const struct netgate *n, const struct stage *s);

@@ -14,4 +14,10 @@ int pass_send(int sock, const void *data, size_t n, int fd);
  * it closes on exec. */
 ssize_t pass_receive(int sock, void *data, size_t n, int *fd);
 
+/* The same with many: at most PASS_MANY. What comes is closed when there are more than cap of them;
+ * *got is how many there are. */
+enum { PASS_MANY = 250 };
+int pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
+ssize_t pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);
+
 #endif

@@ -106,6 +106,9 @@ int plan_calls(struct plan *p, struct bk_err *err);
 int plan_caps(struct plan *p, struct bk_err *err);
 
 /* Whether the operation could be allowed for some Internet address. */
+/* Which ports of loopback lead through the gate, and in words. */
+void plan_ports(struct plan *p, const struct graph *g);
+void plan_note_ports(struct plan *p, const struct graph *g);
 bool plan_reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op);
 
 #endif

@@ -278,7 +278,8 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
     p->net_ns = s.net && net;
     p->no_ip = net && !p->net_ns;
-    p->gate = p->net_ns && (p->opt.ask || plan_may_widen(p) ||
+    plan_ports(p, g);
+    p->gate = p->net_ns && (p->opt.ask || p->npublished || plan_may_widen(p) ||
                             plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     if (p->net_ns && o->tier == TIER_JUDGED)
@@ -289,6 +290,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
                             : "Internet hosts are asked about by name at the gate, datagrams "
                               "are refused (no nft tproxy); Unix sockets by path"
                       : "no Internet host is allowed; Unix sockets are judged by path";
+    plan_note_ports(p, g);
     if (p->gate && p->opt.ask)
         plan_note(p, "hosts that no rule names are asked about on the terminal");
 }

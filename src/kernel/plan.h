@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "graph/graph.h"
 #include "kernel/host.h"
+#include "net/rules.h"
 
 /*
  * How a policy will be enforced, as data: worked out from the graph, the options and the host's
@@ -106,6 +107,8 @@ struct plan_guard {
 
 /* ---- the plan ---- */
 
+enum { PLAN_PORTS = 16 };
+
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
@@ -136,8 +139,12 @@ struct plan {
     struct plan_op ops[OP_COUNT];
 
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
-    bool no_ip;          /* without a network namespace: IP sockets cannot even be made */
-    bool gate;           /* what the network leads to is asked about by name */
+    bool no_ip; /* without a network namespace: IP sockets cannot even be made */
+    bool gate;  /* what the network leads to is asked about by name */
+    struct local_port local[PLAN_PORTS]; /* of this machine's, that rules name; with a gate */
+    size_t nlocal;
+    uint16_t published[PLAN_PORTS]; /* of the command's, that this machine may call */
+    size_t npublished;
     bool judge;          /* a listener is needed */
     bool exec_by_caller; /* what may be executed depends on who does it */
     bool mask_sysctl;    /* nothing is to be seen below /proc/sys */

@@ -254,7 +254,7 @@ static void lay_gate(struct inside *in)
         int err = ground_wait_loopback(s->ground, &stage);
         check(s, stage, err);
     }
-    check(s, STAGE_GATE, netgate_lay(&in->gate, s->graph));
+    check(s, STAGE_GATE, netgate_lay(&in->gate, s->plan));
     if (s->plan->mount_ns)
         check(s, STAGE_GATE, netfiles_lay());
     /* who can reach servers of this machine only may have proxies among them */
@@ -272,8 +272,10 @@ static void stage_unconfined(struct inside *in)
     take_policy(s);
     take_ground(s);
     start_guards(s);
-    if (s->plan->gate)
+    if (s->plan->gate) {
+        check(s, STAGE_PUBLISH, netgate_publish(&in->gate, s->plan));
         check(s, STAGE_GATE, netgate_start(&in->gate, s));
+    }
     if (s->ground) {
         int err = ground_wait_mounts(s->ground, &stage);
         check(s, stage, err);

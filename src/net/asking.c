@@ -238,7 +238,7 @@ void asking_sweep(struct gate *g)
 
 int asking_begin(struct gate *g)
 {
-    if (g->o->answers < 0)
+    if (!g->o->on_question || g->o->answers < 0)
         return 0;
     struct asking *a = calloc(1, sizeof(*a));
     if (!a)

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "graph/net.h"
 #include "net/gate-int.h"
 
 enum { FULL_US = 5000 }; /* to wait when no more descriptors can be had */
@@ -74,6 +75,8 @@ void conn_close(struct conn *c)
         asking_leave(g, c->asked);
     if (c->state == CONN_DNS)
         lookup_forget(c);
+    if (c->inbound)
+        inbound_return(c);
     loop_remove(&g->loop, &c->client.watch);
     loop_remove(&g->loop, &c->server.watch);
     queue_free(&c->client.out);
@@ -343,6 +346,14 @@ static void on_side(struct watch *w, unsigned what)
 
 /* ---- beginnings ---- */
 
+void conn_joined(struct conn *c)
+{
+    c->server.watch.ready = on_side;
+    c->server.connected = c->server.writable = c->server.readable = true;
+    c->server.ended = c->server.shut = false;
+    conn_pump(c);
+}
+
 static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16])
 {
     struct conn *c = arg;
@@ -352,16 +363,15 @@ static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16
         return;
     }
     c->server.watch.fd = fd;
-    c->server.connected = c->server.writable = c->server.readable = true;
-    c->server.ended = c->server.shut = false;
     if (loop_add(&c->gate->loop, &c->server.watch, false) < 0) {
         close(fd);
         c->server.watch.fd = -1;
         conn_close(c);
         return;
     }
+    c->server.connected = c->server.writable = true;
     proxy_connected(c);
-    conn_pump(c);
+    conn_joined(c);
 }
 
 void conn_dial(struct conn *c)
@@ -371,7 +381,7 @@ void conn_dial(struct conn *c)
         proxy_failed(c, ENOMEM, NULL, c->host.addr);
 }
 
-static struct conn *conn_new(struct gate *g, int fd)
+struct conn *conn_new(struct gate *g, int fd)
 {
     struct conn *c = g->nconns < CONNS_MAX ? calloc(1, sizeof(*c)) : NULL;
     int one = 1;
@@ -411,11 +421,16 @@ static void begin_transparent(struct conn *c, bool v6)
         conn_reset(c);
 }
 
-static void begin_local(struct conn *c, uint16_t port)
+/* The host's server may listen in either family; where a rule names only an address, that is it. */
+static void begin_local(struct conn *c, const struct listener *l)
 {
-    static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
-    peer_from_address(loopback, &c->host);
-    c->port = port;
+    static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                                            {[15] = 1}};
+    static const char name[] = "localhost";
+    peer_parse(name, sizeof(name) - 1, &c->host);
+    if (!rules_ask(&c->gate->rules, &c->host, l->port, NET_TCP).allow)
+        peer_from_address(loopback[l->v6], &c->host);
+    c->port = l->port;
     conn_advance(c);
 }
 
@@ -434,8 +449,8 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
         begin_transparent(c, l->kind == LAY_TCP6);
         return;
     }
-    if (l->kind == LAY_SOCKETS) {
-        begin_local(c, l->port);
+    if (l->kind == LISTEN_LOCAL) {
+        begin_local(c, l);
         return;
     }
     c->state = l->kind == LAY_HTTP || l->kind == LAY_SOCKS ? CONN_FIRST : CONN_DNS;

@@ -71,6 +71,8 @@ struct conn {
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
     bool socks;
+    bool inbound;     /* from the host to a server of the command's, */
+    bool six;         /* which is called by IPv6 */
     struct peer host; /* the destination */
     uint16_t port;
     struct dial *dial;
@@ -88,11 +90,21 @@ struct conn {
     struct queue answer; /* an answer's head, while it is incomplete */
 };
 
+/* enum lay_socket, and then: */
+enum {
+    LISTEN_LOCAL = LAY_SOCKETS, /* a port of the host's loopback, inside */
+    LISTEN_LOCAL_DATAGRAMS,
+    LISTEN_PUBLISHED, /* a port of the command's, on the host */
+};
+
+enum { LISTENERS = LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES };
+
 struct listener {
     struct watch watch;
     struct gate *gate;
-    enum lay_socket kind; /* LAY_SOCKETS: a port of the host's loopback */
-    uint16_t port;
+    uint8_t kind;
+    bool v6;
+    uint16_t port; /* of those three */
 };
 
 struct gate {
@@ -101,7 +113,11 @@ struct gate {
     struct net_rules rules;
     struct dialer dialer;
     struct names names;
-    struct listener listeners[LAY_SOCKETS + LAY_LOCAL];
+    struct listener listeners[LISTENERS];
+    size_t nlisteners;
+    /* sockets to the command's servers that nobody uses: IPv4, IPv6 */
+    int inside[LAY_FAMILIES][LAY_INSIDE];
+    size_t ninside[LAY_FAMILIES];
     struct watch until;
     struct conn *conns, *dead;
     struct lookup *lookups;
@@ -155,6 +171,10 @@ void conn_bury(struct gate *g);
 void conn_reset(struct conn *c); /* closes so that the client sees it was refused */
 /* No more is listened to; what was answered is sent, and then it ends. */
 void conn_finish(struct conn *c);
+/* Its client has been accepted; NULL: there are too many. */
+struct conn *conn_new(struct gate *g, int fd);
+/* Its server answers: bytes may flow. */
+void conn_joined(struct conn *c);
 /* Starts connecting to the conn's host; on failure the conn ends as its kind wants. */
 void conn_dial(struct conn *c);
 /* Sends to a side what can be sent, and keeps the rest. */
@@ -162,6 +182,11 @@ void side_send(struct side *s, const void *data, size_t n);
 /* Goes on with what the client has said; called when there is more, or when something changed. */
 void conn_advance(struct conn *c);
 void conn_pump(struct conn *c);
+
+/* ---- inbound.c ---- */
+
+void inbound_accept(struct listener *l);
+void inbound_return(struct conn *c); /* of a conn that ends: its server's socket is used again */
 
 /* ---- proxy.c ---- */
 
@@ -209,6 +234,7 @@ void lookup_forget(struct conn *c); /* who has gone */
 /* ---- udp.c ---- */
 
 void udp_datagrams(struct gate *g, int fd);
+void udp_local(const struct listener *l);       /* to a port of the host's loopback */
 void udp_sweep(struct gate *g);                 /* forgets who was silent for long */
 void udp_answered(struct gate *g, uint32_t id); /* a question that flows may wait for */
 void udp_end(struct gate *g);

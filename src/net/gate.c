@@ -58,25 +58,45 @@ static void on_listener(struct watch *w, unsigned what)
         stub_datagram(l->gate, w->fd);
     else if (l->kind == LAY_UDP4 || l->kind == LAY_UDP6)
         udp_datagrams(l->gate, w->fd);
+    else if (l->kind == LISTEN_LOCAL_DATAGRAMS)
+        udp_local(l);
+    else if (l->kind == LISTEN_PUBLISHED)
+        inbound_accept(l);
     else
         conn_accept(l);
+}
+
+static int add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bool v6)
+{
+    struct listener *l = &g->listeners[g->nlisteners];
+    if (fd < 0)
+        return 0;
+    *l = (struct listener){
+        .watch = {fd, on_listener}, .gate = g, .kind = (uint8_t)kind, .port = port, .v6 = v6};
+    g->nlisteners++;
+    return loop_add(&g->loop, &l->watch, true);
 }
 
 static int open_listeners(struct gate *g)
 {
     const struct laid_network *net = &g->o->sockets;
-    for (size_t i = 0; i < LAY_SOCKETS + LAY_LOCAL; i++) {
-        struct listener *l = &g->listeners[i];
-        bool local = i >= LAY_SOCKETS;
-        *l = (struct listener){.gate = g, .kind = local ? LAY_SOCKETS : (enum lay_socket)i};
-        l->watch = (struct watch){local ? net->local[i - LAY_SOCKETS] : net->fds[i], on_listener};
-        l->port = local ? net->local_ports[i - LAY_SOCKETS] : 0;
-        bool deaf = i >= LAY_BACK4 && i <= LAY_ICMP6;
-        int err = l->watch.fd >= 0 && !deaf ? loop_add(&g->loop, &l->watch, true) : 0;
-        if (err < 0)
-            return err;
-    }
-    return 0;
+    int err = 0;
+    for (unsigned i = 0; i < LAY_SOCKETS && err == 0; i++)
+        if (i < LAY_BACK4 || i > LAY_ICMP6) /* those are deaf */
+            err = add_listener(g, net->fds[i], i, 0, false);
+    for (size_t i = 0; i < LAY_LOCAL; i++)
+        for (unsigned k = 0; k < LAY_LOCAL_KINDS && err == 0; k++)
+            err = add_listener(g, net->local[i].fds[k],
+                               k < LAY_LOCAL_UDP4 ? LISTEN_LOCAL : LISTEN_LOCAL_DATAGRAMS,
+                               net->local[i].port, k & 1);
+    for (size_t i = 0; i < GATE_PUBLISHED && g->o->published[i].port; i++)
+        for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
+            err = add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
+                               g->o->published[i].port, k);
+    for (size_t k = 0; k < LAY_FAMILIES; k++)
+        for (size_t i = 0; i < LAY_INSIDE && net->inside[k][i] >= 0; i++)
+            g->inside[k][g->ninside[k]++] = net->inside[k][i];
+    return err;
 }
 
 static void on_until(struct watch *w, unsigned what)

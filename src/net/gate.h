@@ -51,9 +51,18 @@ struct gate_question {
     struct gate_client client;
 };
 
+/* Listeners on the host's loopback that lead to the command's servers. */
+enum { GATE_PUBLISHED = 16, GATE_FAMILIES = 2 };
+
+struct gate_port {
+    uint16_t port;          /* 0: no more */
+    int fds[GATE_FAMILIES]; /* IPv4, IPv6; or -1 */
+};
+
 struct gate_options {
     const struct graph *graph;
     struct laid_network sockets;
+    struct gate_port published[GATE_PUBLISHED];
     const char *token;               /* what proxies' clients have to know, or NULL */
     const struct upstream *upstream; /* through which connections leave, or NULL */
     bool portable;                   /* waits with what every system has (loop.h) */

@@ -346,7 +346,7 @@ static const struct {
     [LAY_SOCKS] = {AF_INET, SOCK_STREAM, LAY_SOCKS_PORT},
 };
 
-static int listen_at(int family, int type, uint16_t port)
+int lay_listen(int family, int type, uint16_t port)
 {
     struct sockaddr_in v4 = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -358,6 +358,9 @@ static int listen_at(int family, int type, uint16_t port)
     if (fd < 0)
         return -errno;
     if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
+        return -errno;
+    /* connections of a run before this one may still be ending */
+    if (type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
         return -errno;
     if (bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
         (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
@@ -417,23 +420,23 @@ static int open_relay(struct laid_network *out, bool v6)
     return 0;
 }
 
-uint16_t lay_proxy_port(uint16_t usual, const uint16_t *local_ports, size_t n)
+uint16_t lay_proxy_port(uint16_t usual, const struct local_port *local, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (local_ports[i] == usual)
-            return lay_proxy_port((uint16_t)(usual + 1), local_ports, n);
+        if (local[i].tcp && local[i].port == usual)
+            return lay_proxy_port((uint16_t)(usual + 1), local, n);
     return usual;
 }
 
-static int open_listeners(struct laid_network *out, bool v6, const uint16_t *local, size_t n)
+static int open_listeners(struct laid_network *out, bool v6, const struct lay_wishes *w)
 {
     for (size_t i = 0; i < LAY_UDP4; i++) {
         uint16_t port = sockets[i].port;
         if (sockets[i].family == AF_INET6 && !v6)
             continue;
         if (i == LAY_HTTP || i == LAY_SOCKS)
-            port = lay_proxy_port(port, local, n);
-        out->fds[i] = listen_at(sockets[i].family, sockets[i].type, port);
+            port = lay_proxy_port(port, w->local, w->nlocal);
+        out->fds[i] = lay_listen(sockets[i].family, sockets[i].type, port);
         if (out->fds[i] < 0)
             return out->fds[i];
     }
@@ -450,41 +453,71 @@ static bool has_v6(void)
     return fd >= 0;
 }
 
-void lay_close(struct laid_network *net)
+size_t lay_places(struct laid_network *net, int *places[LAY_PLACES])
 {
+    size_t n = 0;
     for (size_t i = 0; i < LAY_SOCKETS; i++)
-        if (net->fds[i] >= 0)
-            close(steal_fd(&net->fds[i]));
+        places[n++] = &net->fds[i];
     for (size_t i = 0; i < LAY_LOCAL; i++)
-        if (net->local[i] >= 0)
-            close(steal_fd(&net->local[i]));
+        for (size_t k = 0; k < LAY_LOCAL_KINDS; k++)
+            places[n++] = &net->local[i].fds[k];
+    for (size_t i = 0; i < LAY_FAMILIES * LAY_INSIDE; i++)
+        places[n++] = &net->inside[i / LAY_INSIDE][i % LAY_INSIDE];
+    return n;
 }
 
-static int open_local(struct laid_network *out, const uint16_t *ports, size_t n)
+void lay_close(struct laid_network *net)
 {
-    for (size_t i = 0; i < n && i < LAY_LOCAL; i++) {
-        out->local[i] = listen_at(AF_INET, SOCK_STREAM, ports[i]);
-        out->local_ports[i] = ports[i];
-        if (out->local[i] < 0)
-            return out->local[i];
+    int *places[LAY_PLACES];
+    size_t n = lay_places(net, places);
+    for (size_t i = 0; i < n; i++)
+        if (*places[i] >= 0)
+            close(steal_fd(places[i]));
+}
+
+static int open_local(struct laid_port *out, const struct local_port *want, bool v6)
+{
+    out->port = want->port;
+    for (int i = 0; i < LAY_LOCAL_KINDS; i++) {
+        bool udp = i >= LAY_LOCAL_UDP4, six = i & 1;
+        if ((six && !v6) || !(udp ? want->udp : want->tcp))
+            continue;
+        out->fds[i] =
+            lay_listen(six ? AF_INET6 : AF_INET, udp ? SOCK_DGRAM : SOCK_STREAM, want->port);
+        if (out->fds[i] < 0)
+            return out->fds[i];
     }
     return 0;
 }
 
-int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out)
+static int open_inside(int out[LAY_INSIDE], int family)
+{
+    for (size_t i = 0; i < LAY_INSIDE; i++) {
+        out[i] = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (out[i] < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int lay_network(const struct lay_wishes *wishes, struct laid_network *out)
 {
     bool v6 = has_v6();
-    memset(out, 0xff, sizeof(*out));
+    lay_none(out);
     int err = lay_roads(v6);
     bool relay = err == 0 && lay_rules(true) == 0;
     if (err == 0 && !relay)
         err = lay_rules(false); /* of the first nothing was kept: all or none of it is */
     if (err == 0)
-        err = open_listeners(out, v6, local_ports, n);
+        err = open_listeners(out, v6, wishes);
     if (err == 0 && relay)
         err = open_relay(out, v6);
-    if (err == 0)
-        err = open_local(out, local_ports, n);
+    for (size_t i = 0; err == 0 && i < wishes->nlocal && i < LAY_LOCAL; i++)
+        err = open_local(&out->local[i], &wishes->local[i], v6);
+    if (err == 0 && wishes->inside)
+        err = open_inside(out->inside[0], AF_INET);
+    if (err == 0 && wishes->inside && v6)
+        err = open_inside(out->inside[1], AF_INET6);
     if (err < 0)
         lay_close(out);
     return err;

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "net/rules.h"
 
 /*
  * A network in which every road leads to us. Called once inside a new network namespace whose
@@ -39,20 +42,49 @@ enum lay_socket {
  * in their environment. */
 enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
 
-enum { LAY_LOCAL = 16 };
+enum { LAY_LOCAL = 16, LAY_INSIDE = 64, LAY_FAMILIES = 2 };
+
+/* Ports of loopback that lead to the host's instead of the sandbox's own. -1: not this kind */
+enum lay_local { LAY_LOCAL_TCP4, LAY_LOCAL_TCP6, LAY_LOCAL_UDP4, LAY_LOCAL_UDP6, LAY_LOCAL_KINDS };
+
+struct laid_port {
+    uint16_t port; /* 0: no more */
+    int fds[LAY_LOCAL_KINDS];
+};
 
 /* The usual port of a proxy, or the next that is not one of these. */
-uint16_t lay_proxy_port(uint16_t usual, const uint16_t *local_ports, size_t n);
+uint16_t lay_proxy_port(uint16_t usual, const struct local_port *local, size_t n);
 
 struct laid_network {
     int fds[LAY_SOCKETS]; /* -1 where the kernel has no IPv6 */
-    /* Ports of loopback that lead to the host's instead of the sandbox's own. */
-    int local[LAY_LOCAL]; /* -1: no more */
-    uint16_t local_ports[LAY_LOCAL];
+    struct laid_port local[LAY_LOCAL];
+    /* IPv4 and IPv6: unconnected, for connections to the command's servers; -1: no more */
+    int inside[LAY_FAMILIES][LAY_INSIDE];
+};
+
+/* No descriptor, and no port. */
+static inline void lay_none(struct laid_network *net)
+{
+    memset(net, 0xff, sizeof(*net));
+    for (size_t i = 0; i < LAY_LOCAL; i++)
+        net->local[i].port = 0;
+}
+
+/* What else it is to have. */
+struct lay_wishes {
+    const struct local_port *local; /* at most LAY_LOCAL are looked at */
+    size_t nlocal;
+    bool inside;
 };
 
 /* 0 or a negated errno; on failure nothing is left open. */
-int lay_network(const uint16_t *local_ports, size_t n, struct laid_network *out);
+int lay_network(const struct lay_wishes *wishes, struct laid_network *out);
 void lay_close(struct laid_network *net);
+/* Every descriptor's place, in one order; how many. */
+enum { LAY_PLACES = LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + LAY_FAMILIES * LAY_INSIDE };
+size_t lay_places(struct laid_network *net, int *places[LAY_PLACES]);
+
+/* A socket that listens on loopback, wherever the caller is; or a negated errno. */
+int lay_listen(int family, int type, uint16_t port);
 
 #endif

@@ -153,28 +153,78 @@ bool rules_lead_out(const struct graph *g)
     return out;
 }
 
-/* Only names a port: whether it may be reached is asked when somebody tries. */
-static bool names_local_port(const struct graph_test *t)
+/* ---- ports of loopback ---- */
+
+static bool names_local_port(const struct graph_test *t, enum vocab_filter filter)
 {
     static const struct net_endpoint loopback = {.proto = NET_TCP, .host = NET_HOST_LOCALHOST};
     struct net_endpoint here = loopback;
-    if (t->filter != FILTER_REMOTE || t->net.host == NET_HOST_ANY || !(t->net.proto & NET_IP) ||
+    if (t->filter != filter || t->net.host == NET_HOST_ANY || !(t->net.proto & NET_IP) ||
         t->net.port_lo != t->net.port_hi)
         return false;
+    here.proto = t->net.proto;
     here.port_lo = here.port_hi = t->net.port_lo;
     return net_endpoint_match(&t->net, &here);
 }
 
-size_t rules_local_ports(const struct graph *g, uint16_t *ports, size_t cap)
+size_t rules_local_ports(const struct graph *g, struct local_port *ports, size_t cap)
 {
+    enum { IS_TCP = NET_TCP & ~NET_IP, IS_UDP = NET_UDP & ~NET_IP };
+    size_t n = 0;
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        size_t k = 0;
+        if (!names_local_port(t, FILTER_REMOTE))
+            continue;
+        while (k < n && ports[k].port != t->net.port_lo)
+            k++;
+        if (k == cap)
+            continue;
+        if (k == n)
+            ports[n++] = (struct local_port){.port = t->net.port_lo};
+        ports[k].tcp = ports[k].tcp || !(t->net.proto & IS_UDP);
+        ports[k].udp = ports[k].udp || !(t->net.proto & IS_TCP);
+    }
+    return n;
+}
+
+static bool may_be_called(const struct graph *g, struct graph_cache *cache, uint16_t port)
+{
+    struct graph_fact f = {.filter = FILTER_LOCAL};
+    f.net = (struct net_endpoint){
+        .proto = NET_TCP, .host = NET_HOST_LOCALHOST, .port_lo = port, .port_hi = port};
+    struct graph_query bind = {.op = OP_NETWORK_BIND, .facts = &f, .nfacts = 1}, called = bind;
+    called.op = OP_NETWORK_INBOUND;
+    return graph_eval(g, cache, &bind).allow && graph_eval(g, cache, &called).allow;
+}
+
+size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap)
+{
+    struct graph_cache *cache = NULL; /* few profiles need one */
     size_t n = 0;
     for (uint32_t i = 0; i < graph_test_count(g) && n < cap; i++) {
         const struct graph_test *t = graph_test_at(g, i);
-        bool new = names_local_port(t);
+        bool new = names_local_port(t, FILTER_LOCAL) && t->net.port_lo;
         for (size_t k = 0; k < n; k++)
             new = new &&ports[k] != t->net.port_lo;
-        if (new)
+        if (new && !cache && !(cache = graph_cache_new(g)))
+            break;
+        if (new &&may_be_called(g, cache, t->net.port_lo))
             ports[n++] = t->net.port_lo;
     }
+    graph_cache_free(cache);
     return n;
+}
+
+bool rules_publish_all(const struct graph *g)
+{
+    bool named = false;
+    for (uint32_t i = 0; i < graph_test_count(g) && !named; i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        named = t->filter == FILTER_LOCAL && t->net.proto & NET_IP && t->net.port_hi == UINT16_MAX;
+    }
+    struct graph_cache *cache = named ? graph_cache_new(g) : NULL;
+    bool all = cache && may_be_called(g, cache, UINT16_MAX);
+    graph_cache_free(cache);
+    return all;
 }

@@ -37,7 +37,18 @@ bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
 /* Whether a host beyond this machine could be allowed at all. */
 bool rules_lead_out(const struct graph *g);
 
-/* Ports of the host's loopback that rules name: at most cap of them. */
-size_t rules_local_ports(const struct graph *g, uint16_t *ports, size_t cap);
+/* A port of loopback that a rule names. */
+struct local_port {
+    uint16_t port;
+    bool tcp, udp;
+};
+
+/* Those of the host's that the command may be allowed to reach: at most cap of them. Whether it is
+ * is asked when it tries. */
+size_t rules_local_ports(const struct graph *g, struct local_port *ports, size_t cap);
+/* Those of the sandbox's that the host may reach: binding to them and being called there are both
+ * allowed. A rule about all of them names none. */
+size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap);
+bool rules_publish_all(const struct graph *g); /* whether there is such a rule */
 
 #endif

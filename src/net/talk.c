@@ -26,11 +26,19 @@ static void deny(struct conn *c, const struct peer *said, const char *how)
     gate_deny(c->gate, &d);
 }
 
-/* An address was allowed as such, whatever name is used with it; a name has to stay itself. */
+/* An address was allowed as such, whatever name is used with it, and so is a port of this machine;
+ * a name has to stay itself. */
 static bool agrees(const struct conn *c, const struct peer *said)
 {
-    return c->host.address ? !said->address || peer_equal(said, &c->host)
-                           : peer_equal(said, &c->host);
+    struct graph_verdict v;
+    if (peer_equal(said, &c->host))
+        return true;
+    if (c->host.address)
+        return !said->address;
+    if (!peer_is_localhost(&c->host))
+        return false;
+    v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
+    return !said->address || v.allow; /* another spelling of the same machine */
 }
 
 /* ---- first bytes ---- */

@@ -51,6 +51,7 @@ struct flow {
     struct flow_key key;
     struct dial *dial;
     uint32_t asked;       /* the question that it waits for; 0: none */
+    int local;            /* the socket that hears what is sent to a port of the host's; or -1 */
     struct queue waiting; /* each datagram with its length in front */
     uint64_t heard_ms;
 };
@@ -126,11 +127,12 @@ static struct flow *make_room(struct flows *t)
 
 static void on_answers(struct watch *w, unsigned what);
 
-static struct flow *flow_new(struct gate *g, const struct flow_key *k)
+static struct flow *flow_new(struct gate *g, const struct flow_key *k, int local)
 {
     struct flow *f = make_room(g->flows);
     uint16_t *head = &g->flows->heads[hash_key(k)];
-    *f = (struct flow){.watch = {-1, on_answers}, .gate = g, .used = true, .key = *k};
+    *f = (struct flow){
+        .watch = {-1, on_answers}, .gate = g, .used = true, .key = *k, .local = local};
     f->next = *head;
     f->heard_ms = g->loop.now_ms;
     *head = (uint16_t)(f - g->flows->all);
@@ -192,6 +194,12 @@ static void send_inside(const struct gate *g, enum lay_socket v4_socket, const s
 /* Without a checksum, which IPv4 does not ask for and the kernel adds for IPv6. */
 static void send_answer(const struct flow *f, char *data, size_t n)
 {
+    if (f->local >= 0) {
+        struct sockaddr_storage to;
+        socklen_t len = addr_to_sockaddr(f->key.client, f->key.client_port, &to);
+        sendto(f->local, data, n, MSG_NOSIGNAL, (struct sockaddr *)&to, len);
+        return;
+    }
     struct udphdr head = {.uh_sport = htons(f->key.port),
                           .uh_dport = htons(f->key.client_port),
                           .uh_ulen = htons((uint16_t)(sizeof(head) + n))};
@@ -358,7 +366,7 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     const char *why = NULL;
     struct graph_verdict v = rules_ask(&g->rules, host, f->key.port, NET_UDP);
     enum may may = v.allow ? MAY : MAY_NOT;
-    if (g->o->upstream) {
+    if (g->o->upstream && f->local < 0) {
         may = MAY_NOT;
         why = v.allow ? "datagrams do not go through the proxy upstream" : NULL;
     } else if (asking_could(g, host, &v)) {
@@ -415,14 +423,16 @@ static void flow_stop(struct flow *f)
     f->asked = 0;
 }
 
-static void pass_out(struct gate *g, const struct flow_key *k, const uint8_t *data, size_t n)
+/* local: as in a flow. */
+static void pass_out(struct gate *g, const struct flow_key *k, int local, const uint8_t *data,
+                     size_t n)
 {
     struct flow *f = flow_find(g->flows, k);
     if (f && f->denied) {
         send_refusal(g, k);
         return;
     }
-    if (!f && !flow_go(f = flow_new(g, k)))
+    if (!f && !flow_go(f = flow_new(g, k, local)))
         return;
     f->heard_ms = g->loop.now_ms;
     if (is_quic(data, n) && names_covers(k->to)) {
@@ -477,6 +487,25 @@ void udp_datagrams(struct gate *g, int fd)
         if (n < 0)
             return;
         if (destination(&m, &k) && addr_from_sockaddr(&from, k.client, &k.client_port))
-            pass_out(g, &k, (const uint8_t *)g->scratch, (size_t)n);
+            pass_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
+    }
+}
+
+void udp_local(const struct listener *l)
+{
+    static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
+                                            {[15] = 1}};
+    struct gate *g = l->gate;
+    for (int i = 0; i < AT_ONCE && flows_of(g); i++) {
+        struct sockaddr_storage from;
+        socklen_t len = sizeof(from);
+        struct flow_key k = {.port = l->port};
+        ssize_t n = recvfrom(l->watch.fd, g->scratch, sizeof(g->scratch), 0,
+                             (struct sockaddr *)&from, &len);
+        if (n < 0)
+            return;
+        memcpy(k.to, loopback[l->v6], 16);
+        if (addr_from_sockaddr(&from, k.client, &k.client_port))
+            pass_out(g, &k, l->watch.fd, (const uint8_t *)g->scratch, (size_t)n);
     }
 }

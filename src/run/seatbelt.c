@@ -56,17 +56,17 @@ enum { PORTS = 64 };
 /* Servers of this machine that the policy names are reached directly. */
 static void write_own_ports(struct net_rules *rules, struct buf *out)
 {
-    uint16_t ports[PORTS];
+    struct local_port ports[PORTS];
     size_t n = rules_local_ports(rules->graph, ports, PORTS);
     /* two that nobody names stand for all others */
     bool all = may_reach(rules, 47) && may_reach(rules, 61403);
     if (all)
         buf_str(out, "(allow network-outbound (remote ip \"localhost:*\"))\n");
     for (size_t i = 0; i < n; i++) {
-        bool may = may_reach(rules, ports[i]);
+        bool may = may_reach(rules, ports[i].port);
         if (may != all)
             buf_fmt(out, "(%s network-outbound (remote ip \"localhost:%u\"))\n",
-                    may ? "allow" : "deny", ports[i]);
+                    may ? "allow" : "deny", ports[i].port);
     }
 }
 

@@ -117,10 +117,7 @@ static int make_token(char token[33], struct bk_err *err)
 
 static int serve(struct gate_options *o, int http, int socks)
 {
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
-        o->sockets.fds[i] = -1;
-    for (size_t i = 0; i < LAY_LOCAL; i++)
-        o->sockets.local[i] = -1;
+    lay_none(&o->sockets);
     o->sockets.fds[LAY_HTTP] = http;
     o->sockets.fds[LAY_SOCKS] = socks;
     signal(SIGPIPE, SIG_IGN);

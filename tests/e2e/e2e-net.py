@@ -20,6 +20,7 @@ import internet
 import tap
 from drive import FOLDER
 from internet import OTHER4, SERVER4, SERVER6
+from running import eventually
 from world import Done, World, people
 
 PROFILE = """(version 1)
@@ -213,8 +214,121 @@ def test_local_ports(net, who):
     tap.ok(done.out == "from the host\n", f"{who.name}: a port of it that is allowed", done)
     done = net.boxed(who, fetch.replace("18080", "18081"), ["--allow-net", "localhost:18080"])
     tap.ok(done.status != 0, f"{who.name}: and only that", done)
+    done = net.boxed(who, fetch.replace("localhost", "[::1]") + "; " + fetch.replace("localhost", "127.0.0.1"),
+                     ["--allow-net", "localhost:18080"])
+    tap.ok(done.out == "from the host\n" * 2, f"{who.name}: from either address", done)
+    done = net.boxed(who, fetch.replace("localhost", "127.0.0.1"), profile=PROFILE + """
+(allow network-outbound (remote tcp "127.0.0.1:18080"))""")
+    tap.ok(done.out == "from the host\n", f"{who.name}: allowed by its address", done)
+    done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--dry-run"])
+    tap.ok("port 18080 of loopback leads to this machine's (TCP and UDP)" in " ".join(done.out.split()),
+           f"{who.name}: the plan says so", done)
+    # a port that both rules name leads to whoever listens
+    done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--publish", "18080"])
+    tap.ok(done.out == "from the host\n", f"{who.name}: a port in both directions, where the host listens", done)
+    done = net.boxed(who, "true", ["--publish", "18080"])
+    tap.ok(done.status == 125 and "port" in done.err, f"{who.name}: a port that is taken cannot be published", done)
     server.shutdown(socket.SHUT_RDWR)
     server.close()
+
+
+def test_local_datagrams(net, who):
+    servers, port = [], 18053 + who.uid % 10 + (who.uid == 0)
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        s = net.net.socket_in(net.net.home, family, socket.SOCK_DGRAM)
+        s.bind((address, port))
+        servers.append(s)
+
+        def serve(s=s):
+            while True:
+                try:
+                    data, client = s.recvfrom(70000)
+                except OSError:
+                    return
+                s.sendto(b"host " + data, client)
+
+        threading.Thread(target=serve, daemon=True).start()
+    script = ECHO.replace("{script}", f"ask('127.0.0.1', {port}, socket.AF_INET); ask('::1', {port}, socket.AF_INET6); "
+                          f"ask('127.0.0.1', {port}, socket.AF_INET, b'x', False); ask('127.0.0.1', {port + 10}, socket.AF_INET)")
+    wanted = (f"127.0.0.1 {port} host ping\n::1 {port} host ping\n127.0.0.1 {port} host x +\n"
+              f"127.0.0.1 {port + 10} ConnectionRefusedError\n")
+    done = net.boxed(who, script, ["--allow-net", f"localhost:{port}"])
+    tap.ok(done.out == wanted, f"{who.name}: datagrams to a port of the host's loopback", done)
+    done = net.boxed(who, script)
+    tap.ok("host" not in done.out, f"{who.name}: which has to be allowed", done)
+    for s in servers:
+        s.close()
+
+
+def call(net, port, text=b"x", address="127.0.0.1"):
+    """From the machine at home; what is answered, or None."""
+    s = net.net.socket_in(net.net.home, socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    s.settimeout(10)
+    try:
+        s.connect((address, port))
+        s.sendall(text)
+        s.shutdown(socket.SHUT_WR)
+        return s.makefile("rb").read()
+    except OSError:
+        return None
+    finally:
+        s.close()
+
+
+INSIDE = """python3 - <<'E'
+import os, socket, threading
+def serve(s):
+    while True:
+        c, _ = s.accept()
+        threading.Thread(target=answer, args=(c,), daemon=True).start()
+def answer(c):
+    data = c.makefile("rb").read()
+    c.sendall(b"inside " + data); c.close()
+open("begun", "w").close()
+while not os.path.exists("go"): pass
+for family, address, port in ((socket.AF_INET, "127.0.0.1", 18090), (socket.AF_INET6, "::1", 18091),
+                              (socket.AF_INET, "0.0.0.0", 18092)):
+    s = socket.socket(family, socket.SOCK_STREAM); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, port)); s.listen(256)
+    threading.Thread(target=serve, args=(s,), daemon=True).start()
+open("listens", "w").close()
+while not os.path.exists("end"): pass
+E"""
+
+
+def test_publish(net, who):
+    """Servers of the command's that the machine at home may call."""
+    world = World(who)
+    policy = world.profile(PROFILE.replace("{server}", SERVER4))
+    argv = [who.buckle(), "run", "--profile", policy, "--publish", "18090", "--publish", "18091", "--", "sh", "-c",
+            INSIDE]
+    argv = net.net.argv_in(net.net.home, argv, who.uid)
+    argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={world.inside}") for a in argv]
+    child = subprocess.Popen(argv, env=who.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    begun = eventually(lambda: os.path.exists(world.path("begun")))
+    tap.ok(begun and call(net, 18090) in (None, b""), f"{who.name}: nobody listens, nobody answers")
+    open(world.path("go"), "w", encoding="ascii").close()
+    eventually(lambda: os.path.exists(world.path("listens")))
+    tap.ok(call(net, 18090, b"hello") == b"inside hello", f"{who.name}: a server inside is called from outside")
+    tap.ok(call(net, 18090, b"hello", "::1") == b"inside hello", f"{who.name}: by either address")
+    tap.ok(call(net, 18091, b"hello") == b"inside hello", f"{who.name}: one that listens on IPv6 only")
+    tap.ok(call(net, 18092) is None, f"{who.name}: a port that is not published is not reached")
+    tap.ok(call(net, 18090, address=internet.HOME4) is None, f"{who.name}: only through loopback")
+    large = os.urandom(4 << 20)
+    tap.ok(call(net, 18090, large) == b"inside " + large, f"{who.name}: four megabytes and back")
+    answers, many = [], 200
+    threads = [threading.Thread(target=lambda: answers.append(call(net, 18090, b"n"))) for _ in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tap.ok(answers == [b"inside n"] * many, f"{who.name}: {many} callers, more than there are sockets",
+           len([a for a in answers if a == b"inside n"]))
+    open(world.path("end"), "w", encoding="ascii").close()
+    out, err = child.communicate(timeout=30)
+    tap.ok(child.returncode == 0 and b"denied" not in err, f"{who.name}: it ends as ever", out, err)
+    tap.ok(eventually(lambda: call(net, 18090) is None), f"{who.name}: and with it the port")
 
 
 def test_flags(net, who):
@@ -856,6 +970,7 @@ E"""
 
 
 TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
+         test_local_datagrams, test_publish,
          test_flags, test_environment, test_git, test_rsync, test_redis, test_ssh, test_git_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
          test_cut_off, test_many]
