@@ -65,7 +65,10 @@ static int run(struct cli_args *args)
     if (!version)
         return CLI_ERROR;
     OWN(loaded) struct loaded l;
-    struct load_how how = {.fold = version->era == BLOB_E, .apart = true, .os = VOCAB_OS_ANY};
+    struct load_how how = {.fold = version->era == BLOB_E,
+                           .apart = true,
+                           .no_inferred = version->era != BLOB_E,
+                           .os = VOCAB_OS_ANY};
     if (load_as_or_complain(args, first ? args->pos[0] : NULL, &how, &l) != CLI_OK)
         return CLI_ERROR;
     struct bk_err err;

@@ -86,6 +86,7 @@ static int take_options(const struct cli_args *args, struct loaded *l, const str
         .entitlements = args_value(args, "entitlements"),
         .os = how->os,
         .fold_case = how->fold,
+        .no_inferred = how->no_inferred,
     };
     return 0;
 }

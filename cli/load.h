@@ -46,6 +46,7 @@ int load_profile_folded(const struct cli_args *args, const char *name, bool fold
 struct load_how {
     bool fold;        /* without regard to case */
     bool apart;       /* a compiled profile's nodes stay as many as they are */
+    bool no_inferred; /* rules bring no others along */
     enum vocab_os os; /* names that are accepted */
 };
 int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,

@@ -45,24 +45,80 @@ int build_room(struct graph_build *b, void *array, uint32_t *cap, uint32_t count
     return 0;
 }
 
+static int add_unwritten(struct graph_build *b, uint16_t op, const struct graph_test *test,
+                         struct bk_err *err)
+{
+    struct graph_expr when = {.kind = GRAPH_TEST, .test = *test};
+    OWN(buf) struct buf text = {0};
+    buf_fmt(&text, "(allow %s ", vocab_ops[op].name);
+    graph_test_print(test, &text);
+    buf_chr(&text, ')');
+    struct graph_rule rule = {
+        .ops = &op, .nops = 1, .allow = true, .when = &when, .origin = {.text = text.s}};
+    if (graph_build_rule(b, &rule, err) < 0)
+        return -1;
+    b->g->rules[b->g->nrules - 1].implicit = true;
+    return 0;
+}
+
+static uint8_t version_bit(const struct graph_build *b)
+{
+    return (uint8_t)(1 << (b->g->opt.version - 1));
+}
+
 /* Rules that exist without being written stand before all that are. */
 static int add_implicit(struct graph_build *b, struct bk_err *err)
 {
-    uint8_t version = (uint8_t)(1 << (b->g->opt.version - 1));
     for (const struct vocab_implicit *i = vocab_implicit_rules; i->op != OP_NONE; i++) {
-        if (!(i->versions & version))
-            continue;
-        struct graph_expr when = {.kind = GRAPH_TEST,
-                                  .test = {.filter = i->filter, .how = GRAPH_INT, .num = i->value}};
-        OWN(buf) struct buf text = {0};
-        buf_fmt(&text, "(allow %s ", vocab_ops[i->op].name);
-        graph_test_print(&when.test, &text);
-        buf_chr(&text, ')');
-        struct graph_rule rule = {
-            .ops = &i->op, .nops = 1, .allow = true, .when = &when, .origin = {.text = text.s}};
-        if (graph_build_rule(b, &rule, err) < 0)
+        struct graph_test test = {.filter = i->filter, .how = GRAPH_INT, .num = i->value};
+        if ((i->versions & version_bit(b)) && add_unwritten(b, i->op, &test, err) < 0)
             return -1;
-        b->g->rules[b->g->nrules - 1].implicit = true;
+    }
+    return 0;
+}
+
+struct graph_test graph_test_inferred(const struct vocab_inferred *rule)
+{
+    return (struct graph_test){.filter = rule->filter,
+                               .how = rule->text ? GRAPH_LITERAL : GRAPH_INT,
+                               .str = rule->text,
+                               .len = rule->text ? (uint32_t)strlen(rule->text) : 0,
+                               .num = rule->value};
+}
+
+/* Bit sets of the operations that written rules allow: at all, and under a condition. */
+struct allowed {
+    bool any[OP_COUNT], filtered[OP_COUNT];
+};
+
+static void find_allowed(const struct graph *g, struct allowed *out)
+{
+    for (uint32_t i = 0; i < g->nrules; i++) {
+        const struct graph_rule_info *r = &g->rules[i];
+        for (uint32_t k = 0; r->allow && !r->implicit && !r->policy && k < r->nops; k++) {
+            out->any[r->ops[k]] = true;
+            out->filtered[r->ops[k]] |= r->filtered;
+        }
+    }
+}
+
+/* What rules bring along is known when all are there; the compiler puts it with the implicit ones.
+ */
+int build_infer(struct graph_build *b, struct bk_err *err)
+{
+    struct allowed allowed = {{0}, {0}};
+    if (b->g->opt.no_implicit || b->g->opt.no_inferred)
+        return 0;
+    find_allowed(b->g, &allowed);
+    for (const struct vocab_inferred *i = vocab_inferred_rules; i->op != OP_NONE; i++) {
+        struct graph_test test = graph_test_inferred(i);
+        bool call = i->op == OP_SYSCALL_UNIX || i->op == OP_SYSCALL_MACH;
+        if (!(i->versions & version_bit(b)) || (call && b->g->opt.no_inference) ||
+            !(i->filtered ? allowed.filtered : allowed.any)[i->cause])
+            continue;
+        if (add_unwritten(b, i->op, &test, err) < 0)
+            return -1;
+        b->g->rules[b->g->nrules - 1].inferred = i->cause == i->op;
     }
     return 0;
 }

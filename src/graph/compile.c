@@ -202,12 +202,28 @@ static int put_in_front(struct compiler *c, uint32_t rule, uint32_t *entry, stru
     return 0;
 }
 
+/* A rule that the others of its list bring along is asked last, so that a deny that somebody wrote
+ * holds. Apple's compiler asks it first; where all of them just allow, that decides alike. */
+static void advance_inferred(struct compiler *c, uint32_t first, uint32_t end)
+{
+    const struct graph *g = c->b->g;
+    if (first == end || !g->rules[c->lists[first]].inferred)
+        return;
+    for (uint32_t i = first; i < end; i++)
+        if (g->bodies[c->lists[i]].flags || g->bodies[c->lists[i]].nmods)
+            return;
+    uint32_t rule = c->lists[first];
+    memmove(c->lists + first, c->lists + first + 1, (end - first - 1) * sizeof(*c->lists));
+    c->lists[end - 1] = rule;
+}
+
 static int compile_op(struct compiler *c, uint32_t op, struct bk_err *err)
 {
-    uint32_t entry;
+    uint32_t entry, first = op ? c->list_ends[op - 1] : 0;
     if (tail_of(c, op, &entry, err) < 0)
         return -1;
-    for (uint32_t i = op ? c->list_ends[op - 1] : 0; i < c->list_ends[op]; i++)
+    advance_inferred(c, first, c->list_ends[op]);
+    for (uint32_t i = first; i < c->list_ends[op]; i++)
         if (put_in_front(c, c->lists[i], &entry, err) < 0)
             return -1;
     c->entries[op] = entry;
@@ -228,6 +244,16 @@ static int compile_with_parents(struct compiler *c, uint32_t op, struct bk_err *
     return 0;
 }
 
+static void enlist(struct compiler *c, uint32_t rule)
+{
+    const struct graph_rule_info *r = &c->b->g->rules[rule];
+    for (uint32_t k = 0; k < r->nops; k++)
+        if (r->filtered)
+            c->lists[c->list_ends[r->ops[k]]++] = rule;
+        else
+            c->tails[r->ops[k]] = rule;
+}
+
 /* Groups the policy's filtered rules by operation (a counting sort) and finds its tails. */
 static int sort_rules(struct compiler *c, uint32_t policy, uint32_t first, uint32_t end,
                       struct bk_err *err)
@@ -246,14 +272,10 @@ static int sort_rules(struct compiler *c, uint32_t policy, uint32_t first, uint3
     c->lists = malloc(sizeof(*c->lists) * (total ? total : 1));
     if (!c->lists)
         return err_nomem(err);
-    for (uint32_t i = first; i < end; i++)
-        for (uint32_t k = 0; g->rules[i].policy == policy && k < g->rules[i].nops; k++) {
-            uint32_t op = g->rules[i].ops[k];
-            if (g->rules[i].filtered)
-                c->lists[c->list_ends[op]++] = i;
-            else
-                c->tails[op] = i;
-        }
+    for (int written = 0; written < 2; written++) /* what nobody wrote is asked last */
+        for (uint32_t i = first; i < end; i++)
+            if (g->rules[i].implicit != written && g->rules[i].policy == policy)
+                enlist(c, i);
     return 0;
 }
 
@@ -278,6 +300,8 @@ static int compile_policy(struct compiler *c, uint32_t policy, uint32_t first, u
 static int compile_all(struct compiler *c, struct bk_err *err)
 {
     const struct graph *g = c->b->g;
+    if (build_infer(c->b, err) < 0)
+        return -1;
     uint32_t nrules = g->nrules; /* stand-ins that are added on the way are not sorted */
     if (compile_policy(c, 0, 0, nrules, err) < 0)
         return -1;

@@ -210,6 +210,9 @@ void intern_free(struct graph_build *b);
 /* A rule that nobody wrote. */
 int build_rule_add(struct graph_build *b, const struct graph_rule *rule, struct bk_err *err);
 
+/* build.c: rules that those that were written bring along. */
+int build_infer(struct graph_build *b, struct bk_err *err);
+
 /* nodes.c: the entries that were given become the graph's. */
 int nodes_enter(struct graph_build *b, struct bk_err *err);
 

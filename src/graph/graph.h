@@ -87,13 +87,15 @@ struct graph_rule {
 };
 
 struct graph_options {
-    int version;      /* (version N): 1, 2 or 3 */
-    bool fold_case;   /* Apple lowercases paths and names; Linux does not */
-    bool no_implicit; /* NO_IMPLICIT_RULES */
-    size_t max_bytes; /* 0: default, 256 MiB */
-    bool apart;       /* equal nodes that a producer gives are not made one: to be written again */
-    bool checked;     /* regex_check() has seen every pattern */
-    size_t reserve;   /* about as much memory as it will take */
+    int version;       /* (version N): 1, 2 or 3 */
+    bool fold_case;    /* Apple lowercases paths and names; Linux does not */
+    bool no_implicit;  /* NO_IMPLICIT_RULES */
+    bool no_inference; /* (disable-syscall-inference) */
+    bool no_inferred;  /* nor other rules that rules bring along: a system that is not known to */
+    size_t max_bytes;  /* 0: default, 256 MiB */
+    bool apart;        /* equal nodes that a producer gives are not made one: to be written again */
+    bool checked;      /* regex_check() has seen every pattern */
+    size_t reserve;    /* about as much memory as it will take */
 };
 
 struct graph;
@@ -157,6 +159,7 @@ struct graph_rule_info {
     bool allow;
     bool filtered;
     bool implicit;   /* signal to self and the like */
+    bool inferred;   /* implicit, because of other rules for the same operation */
     bool is_default; /* stands for an operation's built-in tail, or for the missing default */
     bool compiled;   /* out of a compiled profile: origin.text says which node it was */
     const uint16_t *ops;
@@ -168,6 +171,9 @@ const struct graph_options *graph_options_of(const struct graph *g);
 uint32_t graph_node_count(const struct graph *g);
 const struct graph_node *graph_node_at(const struct graph *g, uint32_t node);
 const struct graph_test *graph_test_at(const struct graph *g, uint32_t test);
+bool graph_test_same(const struct graph_test *a, const struct graph_test *b);
+/* What a rule of the vocabulary that brings others along tests. */
+struct graph_test graph_test_inferred(const struct vocab_inferred *rule);
 uint32_t graph_test_count(const struct graph *g);
 const struct graph_mod *graph_mod_at(const struct graph *g, uint32_t mod);
 uint32_t graph_rule_count(const struct graph *g);

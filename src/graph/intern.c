@@ -51,7 +51,7 @@ static bool same_endpoint(const struct net_endpoint *a, const struct net_endpoin
            memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
 }
 
-static bool same_test(const struct graph_test *a, const struct graph_test *b)
+bool graph_test_same(const struct graph_test *a, const struct graph_test *b)
 {
     return a->filter == b->filter && a->how == b->how && a->num == b->num && a->len == b->len &&
            (a->len == 0 || memcmp(a->str, b->str, a->len) == 0) && same_endpoint(&a->net, &b->net);
@@ -163,7 +163,7 @@ int intern_test(struct graph_build *b, const struct graph_test *test, uint32_t *
         return -1;
     uint32_t k = (uint32_t)hash_test(b->seed, &t) & b->test_table.mask;
     for (uint32_t at; (at = b->test_table.slots[k]) != 0; k = (k + 1) & b->test_table.mask)
-        if (same_test(&g->tests[at - 1], &t)) {
+        if (graph_test_same(&g->tests[at - 1], &t)) {
             *out = at - 1;
             return 0;
         }

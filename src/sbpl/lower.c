@@ -153,6 +153,8 @@ int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err)
     struct graph_options gopt = {.version = m->version,
                                  .fold_case = opt->fold_case,
                                  .no_implicit = has_param(opt, "NO_IMPLICIT_RULES"),
+                                 .no_inference = m->no_inference,
+                                 .no_inferred = opt->no_inferred || opt->os < VOCAB_MACOS_14_4_1,
                                  .checked = true,
                                  .reserve = opt->reserve / 2};
     struct graph_build *b = graph_build_new(&gopt, err);

@@ -145,6 +145,8 @@ struct machine {
     struct val *entitlements;  /* association list, made on first use */
     const char *missing_param; /* the last (param …) that had no value */
     const char *trace, *debug;
+    bool no_inference; /* (disable-syscall-inference) */
+    bool unchecked;    /* (disable-rule-checks) */
     size_t loop_names; /* counter for names made by the machine */
     struct val *cons, *append, *apply,
         *cdr; /* what special forms call, whatever a profile defines */

@@ -94,6 +94,22 @@ struct val *prim_trace(struct machine *m, const struct call *c)
     return &val_void;
 }
 
+struct val *prim_disable_syscall_inference(struct machine *m, const struct call *c)
+{
+    (void)c;
+    m->no_inference = true;
+    return &val_void;
+}
+
+/* For decompiled profiles: what a system that we have no tables of takes in its rules is not known.
+ */
+struct val *prim_disable_rule_checks(struct machine *m, const struct call *c)
+{
+    (void)c;
+    m->unchecked = true;
+    return &val_void;
+}
+
 /* (defined? 'name), and "name" too */
 struct val *prim_is_defined(struct machine *m, const struct call *c)
 {

@@ -223,6 +223,8 @@ static int check_condition(struct machine *m, const struct parts *p, const struc
 
 static int check_filters(struct machine *m, const struct parts *p, const struct call *c)
 {
+    if (m->unchecked)
+        return 0;
     for (size_t i = 0; i < p->nfilters; i++)
         if (check_condition(m, p, c, p->filter_args[i], p->filters[i]) < 0)
             return -1;
@@ -236,6 +238,8 @@ static int check_modifier(struct machine *m, const struct parts *p, const struct
                           bool allow, const struct graph_mod *mod)
 {
     const struct vocab_modifier_info *info = &vocab_modifiers[mod->id];
+    if (m->unchecked)
+        return 0;
     if (!(info->actions & (allow ? 2 : 1))) {
         machine_error(m, c->pos, "wrong-modifier", "(with %s) has no meaning in %s", info->name,
                       allow ? "an allow rule" : "a deny rule");
@@ -243,7 +247,8 @@ static int check_modifier(struct machine *m, const struct parts *p, const struct
     }
     for (size_t o = 0; o < p->nops; o++) {
         enum vocab_op op = p->ops[o]->id;
-        if (mod->id != MOD_MESSAGE_FILTER && !vocab_op_takes_modifier(op, mod->id)) {
+        if (mod->id != MOD_MESSAGE_FILTER && mod->id != MOD_DECISION_FLAGS &&
+            !vocab_op_takes_modifier(op, mod->id)) {
             machine_error(m, c->pos, "wrong-modifier", "the operation %s does not take (with %s)",
                           vocab_ops[op].name, info->name);
             return -1;
@@ -282,7 +287,9 @@ static int set_modifiers(struct machine *m, struct sbpl_rule *r, const struct pa
         if (check_modifier(m, p, c, r->allow, mod) < 0)
             return -1;
         r->flags = (r->flags & ~info->mask) | info->flag;
-        if (info->arg != 1)
+        if (mod->id == MOD_DECISION_FLAGS)
+            r->flags |= (uint32_t)mod->num & VOCAB_FLAGS & ~(uint32_t)VOCAB_FLAG_DENY;
+        else if (info->arg != 1)
             r->mods[r->nmods++] = *mod;
     }
     return 0;

@@ -32,8 +32,9 @@ struct sbpl_options {
     const char *entitlements; /* path of a plist or JSON file, or NULL */
     enum vocab_os os;         /* VOCAB_OS_ANY: every known name */
     bool fold_case;
-    bool terse;     /* nobody will read the rules: their words are left out */
-    size_t reserve; /* about as much memory as it will take; what is not used costs nothing */
+    bool no_inferred; /* rules bring no others along: graph_options */
+    bool terse;       /* nobody will read the rules: their words are left out */
+    size_t reserve;   /* about as much memory as it will take; what is not used costs nothing */
     /* budgets; 0 means the default in parentheses */
     uint64_t max_steps; /* evaluation steps (20,000,000) */
     uint32_t max_depth; /* pending calls and nested lists (100,000) */

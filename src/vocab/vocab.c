@@ -84,6 +84,23 @@ const struct vocab_implicit vocab_implicit_rules[] = {
     {.op = OP_NONE, .filter = FILTER_NONE},
 };
 
+/* Which rules are a cause. */
+enum { ANY_ALLOW, FILTERED_ALLOW };
+
+const struct vocab_inferred vocab_inferred_rules[] = {
+#define INFERRED(from, which, what, test, number, words, when)                                     \
+    {.cause = OP_##from,                                                                           \
+     .filtered = which == FILTERED_ALLOW,                                                          \
+     .op = OP_##what,                                                                              \
+     .filter = FILTER_##test,                                                                      \
+     .value = number,                                                                              \
+     .text = words,                                                                                \
+     .versions = when},
+#include "vocab/inferred.def"
+#undef INFERRED
+    {.op = OP_NONE},
+};
+
 static const struct {
     const char *name, *words;
 } categories[CAT_COUNT] = {

@@ -109,7 +109,7 @@ struct vocab_modifier_info {
 };
 
 /* Decision flag bits, as in the compiled form. */
-enum { VOCAB_FLAG_DENY = 1, VOCAB_FLAG_REPORT = 4 };
+enum { VOCAB_FLAG_DENY = 1, VOCAB_FLAG_REPORT = 4, VOCAB_FLAGS = 0xffffff };
 
 /* A named integer: SYS_open, AF_UNIX, SIGKILL, EPERM, self, REGULAR-FILE… Belongs to the filter
  * (or modifier) that takes it. */
@@ -178,6 +178,18 @@ struct vocab_implicit {
     uint8_t versions;
 };
 extern const struct vocab_implicit vocab_implicit_rules[];
+
+/* Rules that a written rule brings along; they stand where the implicit ones do. Terminated by
+ * op == OP_NONE. */
+struct vocab_inferred {
+    uint16_t cause; /* the operation that some rule allows … */
+    bool filtered;  /* … under a condition */
+    uint16_t op, filter;
+    int64_t value;
+    const char *text; /* for filters that take one; else NULL */
+    uint8_t versions;
+};
+extern const struct vocab_inferred vocab_inferred_rules[];
 
 /* The canonical name of a word that vocab_find() gave, in the form that it has. */
 const char *vocab_word_name(const struct vocab_word *word);

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""buckle decompile: what comes out, compiled again, decides alike: compiled samples, public profiles
+($BUCKLE_SHARED, or ../shared), shipped and golden ones. The proof is `diff`'s, made by --verify and
+once more by hand for the samples, against their sources."""
+
+import glob
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import corpus
+from drive import buckle, write
+from tap import done, equal, ok, skip
+
+TOP = os.path.dirname(os.path.dirname(HERE))
+
+
+def comes_back(name, *argv):
+    r = buckle("decompile", "--verify", *argv)
+    ok(r.status == 0 and r.out.startswith("; Decompiled from "), f"{name} comes back", r)
+    return r.out
+
+
+def check_samples():
+    samples = sorted(glob.glob(os.path.join(corpus.SHARED, "blobs", "*", "*.sb")))
+    if not samples:
+        skip("the compiled samples are not here (set BUCKLE_SHARED)")
+        return
+    for source in samples:
+        name = os.path.basename(source)
+        text = comes_back(name, source + ".bin")
+        fold = [] if "osx-10.6" in source else ["--fold-case"]
+        r = buckle("diff", *fold, write("again.sb", text), source)
+        ok(r.status == 0, f"{name}: the text is the source", r)
+        ok("disable-" not in text and "decision-flags" not in text, f"{name}: in plain words", text)
+
+
+def check_profiles():
+    if not os.path.isdir(corpus.CORPUS):
+        skip("the public profiles are not here (set BUCKLE_SHARED)")
+        return
+    for name, argv in corpus.profiles():
+        comes_back(name, *argv)
+    for path in corpus.files("webkit/*.sb"):
+        comes_back(corpus.short(path) + " with message filters", path, *corpus.defines(
+            {**corpus.WEBKIT, "ENABLE_SANDBOX_MESSAGE_FILTER": "YES", "CPU": "arm64"}))
+
+
+def check_own():
+    own = glob.glob(os.path.join(TOP, "profiles", "*.sb"))
+    own += glob.glob(os.path.join(TOP, "tests", "golden", "*.sb"))
+    ok(len(own) > 10, "there are profiles of our own")
+    for path in sorted(own):
+        comes_back(os.path.basename(path), *corpus.defines({"HOME": "/home/me"}), path)
+
+
+def check_stable():
+    first = buckle("decompile", "default").out
+    again = buckle("decompile", write("again.sb", first)).out
+    equal(again.splitlines()[1:], first.splitlines()[1:], "decompiling what was decompiled")
+
+
+def check_errors():
+    equal(buckle("decompile").status, 2, "no profile")
+    equal(buckle("decompile", "missing.sb").status, 2, "a profile that is not there")
+    equal(buckle("decompile", write("bad.sb", "(version 1)(nonsense)")).status, 2, "a bad profile")
+    equal(buckle("decompile", write("bad.bin", b"\0\0\6\0\xbe" + bytes(20))).status, 2, "a bad blob")
+
+
+def main():
+    check_samples()
+    check_profiles()
+    check_own()
+    check_stable()
+    check_errors()
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
