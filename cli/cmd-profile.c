@@ -10,9 +10,11 @@
 #include "args.h"
 #include "base/own.h"
 #include "profile.h"
+#include "run-presets.h"
 
 static const struct cli_option options[] = {
     {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
+    PRESET_OPTIONS,
     {"no-settings", 0, NULL, "only those, and the machine's policy", NULL},
     {"bare", 0, NULL, "nothing but what they say: as under the name srt", NULL},
     {"macos", 0, NULL, "for sandbox-exec on macOS", NULL},
@@ -67,6 +69,8 @@ static int run(struct cli_args *args)
         return cli_fail(&err);
     r.policy.tag = args_value(args, "tag");
     r.policy.as_shipped = !args_has(args, "bare");
+    if (run_has_presets(args) && run_presets_add(args, &s.arena, s.cwd, NULL, &r.policy, &err) < 0)
+        return cli_fail(&err);
     if (access_sbpl(&r.policy, &target, &out, &err) < 0)
         return cli_fail(&err);
     return cli_emit(&out, CLI_OK);

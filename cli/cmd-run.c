@@ -21,6 +21,7 @@
 #include "ending.h"
 #include "kernel/caps.h"
 #include "run-flags.h"
+#include "run-presets.h"
 #include "run-live.h"
 #include "run-settings.h"
 #include "run-watch.h"
@@ -42,6 +43,7 @@ static const char socket_words[] =
 static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
     {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
+    PRESET_OPTIONS,
     {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
     {"control-fd", 0, "N", "take whole settings from descriptor N while it runs, a line of JSON each", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
@@ -63,6 +65,7 @@ static const struct cli_option options[] = {
     {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL},
     {"verbose", 'v', NULL, "tell of each denied operation as it happens", NULL},
+    {"debug", 0, NULL, "tell what is restricted, and by whom, before the command starts", NULL},
     {"env", 'e', "NAME", "keep this variable although its name looks like a secret", NULL},
     {"keep-fd", 0, "N", "let the command inherit descriptor N", NULL},
     {"timeout", 't', "SECONDS", "end the command after this long (exit status 124)", NULL},
@@ -425,6 +428,7 @@ static int cmd_run_main(struct cli_args *args)
     if (!r)
         return CLI_ERROR;
     r->args = args;
+    debug_start(args_has(args, "debug") ? "buckle: debug:" : NULL);
     int status = run_all(r);
     if (r->run.spec)
         run_close(&r->run);

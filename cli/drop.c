@@ -64,6 +64,13 @@ static void on_event(void *arg, const struct event *e)
     end_write(STDERR_FILENO, &line);
 }
 
+static void on_heard(void *arg)
+{
+    struct drop *d = arg;
+    if (d->heard)
+        d->heard(d);
+}
+
 static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct drop *d = arg;
@@ -113,6 +120,7 @@ int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
         run_close(&d->run);
         return -1;
     }
+    d->spec.on_heard = d->heard ? on_heard : NULL;
     if (d->opened)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)

@@ -31,8 +31,9 @@ struct drop {
     bool signals_as_status;         /* a signal becomes 128 and its number, as shells have it */
     /* Whether a denied operation is not worth a word; may be NULL. */
     bool (*ignored)(struct drop *d, const char *line);
+    /* When something can be read from spec.hears; may be NULL. */
+    void (*heard)(struct drop *d);
     void *owner;
-    struct scratch scratch; /* for a policy that names the run's TMPDIR */
     char cwd[PATH_MAX];
 };
 

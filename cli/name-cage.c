@@ -134,17 +134,6 @@ static int add_presets(struct cage *c, struct bk_err *err)
                       args_has(&c->args, "no-defaults"), &c->sum, err);
 }
 
-/* Whoever can write it decides what the next command may do. */
-static int protect_file(struct cage *c, const struct path_base *base, struct bk_err *err)
-{
-    struct path_entry e = {.text = c->config.file,
-                           .n = c->config.file ? strlen(c->config.file) : 0,
-                           .origin = "the presets file",
-                           .literal = true,
-                           .denies = true};
-    return e.text ? path_places(&c->arena, base, &e, &c->policy.deny_write, err) : 0;
-}
-
 static int make_profile(struct cage *c, struct bk_err *err)
 {
     struct access_target target = access_target_here();
@@ -154,7 +143,8 @@ static int make_profile(struct cage *c, struct bk_err *err)
         .else_open = true, .network_open = true, .all_unix_sockets = true, .pty = true};
     if (add_presets(c, err) < 0 || add_flags(c, err) < 0 ||
         preset_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
-        protect_file(c, &base, err) < 0 || access_sbpl(&c->policy, &target, &c->profile, err) < 0)
+        preset_protect(&c->arena, &c->config, &base, &c->policy, err) < 0 ||
+        access_sbpl(&c->policy, &target, &c->profile, err) < 0)
         return -1;
     for (size_t i = 0; i < unset.n && args_has(&c->args, "verbose"); i++)
         fprintf(stderr, "%s: %s names a variable that is not set, and opens nothing\n", NAME,

@@ -9,12 +9,11 @@
  */
 
 #include <errno.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -22,8 +21,10 @@
 #include "debug.h"
 #include "drop.h"
 #include "help.h"
+#include "run-live.h"
+#include "run-settings.h"
+#include "run-watch.h"
 #include "seatbelt/wrap.h"
-#include "settings/settings.h"
 
 static const char TMPDIR[] = "/tmp/claude"; /* where those expect it who wrote for srt */
 enum { FAILED = 1 };
@@ -42,12 +43,12 @@ static const struct cli_option options[] = {
 struct srt {
     struct cli_args args;
     struct arena arena;
-    struct settings settings;
-    struct settings_result result;
-    struct buf profile, command;
-    struct run_source source;
+    struct run_settings settings;
+    struct watch_settings watch;
+    struct live live;
+    struct buf command;
     const char *argv[4];
-    char tmpdir[sizeof(TMPDIR) + 32];
+    char tmpdir[PATH_MAX];
     struct drop drop;
 };
 
@@ -59,19 +60,22 @@ static int tell(const struct bk_err *err)
 
 /* ---- settings ---- */
 
-static int load(struct srt *s, struct bk_err *err)
+static int choose_file(struct srt *s, struct bk_err *err)
 {
-    const char *file = args_value(&s->args, "settings"), *home = getenv("HOME");
-    char own[PATH_MAX];
-    if (settings_init(&s->settings, s->drop.cwd, err) < 0)
-        return -1;
-    if (file)
-        return settings_add_file(&s->settings, LAYER_FLAGS, file, err);
-    int n = snprintf(own, sizeof(own), "%s/.srt-settings.json", home ? home : "");
-    if (home && n < (int)sizeof(own) && (access(own, F_OK) == 0 || errno != ENOENT))
-        return settings_add_file(&s->settings, LAYER_FLAGS, own, err);
-    debug_say("No settings in ~/.srt-settings.json; nothing can be written, and no host reached");
-    return settings_add_text(&s->settings, LAYER_FLAGS, "<none>", "{}", 2, err);
+    const char *home = getenv("HOME");
+    s->settings.only = args_value(&s->args, "settings");
+    if (s->settings.only || !home)
+        return 0;
+    size_t n = strlen(home) + sizeof("/.srt-settings.json");
+    char *own = arena_alloc(&s->arena, n);
+    if (!own)
+        return err_nomem(err);
+    snprintf(own, n, "%s/.srt-settings.json", home);
+    if (access(own, F_OK) == 0 || errno != ENOENT)
+        s->settings.only = own;
+    else
+        debug_say("No settings in ~/.srt-settings.json: nothing can be written, no host reached");
+    return 0;
 }
 
 /* The fixed folder, when it is this person's; on a machine of several the others have one of the
@@ -84,44 +88,24 @@ static bool own_tmpdir(void)
     return lstat(TMPDIR, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
-static int choose_tmpdir(struct srt *s, const char **out)
+static void choose_tmpdir(struct srt *s)
 {
-    static char real[PATH_MAX];
-    struct run_spec *spec = &s->drop.spec;
-    if (own_tmpdir() && realpath(TMPDIR, real)) {
-        spec->tmpdir = *out = real;
-        return 0;
-    }
-    debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
-    s->drop.scratch.lock = -1;
-    spec->scratch = &s->drop.scratch;
-    *out = s->drop.scratch.path;
-    return 1;
+    if (own_tmpdir() && realpath(TMPDIR, s->tmpdir))
+        s->settings.tmpdir = s->tmpdir;
+    else
+        debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
 }
 
 static int make_policy(struct srt *s, struct bk_err *err)
 {
-    const struct access_target target = access_target_here();
     struct run_spec *spec = &s->drop.spec;
-    const char *tmpdir;
-    if (load(s, err) < 0 || settings_add_policy(&s->settings, err) < 0)
-        return -1;
-    if (choose_tmpdir(s, &tmpdir) && scratch_name(&s->drop.scratch, err) < 0)
-        return -1;
-    if (settings_build(&s->settings, tmpdir, &s->result, err) < 0 ||
-        access_sbpl(&s->result.policy, &target, &s->profile, err) < 0)
-        return -1;
-    debug_settings(&s->settings, &s->result);
-    s->source = (struct run_source){
-        .kind = RUN_TEXT, .name = "<settings>", .text = s->profile.s, .n = s->profile.n};
-    spec->sources = &s->source;
-    spec->nsources = 1;
-    spec->set_env = s->result.env.at;
-    spec->nset_env = s->result.env.n;
-    spec->keep_userns = s->result.nested_userns;
-    spec->upstream = s->result.upstream;
+    s->settings.alone = true;
     spec->whole_env = true;
-    return 0;
+    choose_tmpdir(s);
+    return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
+                   run_settings_read(&s->settings, &s->args, spec, err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- the command ---- */
@@ -152,10 +136,29 @@ static int make_command(struct srt *s, struct bk_err *err)
     return 0;
 }
 
+/* ---- while it runs ---- */
+
 static bool is_ignored(struct drop *d, const char *line)
 {
     struct srt *s = d->owner;
-    return settings_ignore(&s->result, s->command.s, line);
+    return settings_ignore(&s->settings.now->result, s->command.s, line);
+}
+
+static void on_open(struct drop *d)
+{
+    struct srt *s = d->owner;
+    live_open(&s->live, &d->run, &d->spec);
+    s->watch.quiet = true; /* but for the debug log */
+    watch_begin(&s->watch, &s->settings, &s->live);
+    d->spec.hears = s->live.hearing.fd;
+    if (s->watch.control >= 0)
+        debug_say("Listening for settings on fd %d", s->watch.control);
+}
+
+static void on_heard(struct drop *d)
+{
+    struct srt *s = d->owner;
+    live_heard(&s->live);
 }
 
 static int run(struct srt *s)
@@ -166,10 +169,12 @@ static int run(struct srt *s)
         err_set(&err, BK_E_INPUT, "No command specified: -c STRING, or the command's words");
         return tell(&err);
     }
-    if (drop_init(&s->drop, "srt", &err) < 0 || make_policy(s, &err) < 0 ||
-        make_command(s, &err) < 0)
+    if (drop_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
+        make_policy(s, &err) < 0)
         return tell(&err);
     s->drop.owner = s;
+    s->drop.opened = on_open;
+    s->drop.heard = on_heard;
     s->drop.ignored = is_ignored;
     s->drop.verbose = args_has(&s->args, "debug");
     s->drop.signals_as_status = true;
@@ -197,6 +202,7 @@ static int main_srt(int argc, char **argv)
     if (!s)
         return FAILED;
     arena_init(&s->arena, 16 << 20);
+    s->watch.files = s->watch.control = -1;
     if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
         status = tell(&err);
     } else if (s->args.help) {
@@ -208,8 +214,9 @@ static int main_srt(int argc, char **argv)
         status = run(s);
     }
     args_free(&s->args);
-    settings_free(&s->settings);
-    buf_free(&s->profile);
+    run_settings_free(&s->settings);
+    watch_end(&s->watch);
+    live_close(&s->live);
     buf_free(&s->command);
     arena_free(&s->arena);
     free(s);

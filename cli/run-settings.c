@@ -15,12 +15,29 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "debug.h"
+#include "run-presets.h"
 
-static int load(struct settings *s, const struct cli_args *args, const char *control, size_t n,
+/* Of one file, which may be missing, and of the policy. */
+static int load_alone(struct settings *s, const struct run_settings *rs, const char *control,
+                      size_t n, struct bk_err *err)
+{
+    if (settings_add_policy(s, err) < 0)
+        return -1;
+    if (control)
+        return settings_add_text(s, LAYER_FLAGS, "--control-fd", control, n, err);
+    return rs->only ? settings_add_file(s, LAYER_FLAGS, rs->only, err)
+                    : settings_add_text(s, LAYER_FLAGS, "<none>", "{}", 2, err);
+}
+
+static int load(struct settings *s, const struct run_settings *rs, const char *control, size_t n,
                 struct bk_err *err)
 {
+    const struct cli_args *args = rs->args;
     const char *file;
     bool found = !args_has(args, "no-settings") && !args_has(args, "profile");
+    if (rs->alone)
+        return load_alone(s, rs, control, n, err);
     if ((found ? settings_add_found : settings_add_policy)(s, err) < 0)
         return -1;
     if (control)
@@ -91,14 +108,19 @@ static bool default_counts(struct settings *s)
 
 /* ---- one reading ---- */
 
-static int make_text(struct settled *s, const char *tmpdir, struct bk_err *err)
+static int make_text(struct settled *s, const struct run_settings *rs, struct bk_err *err)
 {
     const struct access_target target = access_target_here();
-    if (s->active && settings_add_defaults(&s->settings, err) < 0)
+    const char *tmpdir = rs->tmpdir ? rs->tmpdir : rs->scratch.path;
+    if (s->active && !rs->alone && settings_add_defaults(&s->settings, err) < 0)
         return -1;
     if (settings_build(&s->settings, tmpdir, &s->result, err) < 0)
         return -1;
-    s->result.policy.as_shipped = true;
+    s->result.policy.as_shipped = !rs->alone;
+    s->said = s->result.policy;
+    if (run_has_presets(rs->args) && run_presets_add(rs->args, &s->settings.arena, rs->cwd,
+                                                     rs->first, &s->result.policy, err) < 0)
+        return -1;
     return s->active ? access_sbpl(&s->result.policy, &target, &s->text, err) : 0;
 }
 
@@ -124,16 +146,16 @@ static int settle(struct settled *s, const struct run_settings *rs, const char *
                   struct bk_err *err)
 {
     if (settings_init(&s->settings, rs->cwd, err) < 0 ||
-        load(&s->settings, rs->args, control, n, err) < 0)
+        load(&s->settings, rs, control, n, err) < 0)
         return -1;
-    if (!s->settings.n)
+    if (!s->settings.n && !run_has_presets(rs->args))
         return 0;
-    s->active = !only_policy(&s->settings);
-    if (make_text(s, rs->scratch.path, err) < 0)
+    s->active = !only_policy(&s->settings) || run_has_presets(rs->args);
+    if (make_text(s, rs, err) < 0)
         return -1;
     bool flags = rs->ngiven > 1 && s->active;
     if ((flags || settings_has(&s->settings, LAYER_POLICY)) &&
-        access_caps_sbpl(&s->result.policy, ceilings(&s->settings), &s->caps, err) < 0)
+        access_caps_sbpl(&s->said, ceilings(&s->settings), &s->caps, err) < 0)
         return -1;
     list_sources(s, rs);
     return 0;
@@ -168,7 +190,6 @@ static void fill_spec(struct run_settings *rs, struct run_spec *spec)
     struct settings_result *r = &rs->now->result;
     spec->sources = rs->now->sources;
     spec->nsources = rs->now->nsources;
-    spec->scratch = &rs->scratch;
     if (!rs->now->active)
         return;
     spec->keep_userns |= r->nested_userns;
@@ -184,8 +205,9 @@ static void fill_spec(struct run_settings *rs, struct run_spec *spec)
 static bool anything(const struct run_settings *rs, struct bk_err *err)
 {
     OWN(settings) struct settings s = {0};
-    return args_has(rs->args, "settings") || args_has(rs->args, "control-fd") ||
-           settings_init(&s, rs->cwd, err) < 0 || settings_there(&s);
+    return rs->alone || run_has_presets(rs->args) || args_has(rs->args, "settings") ||
+           args_has(rs->args, "control-fd") || settings_init(&s, rs->cwd, err) < 0 ||
+           settings_there(&s);
 }
 
 int run_settings_read(struct run_settings *rs, const struct cli_args *args, struct run_spec *spec,
@@ -194,6 +216,9 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     rs->args = args;
     rs->cwd = spec->cwd;
     rs->scratch.lock = -1;
+    rs->first = spec->argv ? spec->argv[0] : NULL;
+    if (args_has(args, "profile") && run_has_presets(args))
+        return err_set(err, BK_E_INPUT, "--profile and --preset are two policies; choose one");
     if (args_has(args, "profile") && args_has(args, "settings"))
         return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
     if (!anything(rs, err))
@@ -202,11 +227,15 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
         return err_set(err, BK_E_BUG, "too many sources");
     rs->ngiven = spec->nsources;
     memcpy(rs->given, spec->sources, spec->nsources * sizeof(rs->given[0]));
-    if (scratch_name(&rs->scratch, err) < 0 || !(rs->now = run_settings_again(rs, NULL, 0, err)))
+    if ((!rs->tmpdir && scratch_name(&rs->scratch, err) < 0) ||
+        !(rs->now = run_settings_again(rs, NULL, 0, err)))
         return -1;
-    spec->scratch = &rs->scratch;
+    spec->scratch = rs->tmpdir ? NULL : &rs->scratch;
+    spec->tmpdir = rs->tmpdir;
     rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
-    if (!rs->now->settings.n)
+    if (rs->now->active)
+        debug_settings(&rs->now->settings, &rs->now->result);
+    if (!rs->now->settings.n && !rs->now->active)
         return 0;
     if (cap_options(&rs->now->settings, spec, err) < 0)
         return -1;

@@ -21,12 +21,19 @@ struct settled {
     struct buf text, caps;
     struct run_source sources[SETTINGS_SOURCES]; /* the policy, flags, what holds in any case */
     size_t nsources;
-    bool active; /* settings are the policy; else the sources are the profile's */
+    bool active;               /* settings are the policy; else the sources are the profile's */
+    struct access_policy said; /* by settings alone, without what presets add */
 };
 
 struct run_settings {
     const struct cli_args *args;
     const char *cwd;
+    /* As under the name srt: one file and the machine's policy, and nothing that they do not say.
+     */
+    bool alone;
+    const char *only;                          /* that file; NULL: there is none */
+    const char *tmpdir;                        /* a fixed TMPDIR; NULL: the run's own */
+    const char *first;                         /* the command's name, or NULL */
     struct settled *now;                       /* NULL when there is nothing */
     struct scratch scratch;                    /* the run's TMPDIR, which the policy names */
     struct run_source given[SETTINGS_SOURCES]; /* the profile and flags */

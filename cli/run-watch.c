@@ -21,12 +21,15 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "debug.h"
 
 /* ---- taking over ---- */
 
 static void tell(const struct watch_settings *w, const char *what)
 {
-    if (!w->quiet)
+    if (w->quiet)
+        debug_say("%s", what);
+    else
         fprintf(stderr, "buckle: %s\n", what);
 }
 
@@ -77,8 +80,10 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
     for (const char *at = waits->s; at && *at;) {
         const char *end = strchr(at, '\n');
         size_t n = end ? (size_t)(end - at) : strlen(at);
-        if (n && !w->quiet)
-            fprintf(stderr, "buckle: with the next command: %.*s\n", (int)n, at);
+        char line[400];
+        snprintf(line, sizeof(line), "with the next command: %.*s", (int)n, at);
+        if (n)
+            tell(w, line);
         at += n + (end != NULL);
     }
 }

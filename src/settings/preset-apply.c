@@ -181,3 +181,14 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
         return -1;
     return sum->flags[PRESET_ALLOW_GIT] ? allow_git(&a) : 0;
 }
+
+int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
+                   struct access_policy *policy, struct bk_err *err)
+{
+    struct path_entry e = {.text = c->file,
+                           .n = c->file ? strlen(c->file) : 0,
+                           .origin = "the presets file",
+                           .literal = true,
+                           .denies = true};
+    return e.text ? path_places(a, base, &e, &policy->deny_write, err) : 0;
+}

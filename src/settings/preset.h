@@ -91,6 +91,11 @@ int preset_push(struct arena *a, struct preset_paths *list, const struct preset_
 int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
                  struct access_policy *policy, struct words *unset, struct bk_err *err);
 
+/* Denies writing the file that presets come from: whoever can write it decides what the next
+ * command may do. */
+int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
+                   struct access_policy *policy, struct bk_err *err);
+
 /* The repository that a working directory belongs to: where git keeps it, both when that is the
  * usual .git and when it is elsewhere (worktrees, submodules). Elsewhere counts only when that
  * place says that it belongs here; else anybody who wrote a .git file could open any folder. NULL,

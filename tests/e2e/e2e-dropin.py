@@ -309,6 +309,31 @@ def test_others_proxies(person, t):
          and words[3].endswith("@localhost:1081"), "the ports where ours would be", r)
 
 
+def test_control_fd(person, t):
+    """Settings that come while the command runs."""
+    work, other = person.folder(), person.folder("other")
+    file = person.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
+    loop = (f"for i in 1 2 3 4 5 6 7 8 9 10; do (echo x >{other}/f) 2>/dev/null && exit 7; "
+            "echo tick; sleep 0.2; done; exit 8")
+    ours, theirs = os.pipe()
+    child = person.start([os.path.join(names.FOLDER, "srt"), "-d", "-s", file, "--control-fd",
+                          str(ours), "-c", loop], env=names.env(), cwd=work, pass_fds=[ours],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(ours)
+    child.stdout.readline()
+    for line in ("nonsense", '{"filesystem": {"allowWriet": []}}',
+                 '{"filesystem": {"allowWrite": ["%s"]}}' % other):
+        os.write(theirs, line.encode() + b"\n")
+    out, err = child.communicate(timeout=30)
+    os.close(theirs)
+    told = err.decode().count("settings stay as they were")
+    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is told in the debug log", err)
+    t.ok(child.returncode in (7, 8), "a change, as far as the running command can be given it", err)
+    t.ok(child.returncode == 7 or b"with the next command" in err, "it counts, or is said to wait", err)
+    r = srt(person, "--control-fd", "99", "echo ran")
+    t.ok(r.status == 1 and r.out == "" and "99" in r.err, "no such descriptor", r)
+
+
 def test_debug(person, t):
     secret = "hunter2"
     person.write(person.home + "/.srt-settings.json", """{
@@ -335,7 +360,7 @@ def main():
     test_links()
     for_everybody([test_spec_commands, test_sandbox_exec_options, test_sandbox_exec_mistakes, test_nested,
                    test_named_profiles, test_verbose, test_srt_settings, test_srt_command,
-                   test_srt_mistakes, test_others_proxies, test_debug])
+                   test_srt_mistakes, test_others_proxies, test_control_fd, test_debug])
     return tap.done()
 
 

@@ -324,6 +324,80 @@ def test_shipped(person, t):
     t.ok(r.status == 0, "programs run under secure", r)
 
 
+# ---- with buckle run ----
+
+
+def test_with_run(person, t):
+    work = person.folder()
+    person.write(person.home + "/.npm/f", "text\n")
+    person.write(person.home + "/.aws/credentials", "text\n")
+    script = ("echo x >f && echo x >~/.npm/g && cat ~/.npm/f; cat ~/.aws/credentials; echo >~/h; "
+              "echo >~/.npm/.bashrc; echo >.gitconfig; true")
+    r = person.run("--preset", "builtin:npm", "sh", "-c", f"({script.replace('; ', ');(')})", cwd=work)
+    t.ok(r.status == 0 and r.out == "text\n" and os.path.exists(person.home + "/.npm/g") and
+         not os.path.exists(person.home + "/h"), "a preset is added to what is there without", r)
+    t.ok(not os.path.exists(person.home + "/.npm/.bashrc") and
+         not os.path.exists(work + "/.gitconfig"), "protected names stay closed", r)
+    connect = "import socket; socket.create_connection(('127.0.0.1', 1), 2)"
+    r = person.run("--preset", "builtin:npm", "python3", "-c", connect, cwd=work)
+    t.ok(r.status == 1, "and so does the network", r)
+    file = person.write(person.folder() + "/s.yaml", "presets: { closed: { strict: true, read: "
+                        "[ /bin, /lib, /lib64, /usr, /etc, /dev, /proc ] } }\n")
+    r = person.run("--config", file, "--preset", "closed", "sh", "-c", "cat f; cat ~/.npm/f", cwd=work)
+    t.ok(r.out == "x\n" and "not permitted" in r.err, "strict: what is written can be read", r)
+    r = person.run("--preset", "no-such", "echo", "ran", cwd=work)
+    t.ok(r.status == 125 and r.out == "" and "preset not found" in r.err, "one that is not there", r)
+    r = person.run("--profile", "strict", "--preset", "builtin:npm", "echo", "ran", cwd=work)
+    t.ok(r.status == 125 and r.out == "", "a profile and a preset", r)
+    file = person.write(person.folder() + "/p.yaml", "presets: { one: { allow: [ \"~/.npm\" ] } }\n")
+    r = person.run("--config", file, "--preset", "one", "--debug", "sh", "-c", "echo x >~/.npm/i", cwd=work)
+    t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 places and TMPDIR" in r.err,
+         "--config, --debug", r)
+    r = person.call([BUCKLE, "profile", "--config", file, "--preset", "one"], cwd=work)
+    t.ok(r.status == 0 and "preset one, line 1" in r.out and "/.npm" in r.out, "buckle profile", r)
+
+
+def test_mixed(person, t):
+    """Settings, a preset and flags each deny something that another one allows from above."""
+    top = home_tree(person)
+    work = top + "/work"
+    settings = person.write(person.folder() + "/s.json",
+                            '{"filesystem": {"denyRead": ["%s/keys"], "allowWrite": ["%s/caches"], '
+                            '"denyWrite": ["%s/docs/b"]}}' % (top, top, top))
+    file = person.write(person.folder() + "/p.yaml", f"""
+presets:
+  p:
+    allow: [ "{top}" ]
+    deny: [ "{top}/caches/tool" ]
+""")
+    words = ["--settings", settings, "--config", file, "--preset", "p", "--deny-read", top + "/other",
+             "--strict-reads"]  # without FUSE what is denied would lie under a mask
+    rows = {"work/f": [], "caches/f": [], "keys/id": ["read", "stat", "write"], "keys/public": None,
+            "caches/tool/f": RW, "other": ["read"], "docs/b/f": ["write"], "docs/a/f": []}
+    rows = {f"{top}/{path}": denied for path, denied in rows.items() if denied is not None}
+    rows[f"{top}/keys/id"] = ["read", "stat"]
+    r = person.run(*words, "sh", "-c", ASK, "sh", *rows, cwd=work)
+    found = [[w for w in line.split("-") if w] for line in r.out.split("\n")]
+    for got, (path, denied) in zip(found, rows.items()):
+        if path.endswith("keys/id"):
+            # what cannot even be looked at is not there for the shell, which asks first
+            t.ok("stat" in got, "settings deny the metadata as well", r)
+            continue
+        t.equal(got, denied, f"mixed: {os.path.relpath(path, top)}", r)
+    r = person.run(*words, "cat", top + "/keys/id", cwd=work)
+    t.ok(r.status == 1 and r.out == "", "mixed: settings' denyRead under a preset's allow", r)
+    text = person.call([BUCKLE, "profile", "--settings", settings, "--config", file, "--preset", "p"],
+                       cwd=work)
+    profile = person.write(person.folder() + "/p.sb", text.out)
+    for op, path, verdict in (("file-read-data", "keys/id", 1), ("file-read-metadata", "keys/id", 1),
+                              ("file-read-xattr", "keys/id", 1), ("file-read-data", "caches/tool/f", 1),
+                              ("file-read-metadata", "caches/tool/f", 0),
+                              ("file-write-unlink", "caches/tool/f", 1),
+                              ("file-write-data", "docs/b/f", 1), ("file-write-create", "docs/a/n", 0)):
+        r = person.call([BUCKLE, "eval", profile, op, f"{top}/{path}"])
+        t.equal(r.status, verdict, f"mixed, by eval: {op} {path}", r)
+
+
 # ---- mistakes ----
 
 
@@ -445,7 +519,7 @@ def test_command_line(person, t):
 
 def main():
     for_everybody([test_meaning, test_links, test_moves, test_search, test_merging, test_variables,
-                   test_git, test_shipped, test_mistakes, test_bombs, test_command_line])
+                   test_git, test_shipped, test_with_run, test_mixed, test_mistakes, test_bombs, test_command_line])
     return tap.done()
 
 
