@@ -244,12 +244,12 @@ static int add_proxies(struct builder *b)
     const struct json *http = settings_value(b->s, SETTING_HTTP_PORT);
     const struct json *socks = settings_value(b->s, SETTING_SOCKS_PORT);
     const struct json *parent = settings_value(b->s, SETTING_PARENT_PROXY);
+    b->r->policy.proxy_ports[0] = http ? (uint16_t)http->number : 0;
+    b->r->policy.proxy_ports[1] = socks ? (uint16_t)socks->number : 0;
     if (http &&
-        (add_port(b, http->number) < 0 ||
-         set_env(b, "HTTP_PROXY HTTPS_PROXY http_proxy https_proxy", "http", http->number) < 0))
+        set_env(b, "HTTP_PROXY HTTPS_PROXY http_proxy https_proxy", "http", http->number) < 0)
         return -1;
-    if (socks && (add_port(b, socks->number) < 0 ||
-                  set_env(b, "ALL_PROXY all_proxy", "socks5h", socks->number) < 0))
+    if (socks && set_env(b, "ALL_PROXY all_proxy", "socks5h", socks->number) < 0)
         return -1;
     const struct json *up = parent ? jt_get(parent, "https") : NULL;
     up = up ? up : parent ? jt_get(parent, "http") : NULL;

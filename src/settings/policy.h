@@ -68,6 +68,7 @@ struct access_policy {
     bool local_binding;          /* host loopback, both ways */
     const uint16_t *local_ports; /* … or these ports of it */
     size_t nlocal_ports;
+    uint16_t proxy_ports[2]; /* somebody else's proxies on it, which may be called; 0 for none */
 
     /* macOS's own; without a meaning on Linux. */
     bool pty, apple_events, weaker_trust;

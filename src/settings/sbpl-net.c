@@ -85,6 +85,17 @@ static void write_local(struct writer *w)
     }
 }
 
+/* Only called: what the command itself listens on is no business of theirs. */
+static void write_others_proxies(struct writer *w)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (w->p->proxy_ports[i])
+            buf_fmt(w->out,
+                    "; Somebody else's proxy.\n"
+                    "(allow network-outbound (remote ip \"localhost:%u\"))\n",
+                    w->p->proxy_ports[i]);
+}
+
 static void write_proxies(struct writer *w)
 {
     const uint16_t ports[] = {w->t->http_port, w->t->socks_port};
@@ -169,6 +180,7 @@ int write_network(struct writer *w)
     write_open(w, "deny", "network*");
     write_close(w, "this host is not allowed");
     write_local(w);
+    write_others_proxies(w);
     if (write_unix(w) < 0)
         return -1;
     if (w->t->macos && !w->t->flattened) {
