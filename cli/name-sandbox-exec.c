@@ -206,6 +206,7 @@ static int run_it(struct drop *d, const struct asked *a, char **command)
 
 static int main_sandbox_exec(int argc, char **argv)
 {
+    unsetenv("BUCKLE_BACKEND"); /* who is called so is the back end */
     struct asked a = {.params = calloc((size_t)argc + 1, sizeof(*a.params))};
     struct drop *d = calloc(1, sizeof(*d));
     struct bk_err err;
