@@ -21,6 +21,7 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    LOAD_BLOB_OPTIONS,
     {"json", 'j', NULL, "print one JSON document", NULL},
     {"settings", 's', NULL, "the files are settings; without one, those that count here", NULL},
     {"linux", 0, NULL, "also list operations that have no counterpart on Linux", NULL},

@@ -13,6 +13,7 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    {"name", 0, "NAME", "which profile, when PROFILE is a compiled collection", NULL},
     {"era", 0, "A|E", "A is iOS 4, E is macOS 14.4.1 (which is the default)", "A E"},
     {"output", 'o', "FILE", "write to FILE; - is standard output", "file"},
     {0},
@@ -67,6 +68,7 @@ static int run(struct cli_args *args)
     OWN(loaded) struct loaded l;
     struct load_how how = {.fold = version->era == BLOB_E,
                            .apart = true,
+                           .any_era = true,
                            .no_inferred = version->era != BLOB_E,
                            .os = VOCAB_OS_ANY};
     if (load_as_or_complain(args, first ? args->pos[0] : NULL, &how, &l) != CLI_OK)

@@ -20,6 +20,7 @@ static const struct cli_option options[] = {
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"},
     {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"},
     {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL},
+    {"era", 0, "A…E", "read compiled profiles as ones of this era", "A B C D E"},
     {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
     {0},
 };

@@ -21,6 +21,7 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    LOAD_BLOB_OPTIONS,
     {"batch", 'b', NULL, "read questions from standard input, one a line", NULL},
     {"json", 'j', NULL, "print JSON: one object a question", NULL},
     {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},

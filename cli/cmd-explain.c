@@ -10,6 +10,7 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    LOAD_BLOB_OPTIONS,
     {"json", 'j', NULL, "print JSON", NULL},
     {0},
 };

@@ -24,6 +24,7 @@ extern char **environ;
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    LOAD_BLOB_OPTIONS,
     {"format", 0, "FORMAT", "text, dot, json or svg; else by the name of -o, else text",
      "text dot json svg"},
     {"output", 'o', "FILE", "write to FILE", "file"},

@@ -110,6 +110,35 @@ static int add_named(struct sbpl_unit *unit, const char *name, struct bk_err *er
     return sbpl_add_file(unit, name, err);
 }
 
+int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
+                  struct bk_err *err)
+{
+    const char *colon = strrchr(name, ':');
+    bool whole = !colon || !colon[1] || access(name, F_OK) == 0;
+    if (strlen(name) >= sizeof(out->path))
+        return err_set(err, BK_E_INPUT, "the name of a file is too long");
+    strcpy(out->path, name);
+    if (!whole) {
+        out->path[colon - name] = '\0';
+        whole = access(out->path, F_OK) != 0; /* then the whole name is what is missing */
+        if (whole)
+            strcpy(out->path, name);
+    }
+    out->profile = args_value(args, "name");
+    if (!out->profile && !whole)
+        out->profile = colon + 1;
+    return 0;
+}
+
+int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err)
+{
+    const char *letter = args_value(args, "era");
+    *era = letter ? blob_era_find(letter) : BLOB_NONE;
+    return letter && *era == BLOB_NONE
+               ? err_set(err, BK_E_INPUT, "--era %s: eras are A, B, C, D and E", letter)
+               : 0;
+}
+
 /* Compiled profiles are told from text by their bytes: both kinds of file end in .sb. */
 static const struct source *compiled(const struct loaded *l)
 {
@@ -117,14 +146,25 @@ static const struct source *compiled(const struct loaded *l)
     return s && blob_is_binary(s->text, s->len) ? s : NULL;
 }
 
+static int decode_chosen(const struct load_how *how, const char *profile, const struct source *s,
+                         struct blob *blob, struct loaded *out, struct bk_err *err)
+{
+    if (profile && blob_choose_name(blob, profile, err) < 0)
+        return -1;
+    return (how->apart ? blob_decode_apart : blob_decode)(blob, s->name, &out->graph, err);
+}
+
 static int decode(const struct cli_args *args, const struct source *s, const struct load_how *how,
-                  struct loaded *out, struct bk_err *err)
+                  const char *profile, struct loaded *out, struct bk_err *err)
 {
     struct blob blob;
+    enum blob_era era = BLOB_NONE;
     if (args_count(args, "prelude"))
         return err_set(err, BK_E_INPUT, "%s: a compiled profile takes no --prelude", s->name);
-    if (blob_open(&blob, s->text, s->len, err) < 0 ||
-        (how->apart ? blob_decode_apart : blob_decode)(&blob, s->name, &out->graph, err) < 0) {
+    if (!how->any_era && load_era(args, &era, err) < 0)
+        return -1;
+    if (blob_open_as(&blob, s->text, s->len, era, err) < 0 ||
+        decode_chosen(how, profile, s, &blob, out, err) < 0) {
         err_place(err, s->name, 0, 0);
         return -1;
     }
@@ -164,12 +204,19 @@ int load_profile_as(const struct cli_args *args, const char *name, const struct 
         if (add_named(&out->unit, args_nth(args, "prelude", i), err) < 0)
             return -1;
     const char *text = args_value(args, "text");
+    struct load_place place = {.profile = NULL};
+    if (!text && load_place_of(args, name, &place, err) < 0)
+        return -1;
     int added = text ? sbpl_add_text(&out->unit, "<text>", text, strlen(text), err)
-                     : add_named(&out->unit, name, err);
+                     : add_named(&out->unit, place.path, err);
     if (added < 0)
         return -1;
     const struct source *blob = compiled(out);
-    if ((blob ? decode(args, blob, how, out, err) : sbpl_compile(&out->unit, &out->graph, err)) < 0)
+    if (!blob && place.profile)
+        return err_set(err, BK_E_INPUT, "%s is a text, not a collection with %s in it", place.path,
+                       place.profile);
+    if ((blob ? decode(args, blob, how, place.profile, out, err)
+              : sbpl_compile(&out->unit, &out->graph, err)) < 0)
         return -1;
     out->cache = graph_cache_new(out->graph);
     return out->cache ? 0 : err_nomem(err);

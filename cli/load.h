@@ -4,6 +4,7 @@
 #define BK_CLI_LOAD_H
 
 #include "args.h"
+#include "format/format.h"
 #include "sbpl/sbpl.h"
 
 /* The options of every command that loads a profile, for the head of its table. */
@@ -18,6 +19,13 @@
     {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL}
 /* clang-format on */
 
+/* Those of commands that take compiled profiles, behind these. */
+/* clang-format off */
+#define LOAD_BLOB_OPTIONS \
+    {"name", 0, "NAME", "which profile of a compiled collection", NULL}, \
+    {"era", 0, "A…E", "read a compiled profile as one of this era", "A B C D E"}
+/* clang-format on */
+
 /* A loaded profile with everything that its options point to. */
 struct loaded {
     struct sbpl_unit unit;
@@ -29,6 +37,17 @@ struct loaded {
     bool compiled; /* it was; then these operations have a name in it: */
     bool ops[OP_COUNT];
 };
+
+/* Where a profile is: a path, and the profile of a collection there. FILE:NAME, or --name; a file
+ * of the whole name comes first. */
+struct load_place {
+    char path[4096];
+    const char *profile; /* NULL: none was named */
+};
+int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
+                  struct bk_err *err);
+/* --era, BLOB_NONE without it. */
+int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err);
 
 /* Whether --text stands in for the PROFILE argument. */
 bool load_from_text(const struct cli_args *args);
@@ -47,6 +66,7 @@ struct load_how {
     bool fold;        /* without regard to case */
     bool apart;       /* a compiled profile's nodes stay as many as they are */
     bool no_inferred; /* rules bring no others along */
+    bool any_era;     /* --era means something else */
     enum vocab_os os; /* names that are accepted */
 };
 int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,

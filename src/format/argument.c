@@ -13,6 +13,7 @@ enum {
     MEMORY_BASE = 1 << 20,
     MEMORY_PER_BYTE = 1024,
     NET_LOCALHOST_BIT = 0x100,
+    DEBUG_MODE = 1, /* of system-attribute */
 };
 
 void budget_init(struct budget *g, const struct blob *b)
@@ -91,15 +92,44 @@ static int name_test(const struct blob *b, const struct blob_node *n, struct gra
                      struct bk_err *err)
 {
     struct span s;
-    if (blob_pool(b, n->arg, &s, err) < 0)
+    if (blob_text(b, n->arg, &s, err) < 0)
         return -1;
-    if (s.n && s.p[s.n - 1] == '\0')
-        s.n--;
-    if (s.n && memchr(s.p, '\0', s.n))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a name holds a NUL byte", s.offset);
     t->how = GRAPH_LITERAL;
     t->str = (const char *)s.p;
     t->len = (uint32_t)s.n;
+    return 0;
+}
+
+/* Era B: `u32 length, u8 type, bytes`. The types that stand for a variable at the beginning have it
+ * in the text, as ${NAME}. */
+static int typed_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
+                      struct bk_err *err)
+{
+    static const struct {
+        uint8_t type, how;
+    } types[] = {
+        {0x00, GRAPH_LITERAL}, {0x02, GRAPH_LITERAL}, {0x04, GRAPH_LITERAL}, {0x0c, GRAPH_LITERAL},
+        {0x0e, GRAPH_LITERAL}, {0x14, GRAPH_LITERAL}, {0x16, GRAPH_LITERAL}, {0x01, GRAPH_SUBPATH},
+        {0x05, GRAPH_SUBPATH}, {0x0d, GRAPH_SUBPATH}, {0x15, GRAPH_SUBPATH}, {0x06, GRAPH_PREFIX},
+        {0x24, GRAPH_PREFIX},
+    };
+    size_t at = (size_t)n->arg * 8, k = 0, ntypes = sizeof(types) / sizeof(types[0]);
+    if (at > b->size || b->size - at < 5 || b->size - at - 5 < get32(b->data + at))
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string goes beyond the file's end", at);
+    while (k < ntypes && types[k].type != b->data[at + 4])
+        k++;
+    if (k == ntypes)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string of type 0x%02x is not known",
+                       at + 4, b->data[at + 4]);
+    t->how = types[k].how;
+    t->str = (const char *)b->data + at + 5;
+    t->len = get32(b->data + at);
+    if (t->len && t->str[t->len - 1] == '\0')
+        t->len--;
+    if (t->len && memchr(t->str, '\0', t->len))
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a string holds a NUL byte", at + 5);
+    if (t->how == GRAPH_SUBPATH && vocab_filters[t->filter].arg != ARG_PATH)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: a subpath of what is no path", at + 4);
     return 0;
 }
 
@@ -112,7 +142,7 @@ static int network_test(const struct blob *b, const struct blob_node *n, struct 
                         struct bk_err *err)
 {
     size_t at = b->pool + (size_t)n->arg * 8;
-    if (b->era != BLOB_E)
+    if (b->era == BLOB_A)
         return unknown_form(n, err);
     if (at > b->size || b->size - at < 4)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: an address goes beyond the file's end", at);
@@ -142,12 +172,13 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
         t->num = n->arg;
         return 0;
     case ARG_NAME:
-        return b->era == BLOB_E ? name_test(b, n, t, err) : unknown_form(n, err);
+        return b->era == BLOB_A ? unknown_form(n, err) : name_test(b, n, t, err);
     case ARG_NETWORK:
         return network_test(b, n, t, err);
     case ARG_NONE:
     case ARG_BOOL:
-        if (n->arg != 1) /* how #f is written is not established */
+        /* how era E writes #f is not established; it is told by swapping edges */
+        if (n->arg > 1 || (n->arg == 0 && (b->era == BLOB_A || b->era == BLOB_E)))
             return unknown_form(n, err);
         t->how = GRAPH_FLAG;
         t->num = 1;
@@ -155,6 +186,49 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
     default:
         return unknown_form(n, err);
     }
+}
+
+/* Filters of iOS 4 to 14 that have another name now, or nothing to say. */
+static bool takes_nothing(const struct blob *b, struct graph_test *t)
+{
+    bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
+    bool ios = b->era == BLOB_B || b->era == BLOB_C || b->era == BLOB_D;
+    if (ios && t->filter == FILTER_SYSTEM_ATTRIBUTE) { /* (debug-mode) */
+        t->how = GRAPH_INT;
+        t->num = DEBUG_MODE;
+        return true;
+    }
+    if (!early ||
+        (t->filter != FILTER_ROOTLESS_BOOT_DEVICE_FILTER &&
+         t->filter != FILTER_ROOTLESS_DISK_FILTER && t->filter != FILTER_NOTIFICATION_PAYLOAD))
+        return false;
+    t->how = GRAPH_FLAG;
+    t->num = 1;
+    return true;
+}
+
+static int string_tests(const struct blob *b, struct budget *g, const struct blob_node *n,
+                        struct graph_test *t, struct alternatives *out, struct bk_err *err)
+{
+    struct span code;
+    int r;
+    if (n->filter & BLOB_REGEX_FORM || b->era == BLOB_A)
+        r = regex_text(b, g, n->arg, t, err);
+    else if (b->era == BLOB_B)
+        r = typed_test(b, n, t, err);
+    else
+        return blob_record(b, n->arg, &code, err) < 0
+                   ? -1
+                   : pattern_tests(b, g, code, t->filter, out, err);
+    return r < 0 ? -1 : alternatives_add(g, out, t, n->offset, err);
+}
+
+bool blob_is_negated(const struct blob *b, const struct blob_node *n)
+{
+    enum vocab_filter f = blob_filter_name(b, n->filter);
+    struct graph_test t = {.filter = (uint16_t)f};
+    return f != FILTER_NONE && vocab_filters[f].arg == ARG_BOOL && n->arg == 0 &&
+           !takes_nothing(b, &t);
 }
 
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n,
@@ -165,16 +239,12 @@ int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *n
         return err_set(err, BK_E_INPUT, "offset 0x%zx: filter 0x%02x is not known", n->offset,
                        n->filter);
     uint8_t arg = vocab_filters[filter].arg;
-    bool string = arg == ARG_PATH || arg == ARG_STRING, form = n->filter & BLOB_REGEX_FORM;
     struct graph_test t = {.filter = (uint16_t)filter};
-    struct span code;
-    if (form && arg == ARG_INT)
-        return bitmap_tests(b, g, n, t.filter, out, err);
-    if (string && !form && b->era == BLOB_E)
-        return blob_pool(b, n->arg, &code, err) < 0 ? -1
-                                                    : pattern_tests(b, g, code, t.filter, out, err);
-    int r = string ? regex_text(b, g, n->arg, &t, err)
-            : form ? unknown_form(n, err)
-                   : plain_test(b, n, &t, err);
+    if (arg == ARG_PATH || arg == ARG_STRING)
+        return string_tests(b, g, n, &t, out, err);
+    if (n->filter & BLOB_REGEX_FORM)
+        return arg == ARG_INT && b->era == BLOB_E ? bitmap_tests(b, g, n, t.filter, out, err)
+                                                  : unknown_form(n, err);
+    int r = takes_nothing(b, &t) ? 0 : plain_test(b, n, &t, err);
     return r < 0 ? -1 : alternatives_add(g, out, &t, n->offset, err);
 }

@@ -20,7 +20,8 @@
 enum {
     GRAPH_BYTES_BASE = 8 << 20,
     GRAPH_BYTES_PER_BYTE = 4096,
-    TEXT_MAX = 64,
+    TEXT_MAX = 96,
+    EARLY_NO_SANDBOX = 0x10, /* before iOS 12 */
     KEPT_MAX = 1024,
     UNMADE = 0xffffffffu,
     BEING_MADE = 0xfffffffeu,
@@ -87,13 +88,8 @@ static int text_modifier(struct decoder *d, const struct blob_node *n, struct gr
     if (n->mod_op)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: a modifier's second byte is not known",
                        n->offset + 5);
-    if (blob_pool(d->b, n->mod_arg, &s, err) < 0)
+    if (blob_text(d->b, n->mod_arg, &s, err) < 0)
         return -1;
-    if (s.n && s.p[s.n - 1] == '\0')
-        s.n--;
-    if (s.n && memchr(s.p, '\0', s.n))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a modifier's text holds a NUL byte",
-                       s.offset);
     if (budget_spend(d->budget, s.n, s.offset, err) < 0)
         return -1;
     mod->str = arena_strndup(&d->budget->arena, (const char *)s.p, s.n);
@@ -113,28 +109,65 @@ static int modifier(struct decoder *d, const struct blob_node *n, struct graph_m
                    n->offset + 4, n->mod);
 }
 
-static int make_decision(struct decoder *d, uint32_t node, const struct blob_node *n,
-                         struct bk_err *err)
+static void put_text(const struct blob *b, uint32_t node, const struct blob_node *n, bool all,
+                     char text[TEXT_MAX])
 {
-    const struct blob *b = d->b;
-    struct graph_mod mod;
-    char text[TEXT_MAX];
+    const uint8_t *p = b->data + n->offset;
+    int len = snprintf(text, TEXT_MAX, "node %u at 0x%zx", node, n->offset);
+    for (int i = 0; !all && i < BLOB_NODE_SIZE; i++)
+        len += snprintf(text + len, TEXT_MAX - (size_t)len, "%s%02x",
+                        i ? " " : ", not all known: ", p[i]);
+}
+
+/* Eras B to D: what is known of the flags; the rest is kept as text. */
+static uint32_t known_flags(const struct blob *b, const struct blob_node *n, bool *all)
+{
+    bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);
+    uint32_t known = VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT | vocab_modifiers[MOD_GRANT].flag;
+    uint32_t flags = n->flags & known;
+    if (early && n->flags & EARLY_NO_SANDBOX) {
+        known |= EARLY_NO_SANDBOX;
+        flags |= vocab_modifiers[MOD_NO_SANDBOX].flag;
+    }
+    *all = !(n->flags & ~known) && !get32(b->data + n->offset + 4) &&
+           !(early && b->data[n->offset + 1]) && !(!early && b->data[n->offset + 3] & 0x80);
+    return flags;
+}
+
+static int decision_flags(const struct blob *b, const struct blob_node *n, uint32_t *flags,
+                          bool *all, struct bk_err *err)
+{
     bool clean = !get32(b->data + n->offset + 4) && (b->era != BLOB_A || !b->data[n->offset + 1]);
+    *flags = n->flags;
+    *all = true;
+    if (b->era != BLOB_A && b->era != BLOB_E) {
+        *flags = known_flags(b, n, all);
+        return 0;
+    }
     if (!n->inlined && !clean)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: a decision's modifiers are not established",
                        n->offset);
-    if (n->inlined && modifier(d, n, &mod, err) < 0)
+    if (b->era == BLOB_E)
+        return 0;
+    if (n->flags > VOCAB_FLAG_DENY)
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: flags 0x%x of era A are not established",
+                       n->offset + 2, n->flags);
+    *flags |= n->flags & VOCAB_FLAG_DENY ? VOCAB_FLAG_REPORT : 0; /* as a plain (deny …) does */
+    return 0;
+}
+
+static int make_decision(struct decoder *d, uint32_t node, const struct blob_node *n,
+                         struct bk_err *err)
+{
+    struct graph_mod mod;
+    char text[TEXT_MAX];
+    uint32_t flags;
+    bool all;
+    if (decision_flags(d->b, n, &flags, &all, err) < 0 ||
+        (n->inlined && modifier(d, n, &mod, err) < 0))
         return -1;
-    bool allow = !(n->flags & VOCAB_FLAG_DENY);
-    uint32_t flags = n->flags;
-    if (b->era == BLOB_A) { /* a plain (deny …), which reports, is 1 there */
-        if (flags > VOCAB_FLAG_DENY)
-            return err_set(err, BK_E_INPUT, "offset 0x%zx: flags 0x%x of era A are not established",
-                           n->offset + 2, flags);
-        flags |= allow ? 0 : VOCAB_FLAG_REPORT;
-    }
-    snprintf(text, sizeof(text), "node %u at 0x%zx", node, n->offset);
-    struct graph_rule rule = {.allow = allow,
+    put_text(d->b, node, n, all, text);
+    struct graph_rule rule = {.allow = !(flags & VOCAB_FLAG_DENY),
                               .flags = flags,
                               .mods = n->inlined ? &mod : NULL,
                               .nmods = n->inlined,
@@ -169,7 +202,9 @@ static int make_filter(struct decoder *d, uint32_t node, const struct blob_node 
     struct alternatives any = {0};
     if (blob_tests(d->b, d->budget, n, &any, err) < 0)
         return -1;
-    uint32_t match = d->made[n->match], at = d->made[n->unmatch];
+    bool negated = blob_is_negated(d->b, n);
+    uint32_t match = d->made[negated ? n->unmatch : n->match];
+    uint32_t at = d->made[negated ? n->match : n->unmatch];
     for (uint32_t i = any.n; i-- > 0;)
         if (graph_build_filter(d->build, &any.tests[i], match, at, &at, err) < 0 ||
             keep_program(d, &any.tests[i], n, err) < 0)
@@ -209,12 +244,20 @@ static int walk_from(struct decoder *d, uint32_t root, struct bk_err *err)
     return 0;
 }
 
+/* All nodes of a profile; of a collection those that the chosen one leads to. */
 static int make_nodes(struct decoder *d, struct bk_err *err)
 {
-    for (uint32_t i = 0; i < d->b->nnodes; i++)
+    const struct blob *b = d->b;
+    for (uint32_t i = 0; i < b->nnodes; i++)
         d->made[i] = UNMADE;
-    for (uint32_t i = 0; i < d->b->nnodes; i++)
+    for (uint32_t i = 0; blob_is_collection(b) && i < b->nops; i++)
+        if (walk_from(d, blob_op_entry(b, i), err) < 0)
+            return -1;
+    for (uint32_t i = 0; !blob_is_collection(b) && i < b->nnodes; i++)
         if (walk_from(d, i, err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < d->nnested; i++) /* grows as message filters are met */
+        if (walk_from(d, d->nested[i].node, err) < 0)
             return -1;
     return 0;
 }
@@ -246,7 +289,7 @@ static void inherit(uint32_t *entries, uint32_t allow)
 static int unnamed(const struct decoder *d, uint32_t id, struct bk_err *err)
 {
     const struct blob *b = d->b;
-    if (b->era == BLOB_A && d->made[blob_op_entry(b, id)] == d->made[blob_op_entry(b, 0)])
+    if (b->era != BLOB_E && d->made[blob_op_entry(b, id)] == d->made[blob_op_entry(b, 0)])
         return 0;
     err_set(err, BK_E_INPUT, "offset 0x%zx: the name of operation %u of %u is not established",
             b->ops + 2 * (size_t)id, id, b->nops);
@@ -296,13 +339,32 @@ static int make_entries(struct decoder *d, struct bk_err *err)
 
 static int refuse_unknown(const struct blob *b, struct bk_err *err)
 {
-    if (b->flags & BLOB_COLLECTION)
-        return err_set(err, BK_E_INPUT,
-                       "offset 0x0: a collection of %u profiles, whose layout is not established",
-                       b->nprofiles);
-    if (b->nstates)
+    if (blob_is_collection(b) && b->chosen == BLOB_NOT_CHOSEN) {
+        struct blob any = *b;
+        return blob_choose_name(&any, NULL, err);
+    }
+    if (b->nstates && (!blob_is_collection(b) || b->npolicies))
         return err_set(err, BK_E_INPUT, "offset 0x6: the states table is not established");
     return 0;
+}
+
+/* Words beside a profile's name in a collection: a version, or what bounds its system calls. */
+static int note_words(struct decoder *d, struct bk_err *err)
+{
+    const struct blob *b = d->b;
+    if (b->chosen == BLOB_NOT_CHOSEN)
+        return 0;
+    OWN(buf) struct buf name = {0}, words = {0};
+    if (blob_profile_name(b, b->chosen, &name, err) < 0)
+        return -1;
+    for (size_t at = 2; at < b->row_head; at += 2)
+        buf_fmt(&words, "%s0x%04x", words.n ? " " : "",
+                get16(b->data + b->rows + b->chosen * b->row + at));
+    if (!buf_ok(&name) || !buf_ok(&words))
+        return err_nomem(err);
+    return graph_build_note(d->build, "profile", name.s ? name.s : "", err) < 0
+               ? -1
+               : graph_build_note(d->build, "words", words.s, err);
 }
 
 static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
@@ -316,7 +378,7 @@ static int decode(struct decoder *d, struct graph **out, struct bk_err *err)
     d->build = graph_build_new(&opt, err);
     if (!d->build)
         return -1;
-    if (make_nodes(d, err) < 0 || make_entries(d, err) < 0) {
+    if (make_nodes(d, err) < 0 || make_entries(d, err) < 0 || note_words(d, err) < 0) {
         graph_build_free(d->build);
         return -1;
     }

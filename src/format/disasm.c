@@ -29,33 +29,78 @@ static void field(const struct blob *b, size_t at, size_t n, struct buf *out)
         buf_chr(out, ' ');
 }
 
-static void header_e(const struct blob *b, struct buf *out)
+struct field {
+    uint8_t at, n;
+    bool bundle; /* only in one */
+    const char *name;
+};
+
+static const struct field fields_a[] = {
+    {0, 2, false, "regexes at 8 ×"}, {2, 2, false, "regexes"}, {0}};
+static const struct field fields_b[] = {
+    {0, 2, false, "type"},
+    {2, 2, false, "regexes at 8 ×"},
+    {4, 2, false, "regexes"},
+    {6, 2, true, "profiles"},
+    {0},
+};
+static const struct field fields_c[] = {
+    {0, 2, false, "type"},
+    {2, 2, false, "regexes at 8 ×"},
+    {4, 2, false, "regexes"},
+    {6, 2, false, "variables at 8 ×"},
+    {8, 2, false, "variables"},
+    {10, 2, true, "profiles"},
+    {0},
+};
+static const struct field fields_c_late[] = {
+    {0, 2, false, "type"},
+    {2, 2, false, "regexes at 8 ×"},
+    {4, 2, false, "variables at 8 ×"},
+    {6, 2, false, "a word that is not known"},
+    {8, 2, false, "regexes"},
+    {10, 1, false, "variables"},
+    {11, 1, false, "a byte that is not known"},
+    {12, 2, true, "profiles"},
+    {0},
+};
+static const struct field fields_d[] = {
+    {0, 2, false, "type"},       {2, 2, false, "nodes"},     {4, 1, false, "operations"},
+    {5, 1, false, "padding"},    {6, 2, false, "profiles"},  {8, 2, false, "regexes"},
+    {10, 1, false, "variables"}, {11, 1, false, "messages"}, {0},
+};
+static const struct field fields_e[] = {
+    {0, 2, false, "flags"},
+    {2, 2, false, "nodes"},
+    {4, 1, false, "operations"},
+    {5, 1, false, "variables"},
+    {6, 1, false, "states"},
+    {7, 1, false, "padding"},
+    {8, 2, false, "profiles"},
+    {10, 2, false, "regexes"},
+    {12, 2, false, "message filters"},
+    {0},
+};
+
+static void header(const struct blob *b, struct buf *out)
 {
-    static const struct {
-        uint8_t at, n;
-        const char *name;
-    } fields[] = {
-        {0, 2, "flags"},     {2, 2, "nodes"},    {4, 1, "operations"},
-        {5, 1, "variables"}, {6, 1, "states"},   {7, 1, "padding"},
-        {8, 2, "profiles"},  {10, 2, "regexes"}, {12, 2, "message filters"},
-    };
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-        unsigned v = fields[i].n == 1 ? b->data[fields[i].at] : get16(b->data + fields[i].at);
-        field(b, fields[i].at, fields[i].n, out);
-        if (i == 0)
-            buf_fmt(out, "flags 0x%04x%s%s\n", v, v & BLOB_COLLECTION ? ", a collection" : "",
+    static const struct field *const eras[] = {[BLOB_A] = fields_a,
+                                               [BLOB_B] = fields_b,
+                                               [BLOB_C] = fields_c,
+                                               [BLOB_D] = fields_d,
+                                               [BLOB_E] = fields_e};
+    const struct field *f = b->era == BLOB_C && b->late ? fields_c_late : eras[b->era];
+    for (; f->name; f++) {
+        if (f->bundle && !blob_is_collection(b))
+            continue;
+        unsigned v = f->n == 1 ? b->data[f->at] : get16(b->data + f->at);
+        field(b, f->at, f->n, out);
+        if (f->at == 0 && b->era > BLOB_A)
+            buf_fmt(out, "%s 0x%04x%s%s\n", f->name, v, v & BLOB_COLLECTION ? ", a collection" : "",
                     v & BLOB_MESSAGE_FILTERS ? ", message filters" : "");
         else
-            buf_fmt(out, "%s %u\n", fields[i].name, v);
+            buf_fmt(out, "%s %u\n", f->name, v);
     }
-}
-
-static void header_a(const struct blob *b, struct buf *out)
-{
-    field(b, 0, 2, out);
-    buf_fmt(out, "regexes at 0x%zx\n", b->regexes);
-    field(b, 2, 2, out);
-    buf_fmt(out, "regexes %u\n", b->nregexes);
 }
 
 static void table(const struct blob *b, const char *name, size_t at, uint32_t n, struct buf *out)
@@ -66,6 +111,45 @@ static void table(const struct blob *b, const char *name, size_t at, uint32_t n,
     for (uint32_t i = 0; i < n; i++, at += 2) {
         field(b, at, 2, out);
         buf_fmt(out, "%u: %u\n", i, get16(b->data + at));
+    }
+}
+
+/* The same, with the text that each entry leads to. */
+static void text_table(const struct blob *b, const char *name, size_t at, uint32_t n,
+                       struct buf *out)
+{
+    if (!n)
+        return;
+    buf_fmt(out, "\n%s\n", name);
+    for (uint32_t i = 0; i < n; i++, at += 2) {
+        struct span s;
+        struct bk_err err;
+        field(b, at, 2, out);
+        buf_fmt(out, "%u: %u  ", i, get16(b->data + at));
+        if (blob_text(b, get16(b->data + at), &s, &err) < 0)
+            buf_str(out, err.msg);
+        else
+            buf_safe(out, (const char *)s.p, s.n);
+        buf_chr(out, '\n');
+    }
+}
+
+static void profiles(const struct blob *b, struct buf *out)
+{
+    if (!blob_is_collection(b))
+        return;
+    buf_fmt(out, "\nprofiles: %u from 0x%zx, each %zu bytes and %u operations\n", b->nprofiles,
+            b->rows, b->row_head, b->nops);
+    for (uint32_t i = 0; i < b->nprofiles; i++) {
+        struct bk_err err;
+        OWN(buf) struct buf name = {0};
+        field(b, b->rows + i * b->row, b->row_head, out);
+        buf_fmt(out, "%u: ", i);
+        if (blob_profile_name(b, i, &name, &err) < 0)
+            buf_str(out, err.msg);
+        else
+            buf_safe(out, name.s ? name.s : "", name.n);
+        buf_chr(out, '\n');
     }
 }
 
@@ -95,11 +179,9 @@ static void list_ops(const struct blob *b, uint32_t node, struct buf *out)
 
 static void operations(const struct blob *b, struct buf *out)
 {
-    buf_fmt(out, "\noperations: %u from 0x%zx\n", b->nops, b->ops);
-    if (b->flags & BLOB_COLLECTION) {
-        buf_str(out, "  a collection's tables are not established\n");
+    if (blob_is_collection(b) && b->chosen == BLOB_NOT_CHOSEN)
         return;
-    }
+    buf_fmt(out, "\noperations: %u from 0x%zx\n", b->nops, b->ops);
     uint32_t seen[256];
     uint32_t nseen = 0;
     for (uint32_t id = 0; id < b->nops; id++) {
@@ -125,6 +207,8 @@ static void filter_words(const struct blob *b, struct budget *g, const struct bl
         buf_safe(out, err.msg, strlen(err.msg));
         return;
     }
+    if (blob_is_negated(b, n))
+        buf_str(out, "not ");
     if (any.n != 1)
         buf_fmt(out, "(require-any");
     for (uint32_t i = 0; i < any.n; i++) {
@@ -167,7 +251,7 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 {
     if (from >= b->size)
         return;
-    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era == BLOB_A ? "regexes" : "pool",
+    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era >= BLOB_D ? "pool" : "behind the nodes",
             b->size - from, from);
     for (size_t at = from; at < b->size; at += 16) {
         size_t n = b->size - at < 16 ? b->size - at : 16, line = out->n;
@@ -185,15 +269,16 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 
 void blob_disasm(const struct blob *b, struct buf *out)
 {
+    bool pool = b->era >= BLOB_D;
     buf_fmt(out, "era %s, %zu bytes\n\nheader\n", blob_era_words(b->era), b->size);
-    (b->era == BLOB_E ? header_e : header_a)(b, out);
+    header(b, out);
     table(b, "regexes: index, offset / 8", b->regexes, b->nregexes, out);
-    if (b->era == BLOB_E) {
-        table(b, "variables: index, offset / 8", b->vars, b->nvars, out);
-        table(b, "states", b->states, b->nstates, out);
-        table(b, "message filters: index, node", b->policies, b->npolicies, out);
-    }
+    text_table(b, "variables: index, offset / 8, name", b->vars, b->nvars, out);
+    text_table(b, "messages: index, offset / 8, text", b->messages, b->nmessages, out);
+    table(b, "states", b->states, b->nstates, out);
+    table(b, "message filters: index, node", b->policies, b->npolicies, out);
+    profiles(b, out);
     operations(b, out);
     nodes(b, out);
-    rest(b, b->era == BLOB_E ? b->pool : b->regexes + 2 * (size_t)b->nregexes, out);
+    rest(b, pool ? b->pool : b->nodes + (size_t)b->nnodes * BLOB_NODE_SIZE, out);
 }

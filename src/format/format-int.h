@@ -52,14 +52,23 @@ struct span {
     size_t n, offset;
 };
 
-/* Era E: the record of `u16 length, bytes` at a pool offset of arg × 8. */
-int blob_pool(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
+/* The record at arg × 8: its length (u16 in the pool of eras D and E, else u32), then bytes. */
+int blob_record(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
+/* The same for a text, without the NUL at its end; none inside. */
+int blob_text(const struct blob *b, uint16_t arg, struct span *out, struct bk_err *err);
 
-int blob_filter_id_a(enum vocab_filter filter); /* era A's, or -1 */
+int blob_filter_id_a(enum vocab_filter filter);             /* era A's, or -1 */
+enum vocab_os blob_os_of(enum blob_era era, uint32_t nops); /* VOCAB_OS_ANY: not known */
+
+/* open.c: whether every edge stays inside. */
+int blob_check_edges(const struct blob *b, struct bk_err *err);
 
 /* argument.c: what the filter node tests. None means that nothing matches. */
 int blob_tests(const struct blob *b, struct budget *g, const struct blob_node *node,
                struct alternatives *out, struct bk_err *err);
+
+/* Whether the node asks for the opposite: a boolean #f. */
+bool blob_is_negated(const struct blob *b, const struct blob_node *n);
 
 /* The name of a variable that something at `offset` refers to. */
 int blob_variable(const struct blob *b, uint32_t index, size_t offset, struct span *name,

@@ -20,26 +20,35 @@
 enum blob_era {
     BLOB_NONE, /* not a compiled profile that we know */
     BLOB_A,    /* Mac OS X 10.6, iOS 4 */
+    BLOB_B,    /* iOS 6 to 9 */
+    BLOB_C,    /* iOS 10 to 12 */
+    BLOB_D,    /* iOS 13 */
     BLOB_E,    /* macOS 14 */
 };
+enum { BLOB_ERAS = BLOB_E + 1 };
 
 /* Offsets are in bytes from the start of the file. */
 struct blob {
     enum blob_era era;
+    bool late;        /* C: as iOS 12 has it */
+    enum vocab_os os; /* whose names its operations have; VOCAB_OS_ANY: nobody's that are known */
     const uint8_t *data; /* the caller's */
     size_t size;
-    uint16_t flags; /* E */
-    uint32_t nnodes, nops, nvars, nstates, nprofiles, nregexes, npolicies;
-    size_t regexes, vars, states, policies; /* tables of u16 */
-    size_t ops;                             /* operation table, or a collection's profiles */
-    size_t nodes;                           /* 8 bytes each */
-    size_t pool;                            /* E: what offsets × 8 count from */
+    uint16_t flags; /* B to E */
+    uint32_t nnodes, nops, nvars, nstates, nprofiles, nregexes, npolicies, nmessages;
+    size_t regexes, vars, states, policies, messages; /* tables of u16 */
+    size_t rows, row, row_head; /* a collection's profiles: name and other words, operation table */
+    size_t ops;                 /* operation table of the profile, or of the one that was chosen */
+    uint32_t chosen;            /* which of them; BLOB_NOT_CHOSEN */
+    size_t nodes;               /* 8 bytes each */
+    size_t pool;                /* D, E: what offsets × 8 count from; else 0 */
 };
 
 enum {
     BLOB_COLLECTION = 0x8000,
     BLOB_MESSAGE_FILTERS = 0x4000,
     BLOB_NODE_SIZE = 8,
+    BLOB_NOT_CHOSEN = 0xffff,
     BLOB_REGEX_FORM = 0x80, /* of a filter's id: a regex, or a list of numbers */
 };
 
@@ -60,6 +69,18 @@ bool blob_is_binary(const void *data, size_t n);
 
 /* Finds out what it is and checks its tables. *out refers to data. */
 int blob_open(struct blob *out, const void *data, size_t n, struct bk_err *err);
+/* The same when the era is known. BLOB_NONE: it is not. */
+int blob_open_as(struct blob *out, const void *data, size_t n, enum blob_era era,
+                 struct bk_err *err);
+enum blob_era blob_era_find(const char *letter); /* "A" … "E"; BLOB_NONE */
+
+/* A collection (or bundle) has nprofiles, each with a name; one of them must be chosen before it is
+ * decoded. */
+bool blob_is_collection(const struct blob *b);
+int blob_profile_name(const struct blob *b, uint32_t profile, struct buf *out, struct bk_err *err);
+void blob_choose(struct blob *b, uint32_t profile);
+/* By its name. The error names some that there are. */
+int blob_choose_name(struct blob *b, const char *name, struct bk_err *err);
 
 /* node < nnodes, op < nops */
 struct blob_node blob_node_at(const struct blob *b, uint32_t node);
@@ -67,7 +88,7 @@ uint32_t blob_op_entry(const struct blob *b, uint32_t op);
 /* OP_NONE when the name is not established. */
 enum vocab_op blob_op_name(const struct blob *b, uint32_t id);
 enum vocab_filter blob_filter_name(const struct blob *b, uint8_t id);
-const char *blob_era_words(enum blob_era era); /* "era E (macOS 14)" */
+const char *blob_era_words(enum blob_era era); /* "E (macOS 14)" */
 
 /* name is for messages and for explanations. */
 int blob_decode(const struct blob *b, const char *name, struct graph **out, struct bk_err *err);

@@ -162,16 +162,6 @@ static int v3_text(struct budget *g, struct span s, struct graph_test *out, stru
     return regex_finish(v.a, start, v.accept, s.offset, out, err);
 }
 
-/* Era A: `u32 length, bytes`, at an offset that counts eights from the file's start. */
-static int span_a(const struct blob *b, uint16_t entry, struct span *s, struct bk_err *err)
-{
-    size_t at = (size_t)entry * 8;
-    if (at > b->size || b->size - at < 4 || b->size - at - 4 < get32(b->data + at))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex goes beyond the file's end", at);
-    *s = (struct span){b->data + at + 4, get32(b->data + at), at + 4};
-    return 0;
-}
-
 void regex_note_key(const struct graph_test *t, uint32_t version, struct buf *out)
 {
     buf_fmt(out, "regex %u ", version);
@@ -184,7 +174,7 @@ int regex_span(const struct blob *b, uint16_t index, struct span *s, struct bk_e
         return err_set(err, BK_E_INPUT, "offset 0x%zx: regex %u of %u", b->regexes, index,
                        b->nregexes);
     uint16_t entry = get16(b->data + b->regexes + 2 * (size_t)index);
-    return b->era == BLOB_A ? span_a(b, entry, s, err) : blob_pool(b, entry, s, err);
+    return blob_record(b, entry, s, err);
 }
 
 int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct graph_test *out,
