@@ -17,7 +17,7 @@ from corpus import CORPUS, SHARED, TOP, profiles
 from drive import FOLDER, buckle, write
 from tap import done, equal, ok, skip
 
-REPRODUCED = 28  # never fewer
+REPRODUCED = 34  # never fewer
 TABLE = re.compile(r"^\| sample \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
