@@ -138,6 +138,8 @@ int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
         .argv = s->argv,
         .env = r->env.env,
         .cwd = s->cwd,
+        .keep_fds = s->keep_fds,
+        .nkeep_fds = s->nkeep_fds,
         .profile = write_profile,
         .graph = r->policy.graph,
         .proxied = run_tells_hosts(r->policy.graph),

@@ -3,10 +3,13 @@
 
 #include "seatbelt/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,6 +43,29 @@ static void take(int from, int to)
         fcntl(to, F_SETFD, 0);
 }
 
+static bool is_kept(const struct child *c, int fd)
+{
+    for (size_t i = 0; i < c->nkeep; i++)
+        if (c->keep[i] == fd)
+            return true;
+    return fd <= 2;
+}
+
+/* What the caller has open is the caller's: it could be what the policy denies. */
+static void close_others(const struct child *c)
+{
+    OWN(dir) DIR *d = opendir("/dev/fd");
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        int fd = atoi(e->d_name);
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9' && !is_kept(c, fd))
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+    for (int fd = 3; !d && fd < 1024; fd++)
+        if (!is_kept(c, fd))
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 static void __attribute__((noreturn)) become(const struct child *c, int tell)
 {
     sigset_t none;
@@ -50,6 +76,7 @@ static void __attribute__((noreturn)) become(const struct child *c, int tell)
     take(c->in, 0);
     take(c->out, 1);
     take(c->err, 2);
+    close_others(c);
     if (c->cwd && chdir(c->cwd) < 0)
         why = errno;
     if (!why) {

@@ -3,6 +3,7 @@
 #ifndef BK_SEATBELT_CHILD_H
 #define BK_SEATBELT_CHILD_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,8 @@ struct child {
     char *const *env;
     const char *cwd;  /* NULL: as it is */
     int in, out, err; /* -1: as they are */
+    const int *keep;  /* other descriptors that it inherits */
+    size_t nkeep;
 };
 
 /* Answers when the program runs, or why it does not: err->sys is the errno of exec. */

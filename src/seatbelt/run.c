@@ -251,8 +251,14 @@ static int start_command(struct running *r, struct bk_err *err)
     argv[1] = "-p";
     argv[2] = r->profile.s;
     memcpy(argv + 3, r->s->argv, n * sizeof(*argv));
-    struct child c = {
-        .argv = (char *const *)argv, .env = env, .cwd = r->s->cwd, .in = -1, .out = -1, .err = -1};
+    struct child c = {.argv = (char *const *)argv,
+                      .env = env,
+                      .cwd = r->s->cwd,
+                      .in = -1,
+                      .out = -1,
+                      .err = -1,
+                      .keep = r->s->keep_fds,
+                      .nkeep = r->s->nkeep_fds};
     return child_start(&c, &r->pid, err);
 }
 

@@ -26,6 +26,8 @@ struct seatbelt {
     char *const *argv;
     char *const *env;
     const char *cwd;
+    const int *keep_fds; /* that it inherits besides 0, 1 and 2 */
+    size_t nkeep_fds;
     /* Writes the profile. tag: the message of its denials. */
     int (*profile)(void *arg, const struct seatbelt_ports *ports, const char *tag, struct buf *out,
                    struct bk_err *err);

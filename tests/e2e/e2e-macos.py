@@ -111,6 +111,10 @@ def test_quiet(person, t):
     r = mac.run("--", "sh", "-c", "env; git init -q repo && ls -d repo/.git")
     t.ok(r.status == 0 and "repo/.git" in r.out and r.err == "", "nothing denied, nothing said", r)
     t.ok("SANDBOX_RUNTIME=1" in r.out and "BUCKLE_BACKEND" not in r.out, "the environment", r)
+    with open(mac.lines, "rb") as secret:
+        fd = secret.fileno()
+        r2 = mac.run("--", "sh", "-c", f"cat <&{fd} || echo closed", pass_fds=[fd])
+    t.ok(r2.out == "closed\n", "what the caller has open is not passed on", r2)
     tmpdir = re.search(r"^TMPDIR=(.*)$", r.out, re.M)
     t.ok(tmpdir and not os.path.exists(tmpdir[1]), "TMPDIR was its own, and is gone", r)
 
