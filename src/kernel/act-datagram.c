@@ -96,6 +96,9 @@ static struct answer make_one(struct worker *w, const struct request *r)
 
 struct answer act_socket(struct worker *w, const struct request *r)
 {
+    /* datagrams lie outside what can be led to the gate */
+    if ((int)r->args[0] != AF_UNIX && (int)r->args[0] != AF_NETLINK && w->dials)
+        return answer_errno(EPERM);
     if ((int)r->args[0] != AF_UNIX)
         return act_system_socket(w, r);
     return r->nr == SYS_socketpair ? make_pair(w, r) : make_one(w, r);

@@ -79,6 +79,7 @@ struct connecting {
     int pin; /* what the address leads to; open until the connection is made */
     union address to;
     socklen_t len;
+    struct dialled dialled;
 };
 
 /* Looks up often, as whoever waits for a FIFO does: a full queue may never be emptied. */
@@ -95,6 +96,8 @@ static void *connect_thread(void *arg)
     }
     if (ticks)
         timer_delete(timer);
+    if (err == 0 || err == -EINPROGRESS)
+        dial_announce(c->w, c->sock, &c->dialled);
     worker_send(c->w->listener, c->r.id, err);
     close(c->sock);
     if (c->pin >= 0)
@@ -104,14 +107,15 @@ static void *connect_thread(void *arg)
 }
 
 /* Takes over the pin as well: its number must mean nothing else while the address names it. */
-static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
-                                   const union address *to, socklen_t len, struct pinned *p)
+struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+                            const union address *to, socklen_t len, struct pinned *p,
+                            const struct dialled *d)
 {
     pthread_t thread;
     struct connecting *c = malloc(sizeof(*c));
     if (!c)
         return close(sock), answer_errno(ENOMEM);
-    *c = (struct connecting){w, *r, sock, p->fd, *to, len};
+    *c = (struct connecting){w, *r, sock, p->fd, *to, len, *d};
     if (pthread_create(&thread, NULL, connect_thread, c) != 0) {
         free(c);
         close(sock);
@@ -140,10 +144,11 @@ bool is_unix_datagram(int sock)
 /* Takes over sock. Only datagrams never wait: whether others do is a flag that the target shares
  * and can change at any moment. */
 static struct answer connect_now(struct worker *w, const struct request *r, int sock,
-                                 const union address *to, socklen_t len, struct pinned *p)
+                                 const union address *to, socklen_t len, struct pinned *p,
+                                 const struct dialled *d)
 {
     if (type_of(sock) != SOCK_DGRAM)
-        return connect_aside(w, r, sock, to, len, p);
+        return connect_aside(w, r, sock, to, len, p, d);
     if (to->any.sa_family == AF_UNIX && is_unix_datagram(sock))
         return datagram_connect(w, r, sock, to, len);
     int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
@@ -200,9 +205,12 @@ struct answer act_connect(struct worker *w, const struct request *r)
     OWN(fd) int sock = -1;
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
     int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
+    struct dialled d = {.announced = false};
     if (err == 0 && domain == AF_UNIX)
         err = ask_peer(w, r, &to, &len, &p);
-    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), &to, len, &p);
+    else if (err == 0 && w->dials && domain != AF_NETLINK)
+        err = dial_lead(w, r, sock, &to, &len, &d);
+    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), &to, len, &p, &d);
 }
 
 /* ---- binding ---- */
@@ -275,6 +283,8 @@ struct answer act_bind(struct worker *w, const struct request *r)
     int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
     if (err == 0 && domain == AF_UNIX)
         err = ask_bind(w, r, &to, &len, &p);
+    else if (err == 0 && w->dials && domain != AF_NETLINK)
+        err = dial_ask_bind(w, r, &to);
     if (err == 0 && p.parent >= 0 && is_unix_datagram(sock))
         err = datagram_bind(w, &p, sock, &to, len, bind_in);
     else if (err == 0)

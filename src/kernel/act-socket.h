@@ -29,6 +29,31 @@ int ask_peer(struct worker *w, const struct request *r, union address *to, sockl
 /* Whether a socket of ours is a Unix datagram socket. */
 bool is_unix_datagram(int sock);
 
+struct dialled;
+
+/* Takes over a socket, and a pin that the address names: connects in a thread of its own, since it
+ * may wait. */
+struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+                            const union address *to, socklen_t len, struct pinned *p,
+                            const struct dialled *d);
+
+/* ---- act-dial.c ---- */
+
+/* Where a connection that leads to the gate was meant to go. */
+struct dialled {
+    bool announced; /* else nobody has to know */
+    uint8_t addr[16];
+    uint16_t port;
+};
+
+/* Changes the address of a TCP socket into one that leads to the gate. */
+int dial_lead(struct worker *w, const struct request *r, int sock, union address *to,
+              socklen_t *len, struct dialled *d);
+/* The connection is made, or under way. */
+void dial_announce(const struct worker *w, int sock, const struct dialled *d);
+/* What the policy says of an Internet socket's own address. */
+int dial_ask_bind(struct worker *w, const struct request *r, const union address *at);
+
 /* ---- act-datagram.c ---- */
 
 /* Makes a datagram socket's connection: takes over p. */

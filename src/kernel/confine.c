@@ -186,9 +186,10 @@ int landlock_walls(const struct plan *p, const struct behind *b, int proc, int *
 int landlock_scope(const struct plan *p, int *fd)
 {
     *fd = -1;
-    if (p->scoped == 0)
+    if (p->scoped == 0 && p->handled_net == 0)
         return 0;
-    int ruleset = create_ruleset(p, (struct kabi_ll_ruleset){.scoped = p->scoped});
+    int ruleset = create_ruleset(
+        p, (struct kabi_ll_ruleset){.handled_net = p->handled_net, .scoped = p->scoped});
     if (ruleset < 0)
         return ruleset;
     *fd = ruleset;

@@ -80,7 +80,8 @@ static const struct {
     {SYS_setresuid, HANDLE_PERSON}, {SYS_setresgid, HANDLE_PERSON},
     {SYS_setfsuid, HANDLE_PERSON},  {SYS_setfsgid, HANDLE_PERSON},
     {SYS_setgroups, HANDLE_PERSON}, {SYS_capset, HANDLE_PERSON},
-    {SYS_sendto, HANDLE_SEND},
+    {SYS_sendto, HANDLE_SEND},      {SYS_sendmsg, HANDLE_SEND},
+    {SYS_sendmmsg, HANDLE_SEND},    {SYS_listen, HANDLE_LISTEN},
 };
 
 void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1])

@@ -31,6 +31,7 @@ enum judged_handler {
     HANDLE_BIND,
     HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
     HANDLE_SEND,   /* sendto, sendmsg and sendmmsg: the same */
+    HANDLE_LISTEN,
     HANDLE_FLAGS,  /* ioctl: FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR */
     HANDLE_PERSON, /* setuid and its kin */
     HANDLE_STAT,

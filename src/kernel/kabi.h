@@ -43,6 +43,8 @@ enum {
 
 enum { KABI_LL_SCOPE_ABSTRACT_UNIX = 1 << 0, KABI_LL_SCOPE_SIGNAL = 1 << 1 }; /* ABI 6 */
 
+enum { KABI_LL_BIND_TCP = 1 << 0, KABI_LL_CONNECT_TCP = 1 << 1 }; /* ABI 4 */
+
 struct kabi_ll_ruleset { /* older kernels take a prefix of it */
     uint64_t handled_fs, handled_net, scoped;
 };

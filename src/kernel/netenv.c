@@ -72,6 +72,10 @@ static char *value_of(const struct netgate *n, const struct stage *s, enum value
     static const char user[] = "buckle", host[] = "localhost";
     uint16_t http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
     uint16_t socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
+    if (s->plan->dials) {
+        http = n->ports.http;
+        socks = n->ports.socks;
+    }
     char *out = NULL;
     int len = -1;
     switch (v) {
@@ -146,10 +150,13 @@ char **netgate_environ(const struct netgate *n, const struct stage *s)
     bool ssh = can_connect(s);
     while (env[count])
         count++;
-    char **out = calloc(count + VARIABLES + 1, sizeof(*out));
+    static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads connections only */
+    char **out = calloc(count + VARIABLES + 2, sizeof(*out));
+    if (out && s->plan->dials)
+        out[kept++] = resolver;
     for (size_t i = 0; out && i < count; i++) {
         ssh = ssh && !is_named(env[i], "GIT_SSH_COMMAND") && !is_named(env[i], "GIT_SSH");
-        if (!is_ours(env[i]))
+        if (!is_ours(env[i]) && !(s->plan->dials && is_named(env[i], "RES_OPTIONS")))
             out[kept++] = env[i];
     }
     for (size_t i = 0; out && i < VARIABLES; i++) {

@@ -85,13 +85,15 @@ static int cover_services(int top)
     return cover(top, path, text, n);
 }
 
-static int cover_resolver(int top)
+static int cover_resolver(int top, bool connects)
 {
-    static const char text[] = "nameserver " RESOLVER "\noptions edns0\n";
-    return cover(top, "/etc/resolv.conf", text, sizeof(text) - 1);
+    static const char text[] = "nameserver " RESOLVER "\noptions edns0\n",
+                      tcp[] = "nameserver " RESOLVER "\noptions edns0 use-vc\n";
+    return connects ? cover(top, "/etc/resolv.conf", tcp, sizeof(tcp) - 1)
+                    : cover(top, "/etc/resolv.conf", text, sizeof(text) - 1);
 }
 
-int netfiles_lay(void)
+int netfiles_lay(bool connects)
 {
     mode_t was = umask(0);
     OWN(fd) int top = mount_tmpfs();
@@ -99,7 +101,7 @@ int netfiles_lay(void)
     if (err == 0)
         err = cover_services(top);
     if (err == 0)
-        err = cover_resolver(top);
+        err = cover_resolver(top, connects);
     umask(was);
     return err;
 }

@@ -3,9 +3,11 @@
 #ifndef BK_KERNEL_NETFILES_H
 #define BK_KERNEL_NETFILES_H
 
+#include <stdbool.h>
+
 /* Files by which programs find hosts, for a network that is filtered by name: mounted over the
- * host's in the sandbox's mount namespace. What is missing there is left missing. 0 or a negated
- * errno. */
-int netfiles_lay(void);
+ * host's in the sandbox's mount namespace. What is missing there is left missing. connects: names
+ * are asked for by TCP. 0 or a negated errno. */
+int netfiles_lay(bool connects);
 
 #endif

@@ -95,8 +95,12 @@ struct telling {
 static pid_t process_of(const struct telling *t, bool udp, const struct gate_client *c)
 {
     const char *const tables[] = {udp ? "udp" : "tcp", udp ? "udp6" : "tcp6"};
-    for (size_t i = 0; i < 2 && c->port && t->s->ground; i++) {
-        unsigned long inode = socket_at(t->s->ground->init, tables[i], c->port);
+    bool apart = t->s->plan->net_ns;
+    if (apart && !t->s->ground)
+        return 0;
+    for (size_t i = 0; i < 2 && c->port; i++) {
+        unsigned long inode =
+            socket_at(apart ? t->s->ground->init : getpid(), tables[i], c->port);
         if (inode)
             return process_with(inode, t->worker);
     }
@@ -193,10 +197,12 @@ static int hand_over(int to, struct laid_network *net)
 }
 
 static void __attribute__((noreturn))
-gate_main(const struct netgate *n, const struct stage *s, int from)
+gate_main(const struct netgate *n, const struct stage *s, int from, int announcements)
 {
     static struct telling telling;
     struct gate_options o = {.graph = s->graph,
+                             .announced = announcements >= 0,
+                             .announcements = announcements,
                              .token = n->token,
                              .upstream = s->launch->upstream,
                              .on_denial = on_denial,
@@ -279,10 +285,11 @@ int netgate_publish(struct netgate *n, const struct plan *p)
 
 int netgate_start(struct netgate *n, const struct stage *s)
 {
-    int ends[2], err = make_token(n->token);
+    int ends[2], words[2] = {-1, -1}, err = make_token(n->token);
     if (err < 0)
         return err;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
+        (s->plan->dials && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) < 0))
         return -errno;
     pid_t worker = getpid(), pid = fork();
     if (pid == 0) {
@@ -290,9 +297,14 @@ int netgate_start(struct netgate *n, const struct stage *s)
         if (getppid() != worker)
             _exit(1);
         close(ends[0]);
-        gate_main(n, s, ends[1]);
+        if (words[0] >= 0)
+            close(words[0]);
+        gate_main(n, s, ends[1], words[1]);
     }
     close(ends[1]);
+    if (words[1] >= 0)
+        close(words[1]);
+    n->announces = words[0];
     if (s->asks >= 0)
         close(s->asks);
     close_published(n);
@@ -316,4 +328,23 @@ int netgate_lay(struct netgate *n, const struct plan *p)
         err = hand_over(n->to, &net);
     lay_close(&net);
     return err;
+}
+
+int netgate_lay_loopback(struct netgate *n)
+{
+    struct laid_network net;
+    n->nlocal = 0;
+    int err = lay_loopback(&net, &n->ports);
+    if (err == 0)
+        err = hand_over(n->to, &net);
+    lay_close(&net);
+    return err;
+}
+
+int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],
+                     uint16_t port)
+{
+    struct gate_announcement a = {.client = client, .port = port};
+    memcpy(a.addr, addr, sizeof(a.addr));
+    return send(n->announces, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a) ? 0 : -errno;
 }

@@ -20,6 +20,8 @@ struct netgate {
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
+    struct lay_ports ports; /* where there is no network of its own */
+    int announces;          /* then: socket for announcements */
 };
 
 /* Called outside, before the gate starts: listens on those ports of this machine that lead to the
@@ -31,6 +33,11 @@ int netgate_publish(struct netgate *n, const struct plan *p);
 int netgate_start(struct netgate *n, const struct stage *s);
 /* Called inside the new network: lays it and hands its sockets over. */
 int netgate_lay(struct netgate *n, const struct plan *p);
+/* Called instead where there is none: listens on loopback. */
+int netgate_lay_loopback(struct netgate *n);
+/* Then: a connection from this port of loopback to ports.tcp was meant to go there. */
+int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],
+                     uint16_t port);
 /* The caller's environment and the variables that lead to the proxies, but for those that lead to a
  * port of the host's that is open; NULL without memory. */
 char **netgate_environ(const struct netgate *n, const struct stage *s);

@@ -55,11 +55,40 @@ static void test_socketpair(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = plan_is_datagram;
 }
 
+/* The first message of a connection can take connect()'s place: programs fall back to that. */
+static void test_fast_open(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    if (p->dials)
+        r->tests[r->ntests++] = any(flags, MSG_FASTOPEN, refuse(EOPNOTSUPP));
+}
+
 /* Without an address it goes where the socket is connected to. */
 static void test_sendto(const struct plan *p, struct sys_rule *r)
 {
+    test_fast_open(p, 3, r);
     if (!plan_set_is_free(p, SET_SOCKETS))
         r->tests[r->ntests++] = any(5, 0xffffffff, notify);
+}
+
+static void test_sendmsg(const struct plan *p, struct sys_rule *r)
+{
+    test_fast_open(p, 2, r);
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->otherwise = notify;
+}
+
+static void test_sendmmsg(const struct plan *p, struct sys_rule *r)
+{
+    test_fast_open(p, 3, r);
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->otherwise = notify;
+}
+
+/* In a network of its own whoever listens is heard by nobody else. */
+static void test_listen(const struct plan *p, struct sys_rule *r)
+{
+    if (p->dials)
+        r->otherwise = notify;
 }
 
 /* Threads of one process that do not share their umask: known.c wants to hear of it. */

@@ -105,10 +105,11 @@ int plan_calls(struct plan *p, struct bk_err *err);
  * the walls. */
 int plan_caps(struct plan *p, struct bk_err *err);
 
-/* Whether the operation could be allowed for some Internet address. */
-/* Which ports of loopback lead through the gate, and in words. */
-void plan_ports(struct plan *p, const struct graph *g);
-void plan_note_ports(struct plan *p, const struct graph *g);
-bool plan_reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op);
+/* ---- plan-net.c ---- */
+
+/* What becomes of the network: after the tiers, and what namespaces there can be. */
+void plan_network(struct plan *p, const struct graph *g, bool net_ns);
+/* Without a namespace: what stands in for it. */
+void plan_network_notes(struct plan *p);
 
 #endif

@@ -4,6 +4,10 @@
 /*
  * The network. Where the policy allows no Internet address whatever its name, a network namespace
  * with nothing in it is all it takes. Where it allows some, what leaves goes through the gate.
+ *
+ * Without a namespace the command is in the host's network, and there is no wall but the filter:
+ * when nothing is allowed it can make no IP socket at all; else it can make those for TCP, and the
+ * judge, which alone connects them, leads each to the gate.
  */
 
 #include "kernel/plan-int.h"
@@ -16,13 +20,14 @@ static bool fails_for_addresses(const void *arg, const struct graph_test *t, boo
     return t->filter == FILTER_PATH || (t->filter == FILTER_REMOTE && (t->net.proto & NET_UNIX));
 }
 
-bool plan_reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op)
+/* Whether the operation could be allowed for some Internet address. */
+static bool reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op)
 {
     return plan_outcomes_where(p, g, op, fails_for_addresses, NULL) &
            (OUTCOME_ALLOW | OUTCOME_TOLD);
 }
 
-void plan_ports(struct plan *p, const struct graph *g)
+static void plan_ports(struct plan *p, const struct graph *g)
 {
     if (!p->net_ns)
         return;
@@ -46,7 +51,7 @@ static bool is_local(const struct plan *p, uint16_t port)
     return false;
 }
 
-void plan_note_ports(struct plan *p, const struct graph *g)
+static void note_ports(struct plan *p, const struct graph *g)
 {
     if (!p->gate || p->opt.terse)
         return;
@@ -67,4 +72,63 @@ void plan_note_ports(struct plan *p, const struct graph *g)
     if (rules_publish_all(g))
         plan_note(p, "permits less: this machine calls servers inside only at ports that a rule "
                      "names one by one");
+}
+
+static const char *note_of(const struct plan *p)
+{
+    if (!p->gate)
+        return "no Internet host is allowed; Unix sockets are judged by path";
+    return p->host.nft_tproxy ? "Internet hosts are asked about by name at the gate, datagrams too; "
+                                "Unix sockets by path"
+                              : "Internet hosts are asked about by name at the gate, datagrams "
+                                "are refused (no nft tproxy); Unix sockets by path";
+}
+
+void plan_network(struct plan *p, const struct graph *g, bool net_ns)
+{
+    const struct host *h = &p->host;
+    struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
+    bool restricted = o->tier != TIER_FREE;
+    bool hosts = restricted && (p->opt.ask || plan_may_widen(p) ||
+                                reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+    bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory &&
+                 h->pidfd_getfd;
+    p->net_ns = net_ns && restricted;
+    p->dials = hosts && !p->net_ns && judge;
+    p->no_ip = restricted && !p->net_ns && !p->dials;
+    plan_ports(p, g);
+    p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished;
+    if (p->net_ns && o->tier == TIER_JUDGED)
+        o->note = note_of(p);
+    note_ports(p, g);
+    if (p->gate && p->opt.ask)
+        plan_note(p, "hosts that no rule names are asked about on the terminal");
+}
+
+void plan_network_notes(struct plan *p)
+{
+    static const struct {
+        uint16_t op;
+        const char *dialled;
+    } ops[] = {
+        {OP_NETWORK_OUTBOUND, "permits less: no network namespace, so that the judge leads "
+                              "connections to the gate, which asks by name; datagrams are refused, "
+                              "and not told"},
+        {OP_NETWORK_INBOUND, "no network namespace: whoever may listen is heard by the host's "
+                             "network"},
+        {OP_NETWORK_BIND, "no network namespace: ports are the host's"},
+    };
+    if (!p->no_ip && !p->dials)
+        return;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        struct plan_op *o = &p->ops[ops[i].op];
+        if (o->tier == TIER_FREE)
+            continue;
+        if (p->dials && o->tier == TIER_DENIED)
+            o->tier = TIER_JUDGED; /* there is no wall that would know of it */
+        o->wall = p->dials ? (p->handled_net ? "Landlock" : NULL) : "system call filter";
+        o->note = p->dials ? ops[i].dialled
+                           : "permits less: no network namespace, so IP sockets cannot be made at "
+                             "all, loopback included";
+    }
 }

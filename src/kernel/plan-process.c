@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -452,6 +453,22 @@ void test_pidfd_send_signal(const struct plan *p, struct sys_rule *r)
         r->otherwise = refuse(ENOSYS);
 }
 
+/* Where the judge connects, it connects TCP: no other protocol of the Internet has a socket. */
+static void test_dialled(const struct plan *p, struct sys_rule *r)
+{
+    enum { APART = AF_INET ^ AF_INET6 };
+    bool judged = p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
+        judged ? (struct sys_action){SYS_NOTIFY, 0} : allow);
+    r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge looks at */
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, allow);
+    add(r, 0, SYS_DIFFERS, ~(uint32_t)APART, AF_INET & AF_INET6, refuse(EAFNOSUPPORT));
+    add(r, 1, SYS_DIFFERS, 0xf, SOCK_STREAM, refuse(ESOCKTNOSUPPORT));
+    add(r, 2, SYS_EQUAL, 0xffffffff, 0, allow);
+    add(r, 2, SYS_EQUAL, 0xffffffff, IPPROTO_TCP, allow);
+    r->otherwise = refuse(EPROTONOSUPPORT);
+}
+
 /* Unix datagram sockets take an address with every message, which lies in memory: they are asked
  * about when they are made. Families that lead past the network namespace do not exist where the
  * network is withheld. */
@@ -463,6 +480,10 @@ void test_socket(const struct plan *p, struct sys_rule *r)
                                                                 : refuse(EAFNOSUPPORT);
     if (!withheld && tier == TIER_FREE)
         return;
+    if (p->dials) {
+        test_dialled(p, r);
+        return;
+    }
     struct sys_action ip = p->no_ip ? refuse(EPERM) : allow;
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);

@@ -248,6 +248,9 @@ static void plan_domain(struct plan *p, uint64_t known)
 {
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
     bool scopes = p->host.landlock >= 6, looks = p->host.root && p->judge;
+    /* what the command asks for itself the judge does */
+    if (p->dials && p->host.landlock >= 4)
+        p->handled_net = KABI_LL_BIND_TCP | KABI_LL_CONNECT_TCP;
     if (scopes)
         p->scoped = KABI_LL_SCOPE_SIGNAL | KABI_LL_SCOPE_ABSTRACT_UNIX;
     if ((!scopes || looks) && !p->handled_fs && (known & KABI_LL_REFER) &&
@@ -275,24 +278,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     p->pid_ns = s.pid;
     p->ipc_ns = s.ipc;
     p->uts_ns = s.uts;
-    bool net = p->ops[OP_NETWORK_OUTBOUND].tier != TIER_FREE;
-    p->net_ns = s.net && net;
-    p->no_ip = net && !p->net_ns;
-    plan_ports(p, g);
-    p->gate = p->net_ns && (p->opt.ask || p->npublished || plan_may_widen(p) ||
-                            plan_reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
-    struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
-    if (p->net_ns && o->tier == TIER_JUDGED)
-        o->note = p->gate
-                      ? p->host.nft_tproxy
-                            ? "Internet hosts are asked about by name at the gate, datagrams too; "
-                              "Unix sockets by path"
-                            : "Internet hosts are asked about by name at the gate, datagrams "
-                              "are refused (no nft tproxy); Unix sockets by path"
-                      : "no Internet host is allowed; Unix sockets are judged by path";
-    plan_note_ports(p, g);
-    if (p->gate && p->opt.ask)
-        plan_note(p, "hosts that no rule names are asked about on the terminal");
+    plan_network(p, g, s.net);
 }
 
 /* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
@@ -307,19 +293,6 @@ static int need(struct plan *p, bool have, const char *what, const char *lost, s
     err_set(err, BK_E_SYSTEM, "this host has no %s: %s", what, lost);
     err_hint(err, "`buckle doctor` says why; --accept-weaker goes on without it");
     return -1;
-}
-
-/* Where there is no network namespace the filter stands in: a program that can make no IP socket
- * reaches nobody, though not itself either. */
-static void wall_off_network(struct plan *p)
-{
-    static const uint16_t ops[] = {OP_NETWORK_OUTBOUND, OP_NETWORK_INBOUND, OP_NETWORK_BIND};
-    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-        if (p->ops[ops[i]].tier != TIER_FREE) {
-            p->ops[ops[i]].wall = "system call filter";
-            p->ops[ops[i]].note = "permits less: no network namespace, so IP sockets cannot be "
-                                  "made at all, loopback included";
-        }
 }
 
 static struct sys_action without_judge(struct sys_action a)
@@ -371,8 +344,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
     if (walls && need(p, h->landlock > 0, "Landlock",
                       "only the judge stands between the command and your files", err) < 0)
         return -1;
-    if (p->no_ip)
-        wall_off_network(p);
+    plan_network_notes(p);
     if (p->judge && !h->pidfd_getfd && !plan_set_is_free(p, SET_SOCKETS))
         plan_note(p, "permits less: connecting and binding sockets is refused, since descriptors "
                      "cannot be taken from a child here");

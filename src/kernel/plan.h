@@ -141,6 +141,7 @@ struct plan {
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
     bool no_ip; /* without a network namespace: IP sockets cannot even be made */
     bool gate;  /* what the network leads to is asked about by name */
+    bool dials; /* without a network namespace: the judge leads connections to the gate */
     struct local_port local[PLAN_PORTS]; /* of this machine's, that rules name; with a gate */
     size_t nlocal;
     uint16_t published[PLAN_PORTS]; /* of the command's, that this machine may call */
@@ -160,6 +161,7 @@ struct plan {
     uint64_t pass;
 
     uint64_t handled_fs, scoped; /* 0: no Landlock wall */
+    uint64_t handled_net;        /* TCP that the command itself does not do */
     struct wall_path *walls;
     size_t nwalls;
 

@@ -247,18 +247,21 @@ static void lay_gate(struct inside *in)
 {
     struct stage *s = in->s;
     enum launch_stage stage;
-    if (s->ground) {
+    if (s->plan->dials)
+        check(s, STAGE_GATE, netgate_lay_loopback(&in->gate));
+    if (s->ground && s->plan->net_ns) {
         in->c.net = ground_take_network(s->ground, &stage);
         check(s, stage, in->c.net);
         check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
         int err = ground_wait_loopback(s->ground, &stage);
         check(s, stage, err);
     }
-    check(s, STAGE_GATE, netgate_lay(&in->gate, s->plan));
+    if (s->plan->net_ns)
+        check(s, STAGE_GATE, netgate_lay(&in->gate, s->plan));
     if (s->plan->mount_ns)
-        check(s, STAGE_GATE, netfiles_lay());
+        check(s, STAGE_GATE, netfiles_lay(s->plan->dials));
     /* who can reach servers of this machine only may have proxies among them */
-    if (!rules_lead_out(s->graph) && !s->launch->on_question)
+    if (!rules_lead_out(s->graph) && !s->launch->on_question && !s->plan->dials)
         return;
     s->env = netgate_environ(&in->gate, s);
     check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
@@ -347,6 +350,7 @@ static void start_worker(struct inside *in)
     the_worker.exec_judged = s->pass && !s->plan->exec_by_caller;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
+    the_worker.gate = &in->gate;
     the_worker.datagrams = s->launch->nkeep > 0; /* what it was handed may be one */
     /* ways to give up capabilities that the filter does not show */
     the_worker.persons_vary =

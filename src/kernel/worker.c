@@ -42,6 +42,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_BIND] = act_bind,
     [HANDLE_SOCKET] = act_socket,
     [HANDLE_SEND] = act_send,
+    [HANDLE_LISTEN] = act_listen,
     [HANDLE_FLAGS] = act_flags,
     [HANDLE_PERSON] = act_person,
     [HANDLE_STAT] = act_stat,
@@ -80,6 +81,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->who_matters = asks_who(g);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->own_net = plan->net_ns;
+    w->dials = plan->dials;
     w->takes_fds = plan->host.pidfd_getfd;
     w->umask = umask(022);
     umask(w->umask);

@@ -127,6 +127,8 @@ struct worker {
     struct made repositories;
     struct own_sockets sockets; /* what it listens at: it may connect to these */
     bool own_net;               /* abstract names are the sandbox's own */
+    bool dials;                 /* TCP leads to the gate (act-dial.c) */
+    const struct netgate *gate; /* then */
     bool takes_fds;             /* descriptors can be taken from the target */
     bool datagrams;             /* it may have Unix datagram sockets */
     struct twin twins[TWINS];   /* what those send through (act-datagram.c) */
@@ -400,6 +402,7 @@ struct answer act_connect(struct worker *w, const struct request *r);
 struct answer act_bind(struct worker *w, const struct request *r);
 struct answer act_socket(struct worker *w, const struct request *r);
 struct answer act_send(struct worker *w, const struct request *r);
+struct answer act_listen(struct worker *w, const struct request *r);
 /* Waits a moment until what was sent by connected datagram sockets has been passed on. */
 void datagram_drain(void);
 struct answer act_umask(struct worker *w, const struct request *r);

@@ -327,7 +327,7 @@ void conn_advance(struct conn *c)
         [CONN_INSPECT] = talk_inspect,
         [CONN_HTTP] = talk_http,
     };
-    while (!c->dead && !c->asked && c->state < CONN_RELAY && steps[c->state](c))
+    while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;
     /* what had to be looked at first goes first */
     if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
@@ -443,6 +443,10 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
     addr_from_sockaddr(from, c->who.addr, &c->who.port);
     if (loop_add(&g->loop, &c->client.watch, false) < 0) {
         conn_close(c);
+        return;
+    }
+    if (g->o->announced && l->kind == LAY_TCP4) {
+        announce_await(c);
         return;
     }
     if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6) {

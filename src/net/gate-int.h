@@ -22,6 +22,8 @@ enum {
     CONNS_MAX = 16384,
     HEAD_MS = 30000,  /* for a proxy's client to say what it wants */
     LINGER_MS = 2000, /* for a client to hear the last word while it is still talking */
+    ANNOUNCE_MS = 5000,   /* for a connection to be announced */
+    GATE_ANNOUNCED = 256, /* that wait for their connection */
 };
 
 /* Bytes that wait for somebody. */
@@ -79,6 +81,7 @@ struct conn {
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not understood yet */
     struct gate_client who;
+    bool unknown; /* where to has not been announced yet */
     uint32_t asked; /* the question that it waits for; 0: none */
 
     /* HTTP */
@@ -118,7 +121,9 @@ struct gate {
     /* sockets to the command's servers that nobody uses: IPv4, IPv6 */
     int inside[LAY_FAMILIES][LAY_INSIDE];
     size_t ninside[LAY_FAMILIES];
-    struct watch until;
+    struct watch until, announcer;
+    struct gate_announcement announced[GATE_ANNOUNCED]; /* for connections that are to come */
+    unsigned nannounced;
     struct conn *conns, *dead;
     struct lookup *lookups;
     size_t nlookups;
@@ -161,6 +166,12 @@ bool asking_could(struct gate *g, const struct peer *host, const struct graph_ve
 enum may asking_may(struct gate *g, const struct gate_client *who, const struct peer *host,
                     uint16_t port, uint16_t proto, uint32_t *id, const char **why);
 void asking_leave(struct gate *g, uint32_t id);
+
+/* ---- announce.c ---- */
+
+int announce_begin(struct gate *g); /* 0 or a negated errno */
+/* Finds out where a new connection is to go, now or later. */
+void announce_await(struct conn *c);
 
 /* ---- conn.c ---- */
 

@@ -146,6 +146,8 @@ static int serve(struct gate *g)
     if (err == 0)
         err = loop_add(&g->loop, &g->until, true);
     if (err == 0)
+        err = announce_begin(g);
+    if (err == 0)
         err = asking_begin(g);
     while (err == 0 && !g->over)
         err = turn(g, &swept);

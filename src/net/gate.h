@@ -59,8 +59,19 @@ struct gate_port {
     int fds[GATE_FAMILIES]; /* IPv4, IPv6; or -1 */
 };
 
+/* Where a connection to LAY_TCP4 was meant to go. */
+struct gate_announcement {
+    uint16_t client; /* its own port, on loopback */
+    uint16_t port;
+    uint8_t addr[16];
+};
+
 struct gate_options {
     const struct graph *graph;
+    /* Without a network that leads here: connections are announced, one in a message from this
+     * socket, soon after or before they come. Else their destinations are those of the packets. */
+    bool announced;
+    int announcements;
     struct laid_network sockets;
     struct gate_port published[GATE_PUBLISHED];
     const char *token;               /* what proxies' clients have to know, or NULL */

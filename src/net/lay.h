@@ -77,6 +77,12 @@ struct lay_wishes {
     bool inside;
 };
 
+/* Without a network of its own: what the command connects to, on the host's loopback. */
+struct lay_ports {
+    uint16_t tcp, http, socks;
+};
+int lay_loopback(struct laid_network *out, struct lay_ports *ports);
+
 /* 0 or a negated errno; on failure nothing is left open. */
 int lay_network(const struct lay_wishes *wishes, struct laid_network *out);
 void lay_close(struct laid_network *net);

@@ -144,7 +144,7 @@ static int prepare(void *arg, struct launch_policy *out)
     r->options.terse = true;
     if (run_plan(r, &err) < 0)
         return refuse(r, &err);
-    if (r->spec->upstream && !r->plan.net_ns) {
+    if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
                 "--upstream: the network is not filtered, so nothing leads there");
         err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");

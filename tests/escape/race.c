@@ -8,9 +8,11 @@
  * byte, and both hold "victim", a file, and "sub", an empty folder.
  */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -418,6 +420,50 @@ static int race_datagram(char **a)
     return run_race(atof(a[0]), flip_both, hammers, 2);
 }
 
+/* ---- addresses of the Internet ---- */
+
+static struct sockaddr_in dialled = {.sin_family = AF_INET};
+static struct in_addr dial_choice[2];
+
+static void *flip_dialled(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; !atomic_load_explicit(&over, memory_order_relaxed); i++)
+        *(volatile uint32_t *)&dialled.sin_addr.s_addr = dial_choice[i & 1].s_addr;
+    return NULL;
+}
+
+/* Passed: somebody answered. */
+static void *hammer_dial(void *arg)
+{
+    static const char ask[] = "hello\r\n";
+    char byte;
+    (void)arg;
+    while (!atomic_load(&over)) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        long got = connect(fd, (struct sockaddr *)&dialled, sizeof(dialled));
+        if (got == 0 && (send(fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL) < 0 ||
+                         recv(fd, &byte, 1, 0) != 1)) {
+            errno = EACCES;
+            got = -1;
+        }
+        count(got);
+        close(fd);
+    }
+    return NULL;
+}
+
+/* SECONDS, an address that may be reached, one that may not, a port. */
+static int race_dial(char **a)
+{
+    static void *(*const hammers[])(void *) = {hammer_dial, hammer_dial};
+    dialled.sin_port = htons((uint16_t)atoi(a[3]));
+    for (int i = 0; i < 2; i++)
+        must(inet_pton(AF_INET, a[1 + i], &dial_choice[i]) - 1, a[1 + i]);
+    dialled.sin_addr = dial_choice[0];
+    return run_race(atof(a[0]), flip_dialled, hammers, 2);
+}
+
 const struct attack attacks_race[] = {
     {"race-memory", 3, race_memory},
     {"race-link", 3, race_link},
@@ -427,6 +473,7 @@ const struct attack attacks_race[] = {
     {"race-fd", 3, race_fd},
     {"race-connect", 3, race_connect},
     {"race-datagram", 3, race_datagram},
+    {"race-dial", 4, race_dial},
     {"race-plant", 3, race_plant},
     {0},
 };
