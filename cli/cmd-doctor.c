@@ -65,6 +65,12 @@ static void say_outcome(const struct outcome *o, struct buf *out)
         buf_fmt(out, "the network by %s, processes %s.",
                 p->net_ns ? "a namespace" : "refusing its sockets",
                 p->pid_ns ? "by a namespace" : "by following them");
+        if (!p->net_ns)
+            buf_fmt(out, " Hosts that are allowed by name %s.",
+                    p->host.pidfd_getfd
+                        ? "are reached by TCP, as the judge connects; datagrams, and servers "
+                          "that nobody outside may call, are refused"
+                        : "cannot be reached here");
         return;
     }
     buf_fmt(out, "`buckle run` refuses to start (%s); with --accept-weaker it enforces ",

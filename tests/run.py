@@ -212,7 +212,7 @@ def replay_programs(where):
 
 
 # Minutes under the sanitizers, and about what happens around the program rather than in it.
-SLOW_E2E = ("e2e-ask.py", "e2e-cleanup.py", "e2e-escape.py", "e2e-load.py", "e2e-net.py",
+SLOW_E2E = ("e2e-ask.py", "e2e-cleanup.py", "e2e-dial.py", "e2e-escape.py", "e2e-load.py", "e2e-net.py",
             "e2e-process.py", "e2e-programs.py", "e2e-static.py", "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
 
 

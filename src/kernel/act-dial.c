@@ -127,10 +127,12 @@ static int ask_local(struct worker *w, const struct request *r, enum vocab_op op
 {
     char shown[PEER_TEXT];
     struct peer own;
-    struct graph_fact f = {
-        .filter = FILTER_LOCAL,
-        .net = {.proto = NET_TCP, .host = NET_HOST_ADDRESS, .prefix = 128, .port_lo = port,
-                .port_hi = port}};
+    struct graph_fact f = {.filter = FILTER_LOCAL,
+                           .net = {.proto = NET_TCP,
+                                   .host = NET_HOST_ADDRESS,
+                                   .prefix = 128,
+                                   .port_lo = port,
+                                   .port_hi = port}};
     memcpy(f.net.addr, addr, 16);
     f.net.proto &= (uint16_t) ~(addr_is_v4(addr) ? NET_IP6 : NET_IP4);
     peer_from_address(addr, &own);

@@ -99,8 +99,7 @@ static pid_t process_of(const struct telling *t, bool udp, const struct gate_cli
     if (apart && !t->s->ground)
         return 0;
     for (size_t i = 0; i < 2 && c->port; i++) {
-        unsigned long inode =
-            socket_at(apart ? t->s->ground->init : getpid(), tables[i], c->port);
+        unsigned long inode = socket_at(apart ? t->s->ground->init : getpid(), tables[i], c->port);
         if (inode)
             return process_with(inode, t->worker);
     }

@@ -274,6 +274,9 @@ static void print_walls(const struct plan *p, const struct graph *g, struct buf 
         buf_str(out, "  except in\n");
     for (size_t i = 0; i < p->nwalls;)
         i += print_exception(p, g, i, out);
+    if (p->handled_net)
+        buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "the judge's",
+                "connecting and binding TCP sockets, which the command itself cannot");
     if (p->scoped)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "out of reach",
                 "processes and abstract sockets outside the sandbox");

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where there is no network that leads to the gate, somebody connects the command's sockets to it and
- * says where each was meant to go. The two come by different ways, so that either can be first. Who
- * connects without having been announced, from anywhere on this machine, is shown the door.
+ * Where there is no network that leads to the gate, somebody connects the command's sockets to it
+ * and says where each was meant to go. The two come by different ways, so that either can be first.
+ * Who connects without having been announced, from anywhere on this machine, is shown the door.
  */
 
 #include <errno.h>

@@ -20,8 +20,8 @@ enum {
     SCRATCH_BYTES = 1 << 20,   /* read at once */
     WAITING_BYTES = 256 << 10, /* kept for a side that is slow, before the other is not read on */
     CONNS_MAX = 16384,
-    HEAD_MS = 30000,  /* for a proxy's client to say what it wants */
-    LINGER_MS = 2000, /* for a client to hear the last word while it is still talking */
+    HEAD_MS = 30000,      /* for a proxy's client to say what it wants */
+    LINGER_MS = 2000,     /* for a client to hear the last word while it is still talking */
     ANNOUNCE_MS = 5000,   /* for a connection to be announced */
     GATE_ANNOUNCED = 256, /* that wait for their connection */
 };
@@ -81,7 +81,7 @@ struct conn {
     uint64_t deadline_ms; /* 0: none */
     struct queue in;      /* from the client, not understood yet */
     struct gate_client who;
-    bool unknown; /* where to has not been announced yet */
+    bool unknown;   /* where to has not been announced yet */
     uint32_t asked; /* the question that it waits for; 0: none */
 
     /* HTTP */

@@ -442,8 +442,8 @@ static void *hammer_dial(void *arg)
     while (!atomic_load(&over)) {
         int fd = socket(AF_INET, SOCK_STREAM, 0);
         long got = connect(fd, (struct sockaddr *)&dialled, sizeof(dialled));
-        if (got == 0 && (send(fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL) < 0 ||
-                         recv(fd, &byte, 1, 0) != 1)) {
+        if (got == 0 &&
+            (send(fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL) < 0 || recv(fd, &byte, 1, 0) != 1)) {
             errno = EACCES;
             got = -1;
         }
