@@ -176,6 +176,8 @@ bool graph_test_same(const struct graph_test *a, const struct graph_test *b);
 struct graph_test graph_test_inferred(const struct vocab_inferred *rule);
 uint32_t graph_test_count(const struct graph *g);
 const struct graph_mod *graph_mod_at(const struct graph *g, uint32_t mod);
+/* What (with message "…") of the rule says; NULL for nothing. */
+const char *graph_rule_message(const struct graph *g, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *g);
 const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule);
 uint32_t graph_entry(const struct graph *g, enum vocab_op op);

@@ -71,3 +71,20 @@ int nodes_enter(struct graph_build *b, struct bk_err *err)
     memcpy(b->g->entry_nodes, b->given, (size_t)b->ngiven * OP_COUNT * sizeof(*b->given));
     return 0;
 }
+
+/* A message is kept with the rule's decision. */
+const char *graph_rule_message(const struct graph *g, uint32_t rule)
+{
+    uint32_t n = rule < graph_rule_count(g) ? graph_node_count(g) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct graph_node *node = graph_node_at(g, i);
+        if (node->kind != GRAPH_NODE_DECISION || node->rule != rule)
+            continue;
+        for (uint32_t k = 0; k < node->nmods; k++) {
+            const struct graph_mod *mod = graph_mod_at(g, node->mods + k);
+            if (mod->id == MOD_MESSAGE && mod->str)
+                return mod->str;
+        }
+    }
+    return NULL;
+}

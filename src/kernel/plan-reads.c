@@ -247,6 +247,19 @@ static const char *no_guards(const struct plan *p)
     return NULL;
 }
 
+/* Whether a folder cannot be listed, although something in it can be read: to reach that, the
+ * folder would have to be left open. */
+static bool hides_allowed(struct reads *r, const struct plan_guard *one)
+{
+    struct graph_fact facts[] = {{.filter = FILTER_PATH, .str = one->path, .len = one->len},
+                                 {.filter = FILTER_VNODE_TYPE, .num = 2}};
+    struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
+    struct graph_cache *cache = one->whole ? NULL : graph_cache_new(r->g);
+    bool denied = cache && !graph_eval(r->g, cache, &q).allow;
+    graph_cache_free(cache);
+    return denied;
+}
+
 /* Something empty can lie over a folder, or over single files in it; but not over one that has a
  * folder to be put back. */
 static void choose_masks(struct reads *r)
@@ -259,6 +272,7 @@ static void choose_masks(struct reads *r)
         struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule};
         open |= one->open;
         one->whole = one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &r->p->arena);
+        open |= hides_allowed(r, one);
     }
     r->p->masked = !open && r->nguards > 0;
     if (!open)

@@ -314,10 +314,14 @@ const char *dialer_special(const struct dialer *d, const uint8_t addr[16])
 
 static const char *refusal(const struct dial *dial, const uint8_t addr[16])
 {
-    const char *why =
-        dial->via ? NULL : dialer_special(dial->dialer, addr); /* the parent was chosen */
+    struct net_rules *rules = dial->dialer->rules;
     uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
-    return why && !rules_name_address(dial->dialer->rules, addr, dial->port, proto) ? why : NULL;
+    if (dial->via) /* the parent was chosen */
+        return NULL;
+    if (rules_deny_address(rules, addr, dial->port, proto))
+        return "an address that is denied";
+    const char *why = dialer_special(dial->dialer, addr);
+    return why && !rules_name_address(rules, addr, dial->port, proto) ? why : NULL;
 }
 
 static void add_address(struct dial *dial, const uint8_t addr[16])

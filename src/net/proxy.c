@@ -41,7 +41,7 @@ static void answer_socks(struct conn *c, enum socks_code code)
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why)
 {
-    char text[PEER_TEXT + 256], name[PEER_TEXT], fields[256];
+    char text[PEER_TEXT + 768], name[PEER_TEXT], fields[256];
     const struct graph_rule_info *rule = v && v->rule < graph_rule_count(c->gate->rules.graph)
                                              ? graph_rule_at(c->gate->rules.graph, v->rule)
                                              : NULL;
@@ -54,7 +54,9 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
         return;
     }
     peer_text(host, port, name);
-    snprintf(text, sizeof(text), "buckle: %s is denied%s%s\n", name,
+    if (!why && rule)
+        why = graph_rule_message(c->gate->rules.graph, v->rule);
+    snprintf(text, sizeof(text), "buckle: %s is denied%s%.600s\n", name,
              why ? ": " : " by the sandbox's policy", why ? why : "");
     if (rule && rule->origin.file)
         snprintf(fields, sizeof(fields),

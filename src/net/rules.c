@@ -124,7 +124,8 @@ static void on_step(void *arg, uint32_t node, bool matched)
         n->named = true; /* no wildcard reaches an address, so it was written as one */
 }
 
-bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
+static bool names_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
+                          uint16_t proto, bool allowed)
 {
     struct peer h;
     char text[PEER_TEXT];
@@ -132,7 +133,18 @@ bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
     peer_from_address(addr, &h);
     struct graph_fact f = fact_of(&h, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
-    return graph_trace(r->graph, r->cache, &q, on_step, &n).allow && n.named;
+    bool allow = graph_trace(r->graph, r->cache, &q, on_step, &n).allow;
+    return allow == allowed && n.named;
+}
+
+bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
+{
+    return names_address(r, addr, port, proto, true);
+}
+
+bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
+{
+    return names_address(r, addr, port, proto, false);
 }
 
 bool rules_lead_out(const struct graph *g)

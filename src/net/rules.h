@@ -33,6 +33,8 @@ bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v);
 struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host);
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
+/* Whether a rule denies this very address, or a range that it is in: then no name leads there. */
+bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
 
 /* Whether a host beyond this machine could be allowed at all. */
 bool rules_lead_out(const struct graph *g);

@@ -18,18 +18,7 @@ const struct graph_rule_info *rule_info(const struct graph *g, uint32_t rule)
 
 const char *rule_message(const struct graph *g, uint32_t rule)
 {
-    uint32_t n = rule_info(g, rule) ? graph_node_count(g) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct graph_node *node = graph_node_at(g, i);
-        if (node->kind != GRAPH_NODE_DECISION || node->rule != rule)
-            continue;
-        for (uint32_t k = 0; k < node->nmods; k++) {
-            const struct graph_mod *mod = graph_mod_at(g, node->mods + k);
-            if (mod->id == MOD_MESSAGE && mod->str)
-                return mod->str;
-        }
-    }
-    return NULL;
+    return g ? graph_rule_message(g, rule) : NULL;
 }
 
 bool rule_guards(const struct graph *g, uint32_t rule)

@@ -16,13 +16,17 @@ static int deny_places(struct writer *w, const char *operations, const struct pl
 {
     bool open = false;
     for (size_t i = 0; i < list->n; i++) {
-        struct places one = {&list->at[i], 1};
+        struct buf filter = {0};
         if (only_final && !list->at[i].final)
             continue;
         if (!open)
             write_open(w, "deny", operations);
         open = true;
-        if (write_places(w, &one) < 0)
+        int result = denied_place_filter(w, &list->at[i], &filter);
+        if (result == 0)
+            write_filter(w, list->at[i].origin, &filter);
+        buf_free(&filter);
+        if (result < 0)
             return -1;
     }
     if (open)

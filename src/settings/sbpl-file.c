@@ -47,7 +47,7 @@ static int denied_filter(struct writer *w, const struct carving *c, size_t d, st
     for (size_t a = 0; a < c->allow->n; a++)
         any |= inside[a];
     buf_str(out, any ? "(require-all\n        " : "");
-    if (place_filter(w, &c->deny->at[d], out) < 0)
+    if (denied_place_filter(w, &c->deny->at[d], out) < 0)
         return -1;
     if (!any)
         return 0;

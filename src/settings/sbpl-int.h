@@ -33,9 +33,10 @@ void write_open(struct writer *w, const char *action, const char *operations);
 void write_filter(struct writer *w, const char *origin, const struct buf *filter);
 void write_close(struct writer *w, const char *reason);
 
-/* Appends filters for a place, with both spellings where macOS has two; for a glob what lies below
- * as well. -1 when memory is short. */
+/* Appends filters for a place, with both spellings where macOS has two; among denials, for a glob
+ * what lies below as well. -1 when memory is short. */
 int place_filter(struct writer *w, const struct place *place, struct buf *out);
+int denied_place_filter(struct writer *w, const struct place *place, struct buf *out);
 /* … as the filters of the rule being written. */
 int write_places(struct writer *w, const struct places *places);
 /* A glob without what lies below. */

@@ -3,8 +3,8 @@
 
 /*
  * Rules and places as text. Linux has (glob …); for macOS, whose compiler does not know it, the
- * same conversion that our engine performs is performed here. Both stand for what the glob matches
- * and everything below.
+ * same conversion that our engine performs is performed here. Both stand for what the glob matches,
+ * among denials for everything below as well: who denies a folder means what is in it.
  *
  * macOS shows /tmp, /var and /etc under two names, of which only the canonical one reaches the
  * kernel's check; who writes a profile on another machine cannot tell, so both are written.
@@ -191,10 +191,17 @@ int place_check(const struct place *place, struct bk_err *err)
     return -1;
 }
 
-int place_filter(struct writer *w, const struct place *place, struct buf *out)
+int denied_place_filter(struct writer *w, const struct place *place, struct buf *out)
 {
     if (place->kind == PLACE_GLOB)
         return any_glob_filter(w, place->path, true, out);
+    return place_filter(w, place, out);
+}
+
+int place_filter(struct writer *w, const struct place *place, struct buf *out)
+{
+    if (place->kind == PLACE_GLOB)
+        return glob_filter(w, place->path, out);
     plain_filter(w, place->kind == PLACE_LITERAL ? "literal" : "subpath", place->path, out);
     return 0;
 }

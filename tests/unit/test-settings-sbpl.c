@@ -167,12 +167,13 @@ static void test_read_globs(void)
 
     const struct access_policy inside = {
         .deny_read = PLACES(UNDER("/home"), GLOB("/data/*")),
-        .allow_read = PLACES(GLOB("/home/*/src"), GLOB("/data/me/*.txt")),
+        .allow_read = PLACES(GLOB("/home/*/src"), GLOB("/home/*/all/**"), GLOB("/data/me/*.txt")),
     };
     CHECK("globs inside", &inside, "file-read-data /home/me/x → deny",
-          "file-read-data /home/me/src → allow", "file-read-data /home/me/src/a/b → allow",
-          "file-read-data /home/me/a/src → deny", "file-read-data /data/me/a.txt → allow",
-          "file-read-data /data/me/a.bin → deny", "file-read-metadata /home → allow");
+          "file-read-data /home/me/src → allow", "file-read-data /home/me/src/a/b → deny",
+          "file-read-data /home/me/all/a/b → allow", "file-read-data /home/me/a/src → deny",
+          "file-read-data /data/me/a.txt → allow", "file-read-data /data/me/a.bin → deny",
+          "file-read-metadata /home → allow");
 }
 
 static void test_strict(void)
