@@ -398,8 +398,10 @@ static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ER
     bool single = !(get16(p) & BLOB_COLLECTION);
     if (looks_like_e(p, n))
         out[count++] = BLOB_E;
-    if (single && count)
+    if (single && count) {
+        out[count++] = BLOB_C; /* without regexes, as iOS 12 has it */
         return count;
+    }
     if (looks_like_d(p, n))
         out[count++] = BLOB_D;
     if (!single || get16(p) <= SINGLE_FLAGS_MOST) {
