@@ -3,11 +3,13 @@
 
 /*
  * Rules name places by path, so moving something away from its path, or a folder above it, would
- * free it. Denied places and all folders above them can be neither moved nor removed. Of a glob
- * those are its beginnings, folder by folder; where one ends in `**` it would be every folder, and
- * is left out: what can lie at any depth below is still covered where it is moved to, unless that
- * is outside of the glob's fixed beginning. On Linux the judge looks into what is moved and closes
- * that as well.
+ * free it. Denied places and all folders above them can be neither moved nor removed.
+ *
+ * Above what a glob matches lies its fixed beginning. Behind that it is many folders, most of which
+ * hold nothing denied: on Linux the judge looks into what is moved, and they are left out; macOS
+ * does not, and there no folder that a beginning of the glob matches can be moved. A beginning that
+ * ends in `**` would be every folder, and is left out as well: what can lie at any depth is still
+ * covered where it is moved to, unless that is outside of the fixed beginning.
  */
 
 #include <stdlib.h>
@@ -65,10 +67,12 @@ static int collect_glob(struct writer *w, struct ancestors *list, const char *gi
             i >= 2 && glob[i - 1] == '*' && glob[i - 2] == '*' && (i == 2 || glob[i - 3] == '/');
         if (!end || all)
             continue;
+        bool varies = strcspn(glob, "*?[") < i;
+        if (varies && !w->t->macos)
+            break;
         char *text = arena_alloc(&w->arena, i + 2);
         if (!text)
             return err_nomem(w->err);
-        bool varies = strcspn(glob, "*?[") < i;
         text[0] = '*';
         memcpy(text + 1, glob, i);
         if (add(w, list, varies ? text : glob, varies ? i + 1 : i) < 0)
@@ -96,6 +100,14 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int folder_filter(struct writer *w, const char *glob, struct buf *out)
+{
+    buf_str(out, "(require-all (vnode-type DIRECTORY) ");
+    int result = glob_filter(w, glob, out);
+    buf_chr(out, ')');
+    return result;
+}
+
 static int write_ancestors(struct writer *w, struct ancestors *list)
 {
     if (!list->n)
@@ -110,7 +122,7 @@ static int write_ancestors(struct writer *w, struct ancestors *list)
         struct buf filter = {0};
         struct place place = {.path = text, .kind = PLACE_LITERAL};
         int result =
-            text[0] == '*' ? glob_filter(w, text + 1, &filter) : place_filter(w, &place, &filter);
+            text[0] == '*' ? folder_filter(w, text + 1, &filter) : place_filter(w, &place, &filter);
         if (result == 0)
             write_filter(w, NULL, &filter);
         buf_free(&filter);

@@ -283,13 +283,17 @@ static void test_moves(void)
           "file-write-unlink /w/a/b → deny", "file-write-unlink /w/a → deny",
           "file-write-unlink /w → deny", "file-write-unlink /w/c/d → deny",
           "file-write-unlink /w/c → deny", "file-write-unlink /w/e → deny",
-          "file-write-unlink /w/1/keys → deny", "file-write-unlink /w/1 → deny",
-          "file-write-unlink /w/x/y/deep → deny", "file-write-unlink /w/deep → deny",
+          "macos!file-write-unlink /w/1/keys vnode-type=DIRECTORY → deny",
+          "macos!file-write-unlink /w/1 vnode-type=DIRECTORY → deny",
+          "macos!file-write-unlink /w/x/y/deep vnode-type=DIRECTORY → deny",
+          "macos!file-write-unlink /w/deep vnode-type=DIRECTORY → deny",
           /* an open place inside a closed one moves, unless it holds something denied */
           "file-write-unlink /w/a/b/secret/open → allow",
           /* others */
           "file-write-unlink /w/a/b/other → allow", "file-write-unlink /w/c/x → allow",
-          "file-write-unlink /w/1/other → allow", "file-write-unlink /w/x/y → allow",
+          "file-write-unlink /w/1/other → allow",
+          "file-write-unlink /w/1 vnode-type=REGULAR-FILE → allow",
+          "file-write-unlink /w/x/y → allow",
           /* nothing of this closes more than moving */
           "file-write-create /w/a/b/x → allow", "file-write-data /w/a/b/x → allow",
           "file-write-create /w/a → allow", "macos!file-link /w/a/b/secret/x → deny",
@@ -461,7 +465,8 @@ static void test_many(void)
                                     .allow_write = PLACES(UNDER("/srv"))};
     CHECK("many", &p, "file-read-data /srv/a/b/part999/x.k999 → deny",
           "file-read-data /srv/a/b/part999/x.k998 → allow",
-          "file-write-data /srv/part7/x.k7 → deny", "file-write-unlink /srv/q/part7 → deny");
+          "file-write-data /srv/part7/x.k7 → deny",
+          "macos!file-write-unlink /srv/q/part7 vnode-type=DIRECTORY → deny");
 }
 
 int main(void)
