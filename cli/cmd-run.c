@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -60,6 +61,8 @@ static const struct cli_option options[] = {
     {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",
      socket_words},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
+    {"cd", 0, "DIR", "begin in DIR; for the policy the working directory stays this one", "dir"},
+    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and leave it there", "dir"},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
     {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
@@ -74,6 +77,7 @@ static const struct cli_option options[] = {
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
     {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
     {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
+    {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
     {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
@@ -102,7 +106,7 @@ struct session {
     bool verbose;
     const char **keep_env, **set_env;
     int *keep_fds;
-    char cwd[PATH_MAX];
+    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX];
 };
 
 /* ---- numbers and places ---- */
@@ -266,6 +270,21 @@ static int choose_asking(struct session *r, struct bk_err *err)
     return 0;
 }
 
+/* By their real names: what is mounted for the sandbox is found by these. */
+static int choose_folders(struct session *r, struct bk_err *err)
+{
+    const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
+    if (cd && !realpath(cd, r->start))
+        return err_sys(err, "--cd %s", cd);
+    if (tmpdir && mkdir(tmpdir, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, "--tmpdir %s", tmpdir);
+    if (tmpdir && !realpath(tmpdir, r->tmpdir))
+        return err_sys(err, "--tmpdir %s", tmpdir);
+    r->spec.start = cd ? r->start : NULL;
+    r->spec.tmpdir = tmpdir ? r->tmpdir : NULL;
+    return 0;
+}
+
 static int choose_kept(struct session *r, struct bk_err *err)
 {
     size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
@@ -324,6 +343,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .cwd = r->cwd,
         .updatable = args_has(r->args, "updatable"),
         .grantable = args_has(r->args, "grantable"),
+        .watch_net = args_has(r->args, "watch-net"),
         .accept_weaker = args_has(r->args, "accept-weaker"),
         .keep_userns = args_has(r->args, "allow-userns"),
         .strict_reads = args_has(r->args, "strict-reads"),
@@ -341,6 +361,8 @@ static int fill_spec(struct session *r, struct bk_err *err)
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot tell the working directory");
+    if (choose_folders(r, err) < 0)
+        return -1;
     if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)

@@ -3,18 +3,11 @@
 #ifndef BK_CLI_REACH_H
 #define BK_CLI_REACH_H
 
-#include <jansson.h>
-
+#include "agent/json.h"
 #include "base/buf.h"
 #include "base/err.h"
 
 /* Talking to a run or session that is under way (agent/door.h). */
-
-static inline void json_free(json_t **j)
-{
-    json_decref(*j);
-}
-#define OWN_json json_free
 
 /* A connection to the run of that process; NULL: to the only one. */
 int reach_run(const char *pid, struct bk_err *err);

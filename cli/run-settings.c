@@ -227,6 +227,7 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
         return err_set(err, BK_E_BUG, "too many sources");
     rs->ngiven = spec->nsources;
     memcpy(rs->given, spec->sources, spec->nsources * sizeof(rs->given[0]));
+    rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
     if ((!rs->tmpdir && scratch_name(&rs->scratch, err) < 0) ||
         !(rs->now = run_settings_again(rs, NULL, 0, err)))
         return -1;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -47,10 +48,15 @@ static void add(struct words *w, const char *word)
 static void word_command(struct words *w, const struct job_spec *s)
 {
     if (s->sandboxed) {
-        static const char *const fixed[] = {"run", "--here", "--report=fd:8", "--keep-fd=9"};
+        static const char *const fixed[] = {"run",           "--here",      "--watch-net",
+                                            "--report=fd:8", "--keep-fd=9", "--max-procs=4096"};
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);
+        add(w, "--cd");
+        add(w, s->cwd);
+        add(w, "--tmpdir");
+        add(w, s->tmpdir);
         if (s->grantable)
             add(w, "--grantable");
         for (size_t i = 0; i < s->nsettings && w->n < WORDS - 12; i++) {
@@ -77,14 +83,17 @@ static void put_at(int from, int to)
 
 /* In the child. Its descriptors are moved out of the way first: they may lie where others go. */
 static void __attribute__((noreturn))
-become(const struct job_spec *s, const struct words *w, const int writing[JOB_PIPES])
+become(const struct job_spec *s, const struct words *w, pid_t owner, const int writing[JOB_PIPES])
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    setsid(); /* nobody's terminal, and a group that can be ended as one */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != owner)
+        _exit(125); /* it died before we were tied to it */
+    setsid();       /* nobody's terminal, and a group that can be ended as one */
     for (int i = 0; i < JOB_PIPES; i++)
         high[i] = fcntl(writing[i], F_DUPFD_CLOEXEC, 20);
     put_at(null, 0);
@@ -94,8 +103,9 @@ become(const struct job_spec *s, const struct words *w, const int writing[JOB_PI
     put_at(high[JOB_CWD], CWD_FD);
     if (!s->sandboxed && s->tmpdir && s->tmpdir[0])
         setenv("TMPDIR", s->tmpdir, 1);
-    if (chdir(s->cwd) < 0) {
-        dprintf(2, "buckle: cannot go to %s: %s\n", s->cwd, strerror(errno));
+    const char *folder = s->sandboxed ? s->root : s->cwd;
+    if (chdir(folder) < 0) {
+        dprintf(2, "buckle: cannot go to %s: %s\n", folder, strerror(errno));
         _exit(125);
     }
     execvp(w->at[0], (char *const *)w->at);
@@ -137,9 +147,10 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
         close_all(j->pipes);
         return -1;
     }
+    pid_t owner = getpid();
     j->pid = fork();
     if (j->pid == 0)
-        become(spec, &w, writing);
+        become(spec, &w, owner, writing);
     close_all(writing);
     if (j->pid > 0)
         j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);

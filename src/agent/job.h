@@ -15,7 +15,8 @@
  */
 struct job_spec {
     const char *program; /* this one */
-    const char *command, *shell, *cwd, *tmpdir;
+    const char *command, *shell, *tmpdir;
+    const char *root, *cwd; /* what the sandbox takes for the working directory; where it begins */
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;

@@ -90,8 +90,8 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     const struct host *h = &p->host;
     struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
     bool restricted = o->tier != TIER_FREE;
-    bool hosts = restricted &&
-                 (p->opt.ask || plan_may_widen(p) || reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+    bool hosts = restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p) ||
+                                reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
     bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory &&
                  h->pidfd_getfd;
     p->net_ns = net_ns && restricted;

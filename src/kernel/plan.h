@@ -114,6 +114,7 @@ enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 struct plan_options {
     bool terse;          /* nobody reads the notes: what takes an evaluation to find is left out */
     bool updatable;      /* everything changeable later stays judged */
+    bool watch_net;      /* denied hosts are told by name, even where none is allowed */
     bool grantable;      /* whatever is denied can be allowed later: no wall stands in the way */
     bool accept_weaker;  /* go on where something cannot be enforced */
     bool keep_userns;    /* programs inside may make user namespaces */

@@ -297,7 +297,8 @@ static void stage_unconfined(struct inside *in)
     if (s->plan->gate)
         lay_gate(in);
     /* by name, so that what was mounted since lies in the way */
-    check(s, STAGE_CWD, chdir(s->launch->cwd) < 0 ? -errno : 0);
+    const char *start = s->launch->start ? s->launch->start : s->launch->cwd;
+    check(s, STAGE_CWD, chdir(start) < 0 ? -errno : 0);
 }
 
 /* ---- stage 1 ---- */

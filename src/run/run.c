@@ -44,6 +44,7 @@ static void fill_options(struct run *r)
     const struct run_spec *s = r->spec;
     r->options = (struct plan_options){.updatable = s->updatable,
                                        .grantable = s->grantable,
+                                       .watch_net = s->watch_net,
                                        .accept_weaker = s->accept_weaker,
                                        .keep_userns = s->keep_userns,
                                        .strict_reads = s->strict_reads,
@@ -196,6 +197,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .argv = s->argv,
         .env = r->env.env,
         .cwd = s->cwd,
+        .start = s->start,
         .keep_fds = s->keep_fds,
         .nkeep = s->nkeep_fds,
         .connector = r->connector[0] ? r->connector : NULL,

@@ -36,7 +36,8 @@ struct run_spec {
 
     /* The command. */
     char *const *argv;
-    const char *cwd; /* absolute */
+    const char *cwd;   /* absolute; what the policy takes for the working directory */
+    const char *start; /* where the command begins; NULL: there */
 
     /* Its environment: the caller's, less what looks like a secret and is not kept. */
     const char *const *keep_env; /* names */
@@ -51,6 +52,7 @@ struct run_spec {
     size_t nkeep_fds;
 
     /* How it is enforced. */
+    bool watch_net; /* denied hosts are told by name, even where none is allowed */
     bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
     bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The server's loop and the protocol around its tools. One thread; every command is a process of
+ * its own, so that nothing here waits for anything but news. What a client sends is a stranger's:
+ * shapes are checked before they are used, and a mistake is answered, never fatal.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/mcp-int.h"
+#include "base/own.h"
+
+uint64_t mcp_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int mcp_view(const struct mcp *m, struct agent_view *v, struct bk_err *err)
+{
+    *v = (struct agent_view){.mode = m->o->mode, .planning = m->o->planning};
+    snprintf(v->tmpdir, sizeof(v->tmpdir), "%s", m->scratch.path);
+    return view_read(v, m->root, m->o->settings, m->o->nsettings, err);
+}
+
+/* ---- methods ---- */
+
+typedef void method(struct mcp *m, const json_t *id, const json_t *params);
+
+/* The client's version when we speak it, else the newest that we do. */
+static const char *agree_on(const char *wanted)
+{
+    static const char *const spoken[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+    for (size_t i = 0; wanted && i < sizeof(spoken) / sizeof(spoken[0]); i++)
+        if (strcmp(wanted, spoken[i]) == 0)
+            return spoken[i];
+    return spoken[0];
+}
+
+static void do_initialize(struct mcp *m, const json_t *id, const json_t *params)
+{
+    OWN(agent_view) struct agent_view v;
+    OWN(buf) struct buf told = {0};
+    struct bk_err err;
+    m->asks =
+        json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
+    m->initialized = true;
+    if (mcp_view(m, &v, &err) == 0)
+        summary_text(&v, &told);
+    json_t *result = json_pack("{s:s, s:{s:{}, s:{s:b}}, s:{s:s, s:s}}", "protocolVersion",
+                               agree_on(json_text(params, "protocolVersion")), "capabilities",
+                               "tools", "resources", "subscribe", 1, "serverInfo", "name", "buckle",
+                               "version", BK_VERSION);
+    if (told.n)
+        json_object_set_new(result, "instructions", json_stringn(told.s, told.n));
+    rpc_result(&m->rpc, id, result);
+}
+
+static void do_ping(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    rpc_result(&m->rpc, id, json_object());
+}
+
+static void do_list_tools(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    rpc_result(&m->rpc, id, json_pack("{s:o}", "tools", mcp_tools()));
+}
+
+static void do_list_resources(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    rpc_result(&m->rpc, id, json_pack("{s:o}", "resources", mcp_resources()));
+}
+
+static void do_list_templates(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    rpc_result(&m->rpc, id, json_pack("{s:[]}", "resourceTemplates"));
+}
+
+static void do_read_resource(struct mcp *m, const json_t *id, const json_t *params)
+{
+    mcp_read_resource(m, id, json_text(params, "uri"));
+}
+
+static void do_subscribe(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    m->watched = true;
+    rpc_result(&m->rpc, id, json_object());
+}
+
+static void do_unsubscribe(struct mcp *m, const json_t *id, const json_t *params)
+{
+    (void)params;
+    m->watched = false;
+    rpc_result(&m->rpc, id, json_object());
+}
+
+static const struct {
+    const char *name;
+    method *run;
+} methods[] = {
+    {"initialize", do_initialize},
+    {"ping", do_ping},
+    {"tools/list", do_list_tools},
+    {"tools/call", mcp_call_tool},
+    {"resources/list", do_list_resources},
+    {"resources/templates/list", do_list_templates},
+    {"resources/read", do_read_resource},
+    {"resources/subscribe", do_subscribe},
+    {"resources/unsubscribe", do_unsubscribe},
+};
+
+static void do_method(struct mcp *m, const char *name, const json_t *id, const json_t *params)
+{
+    bool early = strcmp(name, "initialize") == 0 || strcmp(name, "ping") == 0;
+    if (!m->initialized && !early) {
+        rpc_error(&m->rpc, id, RPC_INVALID, "initialize comes first");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+        if (strcmp(name, methods[i].name) == 0) {
+            methods[i].run(m, id, params);
+            return;
+        }
+    rpc_error(&m->rpc, id, RPC_METHOD, "no method is called %.100s", name);
+}
+
+/* ---- messages ---- */
+
+/* Answers to what we asked are told by "ask-N". */
+static void take_answer(struct mcp *m, const json_t *message)
+{
+    const char *id = json_text(message, "id");
+    if (id && strncmp(id, "ask-", 4) == 0)
+        mcp_answered(m, strtoull(id + 4, NULL, 10), json_object_get(message, "result"));
+}
+
+static void on_message(void *arg, json_t *message)
+{
+    struct mcp *m = arg;
+    const json_t *id = json_object_get(message, "id"), *params = json_object_get(message, "params");
+    const char *name = json_text(message, "method");
+    bool asks = json_is_string(id) || json_is_integer(id);
+    if (!name && (json_object_get(message, "result") || json_object_get(message, "error")))
+        take_answer(m, message);
+    else if (!name || (id && !asks) || (params && !json_is_object(params)))
+        rpc_error(&m->rpc, asks ? id : NULL, RPC_INVALID, "not a request");
+    else if (id)
+        do_method(m, name, id, params);
+    else if (strcmp(name, "notifications/cancelled") == 0)
+        mcp_cancel(m, json_object_get(params, "requestId"));
+}
+
+/* ---- the loop ---- */
+
+enum { FDS = 2 + MCP_CALLS * (JOB_PIPES + 1) };
+
+static size_t list_fds(const struct mcp *m, struct pollfd *fds)
+{
+    size_t n = 0;
+    fds[n++] = (struct pollfd){m->rpc.in, POLLIN, 0};
+    fds[n++] = (struct pollfd){m->rpc.queue.n ? m->rpc.out : -1, POLLOUT, 0};
+    for (size_t i = 0; i < MCP_CALLS; i++) {
+        const struct job *j = &m->calls[i].job;
+        if (!m->calls[i].used || !m->calls[i].started)
+            continue;
+        fds[n++] = (struct pollfd){j->exited ? -1 : j->pidfd, POLLIN, 0};
+        for (int k = 0; k < JOB_PIPES; k++)
+            fds[n++] = (struct pollfd){j->pipes[k], POLLIN, 0};
+    }
+    return n;
+}
+
+static int next_tick(struct mcp *m)
+{
+    int wait = -1;
+    for (size_t i = 0; i < MCP_CALLS; i++) {
+        if (!m->calls[i].used || !m->calls[i].started)
+            continue;
+        int one = job_tick(&m->calls[i].job);
+        wait = one >= 0 && (wait < 0 || one < wait) ? one : wait;
+    }
+    return wait;
+}
+
+static void turn(struct mcp *m)
+{
+    static struct pollfd fds[FDS]; /* large */
+    size_t n = list_fds(m, fds);
+    if (poll(fds, n, next_tick(m)) < 0 && errno != EINTR) {
+        m->rpc.ended = true;
+        return;
+    }
+    for (size_t i = 0; i < MCP_CALLS; i++)
+        if (m->calls[i].used && m->calls[i].started) {
+            job_hear(&m->calls[i].job);
+            mcp_tend(m, &m->calls[i]);
+        }
+    if (fds[1].revents)
+        rpc_flush(&m->rpc);
+    if (fds[0].revents)
+        rpc_hear(&m->rpc, on_message, m);
+}
+
+/* Each command takes five descriptors. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
+{
+    struct mcp *m = calloc(1, sizeof(*m));
+    if (!m)
+        return err_nomem(err);
+    m->o = o;
+    m->scratch.lock = -1;
+    m->store = store_new(0);
+    raise_descriptors();
+    signal(SIGPIPE, SIG_IGN);
+    rpc_init(&m->rpc, in, out);
+    int result = -1;
+    if (!m->store)
+        err_nomem(err);
+    else if (!getcwd(m->root, sizeof(m->root)))
+        err_sys(err, "cannot tell the working directory");
+    else if (scratch_name(&m->scratch, err) == 0 && scratch_make(&m->scratch, err) == 0)
+        result = 0;
+    memcpy(m->cwd, m->root, sizeof(m->cwd));
+    while (result == 0 && !m->rpc.ended)
+        turn(m);
+    for (size_t i = 0; i < MCP_CALLS; i++)
+        call_free(&m->calls[i]);
+    scratch_remove(&m->scratch);
+    store_free(m->store);
+    rpc_free(&m->rpc);
+    free(m);
+    return result;
+}
