@@ -76,6 +76,7 @@ accept: build ## write golden files and examples anew; read the difference befor
 	@BUCKLE=build/buckle tests/run-golden.py --accept
 	@BUCKLE=build/buckle tests/run-plans.py --accept
 	@BUCKLE=build/buckle tests/run-examples.py --accept
+	@BUCKLE=build/buckle tests/run-keys.py --accept
 
 format: ## let clang-format arrange the tree
 	$(call need,$(PKG_FORMAT))

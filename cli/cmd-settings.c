@@ -295,6 +295,6 @@ const struct cli_command cmd_settings = {
              "set, add and remove change one key of one file (--layer, by default the user's). A\n"
              "VALUE is JSON, or a word: buckle settings add network.allowedDomains example.com",
     .options = options,
-    .complete = "show|set|add|remove",
+    .complete = "show|set|add|remove setting",
     .run = run,
 };

@@ -14,6 +14,7 @@
 #include "args.h"
 #include "base/own.h"
 #include "sbpl/sbpl.h"
+#include "settings/keys.h"
 
 /* ---- lists of words ---- */
 
@@ -50,6 +51,14 @@ static void words_command(struct buf *out)
         buf_fmt(out, "%s ", (*c)->name);
 }
 
+static void words_setting(struct buf *out)
+{
+    char path[96];
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (setting_keys[i].shape != SHAPE_SECTION && setting_keys[i].effect != EFFECT_LATER)
+            buf_fmt(out, "%s ", setting_path(&setting_keys[i], path));
+}
+
 static const struct kind {
     const char *name;
     void (*words)(struct buf *out); /* NULL: only files or folders */
@@ -60,6 +69,7 @@ static const struct kind {
     {"os", words_os, false},
     {"profile", words_profile, true},
     {"command", words_command, false},
+    {"setting", words_setting, false},
     {"file", NULL, true},
     {"dir", NULL, false},
 };

@@ -252,7 +252,7 @@ def check_suites():
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
         Suite("e2e", e2e_programs(), staged, timeout=300),
         Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300),
-        Suite("examples", [[tests("run-examples.py")]], staged),
+        Suite("examples", [[tests("run-examples.py")], [tests("run-keys.py")]], staged),
         Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
               staged),
     ]

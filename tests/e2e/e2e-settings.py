@@ -333,6 +333,13 @@ def test_policy(person, t):
         r = person.run("--report", "none", *words, "sh", "-c", script, cwd=w, env=env)
         t.ok("text" not in r.out and not os.path.exists(f"{o}/new") and "written" in r.out,
              f"policy over {name}: denied reads and a ceiling for writes hold", r)
+    run = Lines(person, "--grantable", "sh", "-c", f"touch {o}/new; " + WAIT.format("[ -e go ]", "went") + f"; touch {o}/new",
+                cwd=w, env=env)
+    said = eventually(lambda: o in person.call([running.BUCKLE, "log", "--run", str(run.child.pid)]).out)
+    r = person.call([running.BUCKLE, "grant", "--run", str(run.child.pid), "--write", o])
+    person.write(f"{w}/go", "")
+    out = run.end()
+    t.ok(said and out == "went\n" and not os.path.exists(f"{o}/new"), "policy over a grant", r, run.err())
     r = person.run("--allow-userns", "true", cwd=w, env=env)
     t.ok(r.status == 125 and "policy" in r.err, "policy over a flag that is no rule", r)
     r = person.run("true", cwd=w, env={"BUCKLE_POLICY": "/nonexistent"})
