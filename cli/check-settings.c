@@ -11,8 +11,8 @@
 
 #include "base/own.h"
 
-static void tell(struct checked_settings *c, enum finding_level level, src_pos pos,
-                 const struct bk_err *err)
+void check_tell(struct checked_settings *c, enum finding_level level, src_pos pos,
+                const struct bk_err *err)
 {
     static const enum diag_level levels[] = {
         [FINDING_ERROR] = DIAG_ERROR, [FINDING_WARNING] = DIAG_WARNING, [FINDING_NOTE] = DIAG_NOTE};
@@ -23,8 +23,7 @@ static void tell(struct checked_settings *c, enum finding_level level, src_pos p
         diag_hint(&c->diags, d, "%s", err->hint);
 }
 
-/* The place that an error names, in the text. */
-static src_pos place_of(const struct source *s, const struct bk_err *err)
+src_pos check_place_of(const struct source *s, const struct bk_err *err)
 {
     const char *at = s->text, *end = s->text + s->len;
     for (uint32_t line = 1; line < err->line; line++) {
@@ -48,7 +47,15 @@ static void try_paths(struct checked_settings *c, const struct source *text, con
         return;
     if (settings_add_text(&s, LAYER_FLAGS, path, text->text, text->len, &err) < 0 ||
         settings_build(&s, NULL, &r, &err) < 0)
-        tell(c, FINDING_ERROR, place_of(text, &err), &err);
+        check_tell(c, FINDING_ERROR, check_place_of(text, &err), &err);
+}
+
+void check_init(struct checked_settings *c)
+{
+    arena_init(&c->arena, 64 << 20);
+    source_map_init(&c->map, &c->arena);
+    diags_init(&c->diags);
+    c->diags.map = &c->map;
 }
 
 int check_settings(struct checked_settings *c, const char *path, struct bk_err *err)
@@ -56,21 +63,18 @@ int check_settings(struct checked_settings *c, const char *path, struct bk_err *
     struct json_text text;
     struct settings_findings found = {0};
     struct json *root;
-    arena_init(&c->arena, 64 << 20);
-    source_map_init(&c->map, &c->arena);
-    diags_init(&c->diags);
-    c->diags.map = &c->map;
+    check_init(c);
     if (jt_load(&c->arena, path, &text, err) < 0)
         return -1;
     const struct source *s = source_add(&c->map, text.name, text.s, text.n, err);
     if (!s)
         return -1;
     if (settings_check(&c->arena, &text, &root, &found, err) < 0) {
-        tell(c, FINDING_ERROR, place_of(s, err), err);
+        check_tell(c, FINDING_ERROR, check_place_of(s, err), err);
         return 0;
     }
     for (const struct settings_finding *f = found.first; f; f = f->next)
-        tell(c, f->level, s->base + f->at, &f->err);
+        check_tell(c, f->level, s->base + f->at, &f->err);
     if (!found.errors)
         try_paths(c, s, path);
     diags_sort(&c->diags);

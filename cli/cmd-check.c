@@ -191,10 +191,20 @@ static void unreadable(const struct cli_args *args, const char *name, const stru
     buf_chr(out, '}');
 }
 
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = name ? strlen(name) : 0, m = strlen(end);
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+static bool are_presets(const char *name)
+{
+    return ends_in(name, ".yaml") || ends_in(name, ".yml");
+}
+
 static bool are_settings(const struct cli_args *args, const char *name)
 {
-    size_t n = name ? strlen(name) : 0;
-    return args_has(args, "settings") || (n > 5 && strcmp(name + n - 5, ".json") == 0);
+    return args_has(args, "settings") || ends_in(name, ".json") || are_presets(name);
 }
 
 static void check_settings_file(const struct cli_args *args, const char *name, struct totals *sum,
@@ -202,7 +212,7 @@ static void check_settings_file(const struct cli_args *args, const char *name, s
 {
     OWN(checked_settings) struct checked_settings c = {0};
     struct bk_err err;
-    if (check_settings(&c, name, &err) < 0) {
+    if ((are_presets(name) ? check_presets : check_settings)(&c, name, &err) < 0) {
         unreadable(args, name, &err, sum, out);
         return;
     }
@@ -297,8 +307,8 @@ const struct cli_command cmd_check = {
         "wrong with it as file:line:column, with the source line and a caret. In a profile\n"
         "without errors it warns of rules that can never decide: shadowed by others,\n"
         "replaced, contradictory, or with filters that nothing matches.\n"
-        "Prints nothing when all is well. A FILE that ends in .json is read as settings, and\n"
-        "keys without effect are told as well.\n"
+        "Prints nothing when all is well. A FILE that ends in .json is read as settings, one\n"
+        "in .yaml or .yml as presets, and what has no effect is told as well.\n"
         "\n"
         "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 when a file\n"
         "cannot be read.",

@@ -20,11 +20,44 @@ static int by_path(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* A double-quoted text of YAML: as JSON's, which YAML contains. */
+/* Characters that YAML takes for the end of a line, or does not take at all. */
+static uint32_t odd_character(const unsigned char *s, size_t *width)
+{
+    *width = 1;
+    if (s[0] < 0x20 || s[0] == 0x7f)
+        return s[0];
+    if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+        return *width = 2, s[1];
+    *width = 3;
+    if (s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9))
+        return s[2] == 0xa8 ? 0x2028 : 0x2029;
+    if (s[0] == 0xef && s[1] == 0xbb && s[2] == 0xbf)
+        return 0xfeff;
+    if (s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe)
+        return s[2] == 0xbe ? 0xfffe : 0xffff;
+    return *width = 1, 0;
+}
+
+/* A double-quoted text of YAML. */
+static void add_quoted(struct buf *out, const char *s)
+{
+    buf_chr(out, '"');
+    for (size_t width; *s; s += width) {
+        uint32_t odd = odd_character((const unsigned char *)s, &width);
+        if (odd)
+            buf_fmt(out, "\\u%04x", odd);
+        else if (*s == '"' || *s == '\\')
+            buf_fmt(out, "\\%c", *s);
+        else
+            buf_chr(out, *s);
+    }
+    buf_chr(out, '"');
+}
+
 static void add_text(struct buf *out, enum preset_format format, const char *s)
 {
     if (format == PRESET_YAML)
-        buf_json(out, s, strlen(s));
+        add_quoted(out, s);
     else
         buf_safe(out, s, strlen(s));
 }
@@ -100,7 +133,7 @@ void preset_print(const struct preset *p, enum preset_format format, struct buf 
     print_extends(p, format, out);
     if (yaml) {
         buf_str(out, "presets:\n  ");
-        buf_json(out, name, strlen(name));
+        add_quoted(out, name);
         buf_str(out, ":\n");
     }
     size_t before = out->n;

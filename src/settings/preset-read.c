@@ -19,7 +19,7 @@
 #include "settings/preset-int.h"
 #include "settings/ytree.h"
 
-enum { STEPS = 100000, MERGES = 8 };
+enum { STEPS = 100000, MERGES = 8, NAME_BYTES = 128 };
 
 struct reading {
     struct arena *arena;
@@ -144,7 +144,7 @@ static int read_paths(struct reading *r, const struct ynode *n, const char *pres
         return wrong(r, n, what, "a list");
     for (size_t i = 0; i < n->n; i++) {
         const struct ynode *e = n->at[i];
-        struct preset_path p = {0};
+        struct preset_path p = {.line = e->line, .col = e->col};
         char origin[160];
         if (e->kind == YNODE_MAP) {
             if (count(r, e) < 0 || read_path_map(r, e, what, denial, &p) < 0)
@@ -266,6 +266,10 @@ static int read_presets(struct reading *r, const struct ynode *n, struct preset_
         struct preset *p = &c->presets[c->npresets];
         bool seen[KEYS] = {false};
         *p = (struct preset){.name = key->text, .line = key->line};
+        if (strlen(key->text) > NAME_BYTES) {
+            err_set(r->err, BK_E_LIMIT, "the name of a preset has more than %d bytes", NAME_BYTES);
+            return ytree_fail(r->name, key, r->err);
+        }
         if (strncmp(key->text, "builtin:", 8) == 0) {
             err_set(r->err, BK_E_INPUT,
                     "%.80s: names that begin with builtin: are the program's own", key->text);

@@ -26,6 +26,7 @@ enum preset_list {
 
 struct preset_path {
     const char *path;    /* as it was written */
+    uint32_t line, col;  /* where; 0 when not in a file */
     const char *origin;  /* "preset npm, line 12" or a flag */
     struct words except; /* of a denial: what stays readable */
     bool eval_symlinks;  /* accepted; links are always followed */

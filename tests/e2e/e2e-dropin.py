@@ -313,8 +313,8 @@ def test_control_fd(person, t):
     """Settings that come while the command runs."""
     work, other = person.folder(), person.folder("other")
     file = person.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
-    loop = (f"for i in 1 2 3 4 5 6 7 8 9 10; do (echo x >{other}/f) 2>/dev/null && exit 7; "
-            "echo tick; sleep 0.2; done; exit 8")
+    loop = (f"for i in 1 2 3 4 5 6 7 8; do (echo x >{other}/f) 2>/dev/null && exit 7; "
+            "echo tick; sleep 0.1; done; exit 8")
     ours, theirs = os.pipe()
     child = person.start([os.path.join(names.FOLDER, "srt"), "-d", "-s", file, "--control-fd",
                           str(ours), "-c", loop], env=names.env(), cwd=work, pass_fds=[ours],

@@ -445,6 +445,46 @@ def test_mistakes(person, t):
     t.ok(r.status == 1 and r.out == "", "a folder", r)
 
 
+def test_check(person, t):
+    """buckle check tells what is wrong, and what is there in vain."""
+    file = person.write(person.folder() + "/p.yaml", """\
+presets:
+  links:
+    allow: [ { path: /tmp, eval-symlinks: true } ]
+  reads:
+    read: [ /usr ]
+  keys:
+    allow-keychain: true
+  unset:
+    allow: [ "$NOT_SET_HERE/x" ]
+  fine:
+    strict: true
+    read: [ /usr ]
+    deny: [ { path: "~/.ssh", except: [ "~/.ssh/config" ] } ]
+""")
+    r = person.call([BUCKLE, "check", file])
+    notes = [line for line in r.out.split("\n") if ": note: " in line]
+    for line, words in ((3, "eval-symlinks"), (5, "strict"), (6, "keychain"), (9, "not set")):
+        t.ok(any(f"p.yaml:{line}:" in n and words in n for n in notes), f"{words}, line {line}", r)
+    t.ok(r.status == 0 and len(notes) == 4, "nothing else", r)
+    file = person.write(person.folder() + "/q.yaml", """\
+presets:
+  a: { extends: [ b ] }
+  c: { extends: [ nowhere ] }
+  b: { extends: [ a ] }
+  d: { deny: [ "$NOT_SET_HERE" ] }
+defaults: { presets: [ gone ] }
+auto-presets:
+  - { command: x, presets: [ builtin:nmp ] }
+""")
+    r = person.call([BUCKLE, "check", file])
+    for line, words in ((2, "circular"), (3, "nowhere"), (5, "NOT_SET_HERE"), (1, "gone"), (8, "builtin:npm?")):
+        t.ok(r.status == 1 and f"q.yaml:{line}:" in r.out and words in r.out, f"{words}, line {line}", r)
+    file = person.write(person.folder() + "/r.yml", "presets:\n  a: { alow: [] }\n")
+    r = person.call([BUCKLE, "check", "--json", file])
+    t.ok(r.status == 1 and '"line": 2' in r.out and "did you mean allow?" in r.out, "--json", r)
+
+
 def test_bombs(person, t):
     def tell(name, text, words, seconds=5):
         file = person.write(person.folder() + "/b.yaml", text)
@@ -519,7 +559,7 @@ def test_command_line(person, t):
 
 def main():
     for_everybody([test_meaning, test_links, test_moves, test_search, test_merging, test_variables,
-                   test_git, test_shipped, test_with_run, test_mixed, test_mistakes, test_bombs, test_command_line])
+                   test_git, test_shipped, test_with_run, test_mixed, test_mistakes, test_check, test_bombs, test_command_line])
     return tap.done()
 
 
