@@ -66,11 +66,9 @@ static void say_outcome(const struct outcome *o, struct buf *out)
                 p->net_ns ? "a namespace" : "refusing its sockets",
                 p->pid_ns ? "by a namespace" : "by following them");
         if (!p->net_ns)
-            buf_fmt(out, " Hosts that are allowed by name %s.",
-                    p->host.pidfd_getfd
-                        ? "are reached by TCP, as the judge connects; datagrams, and servers "
-                          "that nobody outside may call, are refused"
-                        : "cannot be reached here");
+            buf_str(out,
+                    " Hosts that are allowed by name are reached by TCP, as the judge connects; "
+                    "datagrams, and servers that nobody outside may call, are refused.");
         return;
     }
     buf_fmt(out, "`buckle run` refuses to start (%s); with --accept-weaker it enforces ",

@@ -77,31 +77,40 @@ static struct answer make_pair(const struct worker *w, const struct request *r)
     return answer_value(target_write(w, r, r->args[3], theirs, sizeof(theirs)));
 }
 
+static bool is_datagram(int type)
+{
+    return type == SOCK_DGRAM || type == SOCK_RAW; /* which is the same to a Unix socket */
+}
+
 static struct answer make_one(struct worker *w, const struct request *r)
 {
+    enum { TYPE = 0xf };
+    int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
     int flags = (int)r->args[1] & (SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (r->args[2] > PF_UNIX)
-        return answer_errno(EPROTONOSUPPORT);
-    if (!w->takes_fds) {
-        tell_refused(w, r, OP_NETWORK_OUTBOUND, "a unix datagram socket");
-        return answer_errno(EPERM);
-    }
-    OWN(fd) int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | flags, 0);
-    if (sock < 0 || shutdown(sock, SHUT_WR) < 0)
+    bool datagrams = domain == AF_UNIX && is_datagram(type);
+    OWN(fd) int sock = socket(domain, type | SOCK_CLOEXEC | flags, (int)r->args[2]);
+    if (sock < 0 || (datagrams && shutdown(sock, SHUT_WR) < 0))
         return answer_errno(errno);
-    w->datagrams = true;
+    int err = w->makes_sockets ? kept_socket_add(&w->kept, sock) : 0;
+    if (err < 0)
+        return answer_value(err);
+    w->datagrams |= datagrams;
     worker_send_fd(w->listener, r->id, steal_fd(&sock), flags & SOCK_CLOEXEC);
     return (struct answer){.sent = true};
 }
 
 struct answer act_socket(struct worker *w, const struct request *r)
 {
+    enum { TYPE = 0xf };
+    int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
+    if (domain == AF_UNIX)
+        return r->nr == SYS_socketpair ? make_pair(w, r) : make_one(w, r);
+    if (domain == AF_NETLINK || !w->dials) {
+        struct answer a = w->sockets_judged ? act_system_socket(w, r) : answer_go_on();
+        return a.go_on && w->makes_sockets ? make_one(w, r) : a;
+    }
     /* datagrams lie outside what can be led to the gate */
-    if ((int)r->args[0] != AF_UNIX && (int)r->args[0] != AF_NETLINK && w->dials)
-        return answer_errno(EPERM);
-    if ((int)r->args[0] != AF_UNIX)
-        return act_system_socket(w, r);
-    return r->nr == SYS_socketpair ? make_pair(w, r) : make_one(w, r);
+    return is_datagram(type) ? answer_errno(EPERM) : make_one(w, r);
 }
 
 /* ---- twins ---- */
@@ -388,8 +397,8 @@ struct answer act_send(struct worker *w, const struct request *r)
     if (!w->datagrams || nowhere || none)
         return answer_go_on();
     OWN(fd) int sock = target_take_fd(w, r, (int)r->args[0]);
-    if (sock == -EPERM && !w->takes_fds)
-        return answer_go_on(); /* then it has none that could send */
+    if (sock == -EPERM || sock == -EISCONN)
+        return answer_go_on(); /* not one of those; and none of those can send */
     if (sock < 0)
         return answer_value(sock);
     if (!is_unix_datagram(sock))
@@ -548,6 +557,8 @@ struct answer datagram_connect(struct worker *w, const struct request *r, int so
     fcntl(theirs, F_SETFL, waits);
     int fd = (int)r->args[0], got = put_fd(w, r, theirs, fd, closes_on_exec(w, r, fd));
     int err = got < 0 ? got : start_courier(inner, outer, inbox);
+    if (err == 0)
+        kept_socket_let_go(&w->kept, inbox);
     if (err == 0) /* they are the courier's */
         inner = outer = inbox = -1;
     return answer_value(err);

@@ -167,5 +167,7 @@ struct answer act_listen(struct worker *w, const struct request *r)
     int err = internet ? ask_local(w, r, OP_NETWORK_INBOUND, addr, port) : 0;
     if (err == 0 && listen(sock, (int)r->args[1]) < 0)
         err = -errno;
+    if (err == 0)
+        kept_socket_let_go(&w->kept, sock);
     return answer_value(err);
 }

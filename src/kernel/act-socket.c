@@ -96,8 +96,10 @@ static void *connect_thread(void *arg)
     }
     if (ticks)
         timer_delete(timer);
-    if (err == 0 || err == -EINPROGRESS)
+    if (err == 0 || err == -EINPROGRESS) {
+        kept_socket_let_go(&c->w->kept, c->sock);
         dial_announce(c->w, c->sock, &c->dialled);
+    }
     worker_send(c->w->listener, c->r.id, err);
     close(c->sock);
     if (c->pin >= 0)

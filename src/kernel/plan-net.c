@@ -10,14 +10,16 @@
  * judge, which alone connects them, leads each to the gate.
  */
 
+#include "kernel/judged.h"
 #include "kernel/plan-int.h"
 
-/* For an Internet address no test about a path or a Unix socket holds. */
+/* For an Internet address no test about a path, a Unix socket or one of macOS's own holds. */
 static bool fails_for_addresses(const void *arg, const struct graph_test *t, bool *holds)
 {
     (void)arg;
     *holds = false;
-    return t->filter == FILTER_PATH || (t->filter == FILTER_REMOTE && (t->net.proto & NET_UNIX));
+    return t->filter == FILTER_PATH || t->filter == FILTER_CONTROL_NAME ||
+           (t->filter == FILTER_REMOTE && (t->net.proto & NET_UNIX));
 }
 
 /* Whether the operation could be allowed for some Internet address. */
@@ -92,10 +94,10 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     bool restricted = o->tier != TIER_FREE;
     bool hosts = restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p) ||
                                 reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
-    bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory &&
-                 h->pidfd_getfd;
+    bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory;
     p->net_ns = net_ns && restricted;
     p->dials = hosts && !p->net_ns && judge;
+    p->makes_sockets = !plan_set_is_free(p, SET_SOCKETS) && judge && !h->pidfd_getfd;
     p->no_ip = restricted && !p->net_ns && !p->dials;
     plan_ports(p, g);
     p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished;

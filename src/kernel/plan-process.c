@@ -458,14 +458,15 @@ static void test_dialled(const struct plan *p, struct sys_rule *r)
 {
     enum { APART = AF_INET ^ AF_INET6 };
     bool judged = p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    struct sys_action make = p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow;
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
-        judged ? (struct sys_action){SYS_NOTIFY, 0} : allow);
+        judged ? (struct sys_action){SYS_NOTIFY, 0} : make);
     r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge looks at */
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, allow);
+    add(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, make);
     add(r, 0, SYS_DIFFERS, ~(uint32_t)APART, AF_INET & AF_INET6, refuse(EAFNOSUPPORT));
     add(r, 1, SYS_DIFFERS, 0xf, SOCK_STREAM, refuse(ESOCKTNOSUPPORT));
-    add(r, 2, SYS_EQUAL, 0xffffffff, 0, allow);
-    add(r, 2, SYS_EQUAL, 0xffffffff, IPPROTO_TCP, allow);
+    add(r, 2, SYS_EQUAL, 0xffffffff, 0, make);
+    add(r, 2, SYS_EQUAL, 0xffffffff, IPPROTO_TCP, make);
     r->otherwise = refuse(EPROTONOSUPPORT);
 }
 
@@ -488,8 +489,10 @@ void test_socket(const struct plan *p, struct sys_rule *r)
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
-        tier == TIER_JUDGED ? (struct sys_action){SYS_NOTIFY, 0} : allow);
+        tier == TIER_JUDGED || p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow);
     add(r, 0, SYS_DIFFERS, 0xffffffff, AF_UNIX, others);
-    if (withheld)
+    if (p->makes_sockets)
+        r->otherwise = (struct sys_action){SYS_NOTIFY, 0};
+    else if (withheld)
         r->tests[r->ntests++] = plan_is_datagram;
 }

@@ -345,9 +345,9 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
                       "only the judge stands between the command and your files", err) < 0)
         return -1;
     plan_network_notes(p);
-    if (p->judge && !h->pidfd_getfd && !plan_set_is_free(p, SET_SOCKETS))
-        plan_note(p, "permits less: connecting and binding sockets is refused, since descriptors "
-                     "cannot be taken from a child here");
+    if (p->judge && p->makes_sockets)
+        plan_note(p, "descriptors cannot be taken from a child here: the judge makes its sockets, "
+                     "and knows them until they are connected");
     bool looks_in = p->user_ns || (h->caps & cap_bit(cap_find("sys_ptrace")));
     if (p->judge && h->root && !looks_in)
         plan_note(p, "permits less: processes that become somebody else can make no judged call, "

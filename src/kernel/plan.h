@@ -140,9 +140,10 @@ struct plan {
     struct plan_op ops[OP_COUNT];
 
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
-    bool no_ip; /* without a network namespace: IP sockets cannot even be made */
-    bool gate;  /* what the network leads to is asked about by name */
-    bool dials; /* without a network namespace: the judge leads connections to the gate */
+    bool no_ip;         /* without a network namespace: IP sockets cannot even be made */
+    bool gate;          /* what the network leads to is asked about by name */
+    bool makes_sockets; /* they cannot be taken from a child: the judge makes them */
+    bool dials;         /* without a network namespace: the judge leads connections to the gate */
     struct local_port local[PLAN_PORTS]; /* of this machine's, that rules name; with a gate */
     size_t nlocal;
     uint16_t published[PLAN_PORTS]; /* of the command's, that this machine may call */

@@ -204,6 +204,21 @@ static int open_once_more(const struct worker *w, const struct request *r, int f
     return steal_fd(&copy);
 }
 
+/* Or, when it is a socket, one that was made here. */
+static int kept_copy(const struct worker *w, const struct request *r, int fd)
+{
+    char name[64], link[64];
+    unsigned long number;
+    snprintf(name, sizeof(name), "%d/fd/%d", r->tid, fd);
+    ssize_t n = readlinkat(w->proc, name, link, sizeof(link) - 1);
+    if (n < 0)
+        return errno == ENOENT ? -EBADF : -EPERM;
+    link[n] = '\0';
+    return sscanf(link, "socket:[%lu]", &number) == 1
+               ? kept_socket_copy((struct kept_sockets *)&w->kept, number)
+               : -ENOENT;
+}
+
 /* pidfd_open() takes processes only before 6.9, so the thread's process is looked up. */
 int target_take_fd(const struct worker *w, const struct request *r, int fd)
 {
@@ -214,7 +229,8 @@ int target_take_fd(const struct worker *w, const struct request *r, int fd)
     if (pidfd < 0)
         return -EPERM;
     int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-    if (copy < 0)
-        return errno == EBADF ? -EBADF : open_once_more(w, r, fd);
-    return copy;
+    if (copy >= 0 || errno == EBADF)
+        return copy < 0 ? -EBADF : copy;
+    copy = w->makes_sockets ? kept_copy(w, r, fd) : -ENOENT;
+    return copy == -ENOENT ? open_once_more(w, r, fd) : copy;
 }

@@ -82,7 +82,9 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->own_net = plan->net_ns;
     w->dials = plan->dials;
-    w->takes_fds = plan->host.pidfd_getfd;
+    w->makes_sockets = plan->makes_sockets;
+    w->sockets_judged = plan->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    pthread_mutex_init(&w->kept.lock, NULL);
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);

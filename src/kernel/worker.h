@@ -16,6 +16,7 @@
 #include "kernel/judged.h"
 #include "kernel/made.h"
 #include "kernel/kabi.h"
+#include "kernel/kept-socket.h"
 #include "kernel/own-socket.h"
 #include "kernel/plan.h"
 #include "kernel/tell.h"
@@ -129,7 +130,9 @@ struct worker {
     bool own_net;               /* abstract names are the sandbox's own */
     bool dials;                 /* TCP leads to the gate (act-dial.c) */
     const struct netgate *gate; /* then */
-    bool takes_fds;             /* descriptors can be taken from the target */
+    bool sockets_judged;        /* system-socket */
+    bool makes_sockets;         /* the target's are made here: none can be taken from it */
+    struct kept_sockets kept;   /* then */
     bool datagrams;             /* it may have Unix datagram sockets */
     struct twin twins[TWINS];   /* what those send through (act-datagram.c) */
     unsigned ntwins;

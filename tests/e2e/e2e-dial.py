@@ -20,7 +20,7 @@ import internet
 import tap
 from drive import FOLDER
 from internet import OTHER4, SERVER4
-from world import escape, people, until
+from world import BIN, TOOLS, escape, people, until
 
 net_tests = importlib.import_module("e2e-net")
 
@@ -159,10 +159,12 @@ def test_attacks(net, who):
     done = net.boxed(who, f"python3 {path} {SERVER4} {OTHER4}", ["-v"], timeout=60)
     got = dict(line.split(": ", 1) for line in done.out.splitlines() if ": " in line)
     for name in ("plain", "mapped", "later", "again", "deferred", "in a child"):
-        tap.ok(got.get(name) == "answered", f"{who.name}: an allowed address: {name}", got, done)
+        kept = name == "again" and "container" in who.name  # one that is connected stays so
+        tap.ok(got.get(name) == ("EISCONN" if kept else "answered"),
+               f"{who.name}: an allowed address: {name}", got, done)
     for name in (n for n in got if n.startswith("denied")):
-        tap.ok(got[name] in ("ECONNRESET", "EPIPE", "closed"), f"{who.name}: {name}: no answer", got[name],
-               done)
+        tap.ok(got[name] in ("ECONNRESET", "EPIPE", "closed", "EISCONN"),
+               f"{who.name}: {name}: no answer", got[name], done)
     tap.equal([got.get("fast sendto"), got.get("fast sendmsg")], ["ENOTSUP"] * 2,
               f"{who.name}: connecting by sending is not there")
     tap.equal([got.get("server"), got.get("server at a port")], ["EPERM"] * 2,
@@ -181,9 +183,9 @@ def test_race(net, who):
     done = net.boxed(who, " ".join(escape("race-dial", 1, SERVER4, OTHER4, 18097)),
                      ["--report", "none", "--allow-net", f"{SERVER4}:18097"], timeout=40)
     figures = dict(line.split() for line in done.out.splitlines() if line.count(" ") == 1)
-    tap.ok(int(figures.get("passed", 0)) > 20 and int(figures.get("refused", 0)) > 20,
+    tap.ok(int(figures.get("passed", 0)) > 5 and int(figures.get("refused", 0)) > 5,
            f"{who.name}: addresses that change while they are judged: both outcomes were met", done)
-    tap.ok(denied.count == 0 and allowed.count > 20,
+    tap.ok(denied.count == 0 and allowed.count > 5,
            f"{who.name}: and nobody came to the denied one", denied.count, allowed.count)
     allowed.end()
     denied.end()
@@ -250,6 +252,19 @@ def test_ports(net, who):
     tap.ok(done.status == 1 and "127.0.0.1:18095" in done.err, f"{who.name}: and no other", done)
 
 
+def test_container(net, who):
+    """As in Docker: a filter refuses namespaces and taking descriptors."""
+    path = os.path.join(BIN, "contained")
+    shutil.copy(os.path.join(TOOLS, "pretend"), BIN)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(f'#!/bin/sh\nexec setpriv --no-new-privs {BIN}/pretend no-namespaces no-getfd -- {BIN}/buckle "$@"\n')
+    os.chmod(path, 0o755)
+    del who.env["BUCKLE_PRETEND"]
+    who.buckle, who.name = lambda: path, who.name + ", in a container"
+    for test in (test_attacks, test_race, net_tests.test_clients):
+        test(net, who)
+
+
 # what holds where there is a namespace
 CHOSEN = ("test_clients", "test_git", "test_ssh", "test_fronting", "test_names")
 
@@ -269,6 +284,8 @@ def main():
             test(net, who)
         for name in CHOSEN if who.uid else ():
             getattr(net_tests, name)(net, who)
+        if who.uid:
+            test_container(net, who)
     return tap.done()
 
 

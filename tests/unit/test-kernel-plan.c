@@ -560,6 +560,36 @@ static void check_sockets(void)
     is_int(socket_verdict(&p.plan, "socket", AF_PACKET, SOCK_RAW), SYS_ERRNO, "raw packets");
 }
 
+/* Without a network namespace: none, or those that the judge connects. */
+static void check_dialled(void)
+{
+    static const char hosts[] = HEAD "(allow network-outbound (domain \"example.com\"))";
+    OWN(planned) struct planned none;
+    OWN(planned) struct planned some;
+    OWN(planned) struct planned taken;
+    OWN(planned) struct planned alone;
+    if (!ok(planned_make(&none, HEAD, &plain, "net_ns=0") &&
+                planned_make(&some, hosts, &plain, "net_ns=0") &&
+                planned_make(&taken, hosts, &plain, "net_ns=0,pidfd_getfd=0") &&
+                planned_make(&alone, hosts, &(struct plan_options){.accept_weaker = true},
+                             "net_ns=0,listener_taken=1"),
+            "planned"))
+        return;
+    ok(none.plan.no_ip && !none.plan.gate && !none.plan.dials, "no host: no socket");
+    ok(some.plan.dials && some.plan.gate && !some.plan.no_ip, "hosts: the judge connects");
+    ok(some.plan.handled_net && !none.plan.handled_net, "and the command cannot");
+    ok(alone.plan.no_ip && !alone.plan.dials, "without a judge nobody connects");
+    ok(taken.plan.dials && taken.plan.makes_sockets && !some.plan.makes_sockets,
+       "sockets that cannot be taken are made");
+    is_int(socket_verdict(&some.plan, "socket", AF_INET, SOCK_DGRAM), SYS_NOTIFY,
+           "datagrams are looked at, and refused");
+    is_int(socket_verdict(&some.plan, "socket", AF_INET6, SOCK_SEQPACKET), SYS_ERRNO, "packets");
+    is_int(socket_verdict(&some.plan, "socket", AF_VSOCK, SOCK_STREAM), SYS_ERRNO, "machines");
+    is_int(socket_verdict(&some.plan, "socket", AF_UNIX, SOCK_STREAM), SYS_ALLOW, "Unix");
+    is_int(socket_verdict(&taken.plan, "socket", AF_UNIX, SOCK_STREAM), SYS_NOTIFY,
+           "Unix, where none can be taken");
+}
+
 /* ---- walls ---- */
 
 static const struct wall_path *find_wall(const struct plan *p, const char *path)
@@ -837,6 +867,7 @@ int main(void)
     check_reason();
     check_calls();
     check_sockets();
+    check_dialled();
     check_walls();
     check_updatable();
     check_hosts();
