@@ -15,6 +15,7 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
+    LOAD_BLOB_OPTIONS,
     {"verify", 0, NULL, "compile the text again and prove that it decides alike", NULL},
     {0},
 };

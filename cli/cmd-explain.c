@@ -6,24 +6,22 @@
 #include "api/question.h"
 #include "args.h"
 #include "base/own.h"
-#include "load.h"
+#include "stack.h"
 
 static const struct cli_option options[] = {
-    LOAD_OPTIONS,
-    LOAD_BLOB_OPTIONS,
-    {"json", 'j', NULL, "print JSON", NULL},
-    {0},
+    LOAD_OPTIONS, LOAD_BLOB_OPTIONS, STACK_OPTIONS, {"json", 'j', NULL, "print JSON", NULL}, {0},
 };
 
 static int run(struct cli_args *args)
 {
-    size_t first = load_from_text(args) ? 0 : 1; /* position of the operation */
+    size_t first = stack_first(args); /* position of the operation */
+    bool json = args_has(args, "json");
     if (args->npos < first)
         return cli_usage(args, "which profile?");
     if (args->npos == first)
         return cli_usage(args, "which operation?");
-    OWN(loaded) struct loaded l;
-    if (load_or_complain(args, first ? args->pos[0] : NULL, &l) != CLI_OK)
+    OWN(stacked) struct stacked s;
+    if (stack_or_complain(args, &s) != CLI_OK)
         return CLI_ERROR;
     struct bk_err err;
     OWN(question) struct question q;
@@ -31,8 +29,11 @@ static int run(struct cli_args *args)
         0)
         return cli_fail(&err);
     OWN(buf) struct buf out = {0};
-    (args_has(args, "json") ? graph_explain_json : graph_explain_text)(l.graph, l.cache, &q.query,
-                                                                       &out);
+    const struct graph_layer *only = &s.layers[0];
+    if (stack_asked(args))
+        (json ? graph_stack_explain_json : graph_stack_explain_text)(&s.stack, &q.query, &out);
+    else
+        (json ? graph_explain_json : graph_explain_text)(only->graph, only->cache, &q.query, &out);
     if (out.n && out.s[out.n - 1] != '\n')
         buf_chr(&out, '\n');
     return cli_emit(&out, CLI_OK);
@@ -43,7 +44,8 @@ const struct cli_command cmd_explain = {
     .usage = "[OPTION…] PROFILE OPERATION [ARGUMENT] [KEY=VALUE…]",
     .brief = "say why a profile allows or denies an operation",
     .about = "Takes the same question as eval and tells how it was decided: the verdict, the rule\n"
-             "behind it with file and line, and what was tried before it.\n"
+             "behind it with file and line, and what was tried before it. With --platform or\n"
+             "--extension it tells layer by layer, and what each extension has to do with it.\n"
              "\n"
              "Exit status: 0 when the question could be answered either way, 2 on error.",
     .options = options,

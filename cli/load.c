@@ -15,6 +15,7 @@
 
 #include "base/own.h"
 #include "format/format.h"
+#include "profile/profile.h"
 
 bool load_from_text(const struct cli_args *args)
 {
@@ -113,20 +114,10 @@ static int add_named(struct sbpl_unit *unit, const char *name, struct bk_err *er
 int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
                   struct bk_err *err)
 {
-    const char *colon = strrchr(name, ':');
-    bool whole = !colon || !colon[1] || access(name, F_OK) == 0;
-    if (strlen(name) >= sizeof(out->path))
-        return err_set(err, BK_E_INPUT, "the name of a file is too long");
-    strcpy(out->path, name);
-    if (!whole) {
-        out->path[colon - name] = '\0';
-        whole = access(out->path, F_OK) != 0; /* then the whole name is what is missing */
-        if (whole)
-            strcpy(out->path, name);
-    }
-    out->profile = args_value(args, "name");
-    if (!out->profile && !whole)
-        out->profile = colon + 1;
+    if (profile_split(name, out->path, sizeof(out->path), &out->profile, err) < 0)
+        return -1;
+    if (args_value(args, "name"))
+        out->profile = args_value(args, "name");
     return 0;
 }
 
@@ -159,7 +150,7 @@ static int decode(const struct cli_args *args, const struct source *s, const str
 {
     struct blob blob;
     enum blob_era era = BLOB_NONE;
-    if (args_count(args, "prelude"))
+    if (!how->alone && args_count(args, "prelude"))
         return err_set(err, BK_E_INPUT, "%s: a compiled profile takes no --prelude", s->name);
     if (!how->any_era && load_era(args, &era, err) < 0)
         return -1;
@@ -200,10 +191,10 @@ int load_profile_as(const struct cli_args *args, const char *name, const struct 
     sbpl_unit_init(&out->unit, &opt);
     if (taken < 0)
         return -1;
-    for (size_t i = 0; i < args_count(args, "prelude"); i++)
+    for (size_t i = 0; !how->alone && i < args_count(args, "prelude"); i++)
         if (add_named(&out->unit, args_nth(args, "prelude", i), err) < 0)
             return -1;
-    const char *text = args_value(args, "text");
+    const char *text = how->alone ? NULL : args_value(args, "text");
     struct load_place place = {.profile = NULL};
     if (!text && load_place_of(args, name, &place, err) < 0)
         return -1;
@@ -260,6 +251,16 @@ int load_or_complain(const struct cli_args *args, const char *name, struct loade
 {
     struct bk_err err;
     return load_profile(args, name, out, &err) == 0 ? CLI_OK : complain(out, &err);
+}
+
+int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
+{
+    struct bk_err err;
+    struct load_how how = {.fold = args_has(args, "fold-case"), .alone = true};
+    *out = (struct loaded){0};
+    if (take_os(args, &how.os, &err) < 0)
+        return cli_fail(&err);
+    return load_as_or_complain(args, name, &how, out);
 }
 
 int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,

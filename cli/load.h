@@ -65,6 +65,7 @@ int load_profile_folded(const struct cli_args *args, const char *name, bool fold
 struct load_how {
     bool fold;        /* without regard to case */
     bool apart;       /* a compiled profile's nodes stay as many as they are */
+    bool alone;       /* the file as named, whatever --text and --prelude say */
     bool no_inferred; /* rules bring no others along */
     bool any_era;     /* --era means something else */
     enum vocab_os os; /* names that are accepted */
@@ -77,6 +78,8 @@ void loaded_free(struct loaded *l);
 /* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
  * CLI_ERROR. */
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+/* The same for a file beside the profile that --text and --prelude are about. */
+int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
 int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,
                         struct loaded *out);
 

@@ -52,7 +52,8 @@ BUCKLE_API void buckle_options_fold_case(struct buckle_options *options, int on)
 
 /* ---- profiles ---- */
 
-/* options may be NULL and may be freed after the call. */
+/* A profile is SBPL or compiled, which is told from its bytes. options may be NULL and may be freed
+ * after the call. */
 BUCKLE_API struct buckle_profile *buckle_load_file(const char *path,
                                                    const struct buckle_options *options,
                                                    struct buckle_error **error);
@@ -71,6 +72,19 @@ BUCKLE_API struct buckle_judge *buckle_judge_new(const struct buckle_profile *pr
                                                  struct buckle_error **error);
 BUCKLE_API void buckle_judge_free(struct buckle_judge *judge);
 
+/* A policy stack: the platform's profile has to allow what the judge's own does, and what either
+ * denies is denied. Platforms are asked in the order in which they are added, before the judge's
+ * own profile; each must outlive the judge. -1 when out of memory. */
+BUCKLE_API int buckle_judge_platform(struct buckle_judge *judge,
+                                     const struct buckle_profile *platform);
+/* An extension that the process holds, of that class, for a path and what lies below it, or for a
+ * name; value may be NULL: for anything. It opens only what a filter (extension …) asks for. -1
+ * when out of memory. */
+BUCKLE_API int buckle_judge_extension(struct buckle_judge *judge, const char *kind,
+                                      const char *value);
+/* Takes all extensions back. */
+BUCKLE_API void buckle_judge_revoke(struct buckle_judge *judge);
+
 /* operation: "file-read-data". arguments: what it acts on (a path, a name, an address), then
  * further facts as "filter=value". BUCKLE_FAILED means that the question made no sense; treat it
  * as a deny. */
@@ -84,6 +98,8 @@ BUCKLE_API const char *buckle_rule_file(const struct buckle_judge *judge);
 BUCKLE_API unsigned buckle_rule_line(const struct buckle_judge *judge);
 BUCKLE_API unsigned buckle_rule_column(const struct buckle_judge *judge);
 BUCKLE_API const char *buckle_rule_text(const struct buckle_judge *judge);
+/* Which layer decided: 0 the judge's own profile, else the nth platform. */
+BUCKLE_API unsigned buckle_rule_layer(const struct buckle_judge *judge);
 
 /* How the question is decided, in words. Free the string with free(). */
 BUCKLE_API char *buckle_explain(struct buckle_judge *judge, const char *operation,

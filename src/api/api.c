@@ -9,17 +9,24 @@
 #include "api/api.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/question.h"
 #include "base/own.h"
+#include "graph/stack.h"
+#include "profile/profile.h"
 
 struct buckle_profile {
     struct graph *graph;
+    char *name;
 };
 
+/* The profile that it was made for is the last layer; platforms come before it. */
 struct buckle_judge {
-    const struct graph *graph;
-    struct graph_cache *cache;
+    struct graph_layer *layers;
+    struct graph_extension *extensions;
+    struct graph_stack stack;
+    size_t decided;                     /* the layer behind the last verdict */
     const struct graph_rule_info *rule; /* behind the last verdict; NULL when none was written */
 };
 
@@ -48,11 +55,12 @@ static struct buckle_profile *finish(struct sbpl_unit *unit, int added, struct b
                                      struct buckle_error **error)
 {
     struct buckle_profile *p = calloc(1, sizeof(*p));
-    if (!p)
+    const struct source *first = sbpl_text_at(unit, 0);
+    if (!p || !(p->name = strdup(first ? first->name : "")))
         added = err_nomem(err);
-    if (added < 0 || sbpl_compile(unit, &p->graph, err) < 0) {
+    if (added < 0 || profile_compile(unit, &p->graph, NULL, err) < 0) {
         api_error(error, err, unit);
-        free(p);
+        buckle_profile_free(p);
         return NULL;
     }
     return p;
@@ -84,31 +92,85 @@ void buckle_profile_free(struct buckle_profile *profile)
     if (!profile)
         return;
     graph_free(profile->graph);
+    free(profile->name);
     free(profile);
+}
+
+/* A layer in front of the last. */
+static int add_layer(struct buckle_judge *j, const char *role, const struct buckle_profile *profile)
+{
+    size_t n = j->stack.nlayers;
+    struct graph_layer *layers = realloc(j->layers, (n + 1) * sizeof(*layers));
+    if (!layers)
+        return -1;
+    j->layers = layers;
+    j->stack.layers = layers;
+    struct graph_cache *cache = graph_cache_new(profile->graph);
+    if (!cache)
+        return -1;
+    if (n)
+        layers[n] = layers[n - 1];
+    layers[n ? n - 1 : 0] = (struct graph_layer){
+        .role = role, .name = profile->name, .graph = profile->graph, .cache = cache};
+    j->stack.nlayers++;
+    return 0;
 }
 
 struct buckle_judge *buckle_judge_new(const struct buckle_profile *profile,
                                       struct buckle_error **error)
 {
     struct buckle_judge *j = calloc(1, sizeof(*j));
-    struct graph_cache *cache = j ? graph_cache_new(profile->graph) : NULL;
-    if (!cache) {
-        struct bk_err err;
-        err_nomem(&err);
-        api_error(error, &err, NULL);
-        free(j);
-        return NULL;
+    if (j && add_layer(j, "profile", profile) == 0)
+        return j;
+    struct bk_err err;
+    err_nomem(&err);
+    api_error(error, &err, NULL);
+    buckle_judge_free(j);
+    return NULL;
+}
+
+int buckle_judge_platform(struct buckle_judge *judge, const struct buckle_profile *platform)
+{
+    return add_layer(judge, "platform", platform);
+}
+
+int buckle_judge_extension(struct buckle_judge *judge, const char *kind, const char *value)
+{
+    size_t n = judge->stack.nextensions;
+    struct graph_extension *more = realloc(judge->extensions, (n + 1) * sizeof(*more));
+    if (!more)
+        return -1;
+    judge->extensions = more;
+    judge->stack.extensions = more;
+    char *kind_copy = strdup(kind), *value_copy = value ? strdup(value) : NULL;
+    if (!kind_copy || (value && !value_copy)) {
+        free(kind_copy);
+        free(value_copy);
+        return -1;
     }
-    j->graph = profile->graph;
-    j->cache = cache;
-    return j;
+    more[n] = (struct graph_extension){.kind = kind_copy, .value = value_copy};
+    judge->stack.nextensions++;
+    return 0;
+}
+
+void buckle_judge_revoke(struct buckle_judge *judge)
+{
+    for (size_t i = 0; i < judge->stack.nextensions; i++) {
+        free((char *)judge->extensions[i].kind);
+        free((char *)judge->extensions[i].value);
+    }
+    judge->stack.nextensions = 0;
 }
 
 void buckle_judge_free(struct buckle_judge *judge)
 {
     if (!judge)
         return;
-    graph_cache_free(judge->cache);
+    buckle_judge_revoke(judge);
+    for (size_t i = 0; i < judge->stack.nlayers; i++)
+        graph_cache_free(judge->layers[i].cache);
+    free(judge->layers);
+    free(judge->extensions);
     free(judge);
 }
 
@@ -129,9 +191,24 @@ enum buckle_verdict buckle_judge(struct buckle_judge *judge, const char *operati
         api_error(error, &err, NULL);
         return BUCKLE_FAILED;
     }
-    struct graph_verdict v = graph_eval(judge->graph, judge->cache, &q.query);
-    judge->rule = written_rule(judge->graph, v.rule);
-    return v.allow ? BUCKLE_ALLOW : BUCKLE_DENY;
+    OWN(mem)
+    struct graph_fact *facts =
+        calloc(q.query.nfacts + judge->stack.nextensions + 1, sizeof(*facts));
+    if (!facts) {
+        err_nomem(&err);
+        api_error(error, &err, NULL);
+        return BUCKLE_FAILED;
+    }
+    struct graph_query asked = graph_stack_query(&judge->stack, &q.query, facts);
+    struct graph_stack_verdict v = graph_stack_eval(&judge->stack, &asked);
+    judge->decided = v.layer;
+    judge->rule = written_rule(judge->layers[v.layer].graph, v.verdict.rule);
+    return v.verdict.allow ? BUCKLE_ALLOW : BUCKLE_DENY;
+}
+
+unsigned buckle_rule_layer(const struct buckle_judge *judge)
+{
+    return judge->decided + 1 == judge->stack.nlayers ? 0 : (unsigned)judge->decided + 1;
 }
 
 const char *buckle_rule_file(const struct buckle_judge *judge)
@@ -164,7 +241,10 @@ char *buckle_explain(struct buckle_judge *judge, const char *operation,
         return NULL;
     }
     struct buf text = {0};
-    graph_explain_text(judge->graph, judge->cache, &q.query, &text);
+    if (judge->stack.nlayers == 1 && !judge->stack.nextensions)
+        graph_explain_text(judge->layers[0].graph, judge->layers[0].cache, &q.query, &text);
+    else
+        graph_stack_explain_text(&judge->stack, &q.query, &text);
     if (buf_ok(&text) && text.s)
         return text.s;
     err_nomem(&err);

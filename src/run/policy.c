@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profile/profile.h"
+
 /* CWD, TMPDIR, ORDINARY, HOME */
 enum { OWN_PARAMS = 4 };
 
@@ -56,7 +58,7 @@ static int add_source(struct run_policy *p, const struct run_source *s, struct b
     case RUN_SHIPPED:
         return add_shipped(p, s->name, err);
     case RUN_FILE:
-        return sbpl_add_file(&p->unit, s->name, err);
+        return profile_add_file(&p->unit, s->name, err);
     case RUN_TEXT:
         return sbpl_add_text(&p->unit, s->name, s->text, s->n, err);
     }

@@ -81,6 +81,16 @@ int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_
     return append(u, source_add(&u->map, name, text, n, err), err);
 }
 
+int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                      struct bk_err *err)
+{
+    struct source *s = source_add(&u->map, name, text, n, err);
+    if (!s || !u->last)
+        return -1;
+    u->last->source = s;
+    return 0;
+}
+
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)

@@ -61,6 +61,10 @@ int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_
 /* A shipped profile by name: "system.sb", "bsd.sb"… */
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
 
+/* Puts another text in the place of the one that was added last. */
+int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                      struct bk_err *err);
+
 /* The nth text that was added, or NULL. */
 const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
 

@@ -153,8 +153,87 @@ static void test_import_dir(void)
     rmdir(folder);
 }
 
+static enum buckle_verdict asks(struct buckle_judge *judge, const char *op, const char *what)
+{
+    return buckle_judge(judge, op, &what, 1, NULL);
+}
+
+/* What any layer denies is denied; an extension opens only what a filter asks for, where it was
+ * issued. */
+static void test_stacks(void)
+{
+    struct buckle_profile *platform =
+        load("(version 1)(allow default)(deny file-write* (subpath \"/System\"))", NULL, NULL);
+    struct buckle_profile *own = load("(version 1)(deny default)"
+                                      "(allow file-read* (subpath \"/usr\"))"
+                                      "(allow file-write* (extension \"rw\"))"
+                                      "(allow mach-lookup (extension \"mach\"))",
+                                      NULL, NULL);
+    struct buckle_judge *judge = own ? buckle_judge_new(own, NULL) : NULL;
+    if (!ok(platform && judge && buckle_judge_platform(judge, platform) == 0, "a stack is built"))
+        return;
+    is_int(asks(judge, "file-read-data", "/usr/x"), BUCKLE_ALLOW, "both layers allow");
+    is_int(buckle_rule_layer(judge), 0, "the judge's own profile has the last word");
+    is_int(asks(judge, "file-read-data", "/etc/x"), BUCKLE_DENY,
+           "the platform's allow is no allow");
+    is_int(asks(judge, "file-write-data", "/home/x"), BUCKLE_DENY, "without an extension");
+    ok(buckle_judge_extension(judge, "rw", "/home") == 0 &&
+           buckle_judge_extension(judge, "rw", "/System") == 0 &&
+           buckle_judge_extension(judge, "mach", "com.example.a") == 0,
+       "extensions are issued");
+    is_int(asks(judge, "file-write-data", "/home/x"), BUCKLE_ALLOW,
+           "an extension opens its folder");
+    is_int(asks(judge, "file-write-data", "/home"), BUCKLE_ALLOW, "and that itself");
+    is_int(asks(judge, "file-write-data", "/homes"), BUCKLE_DENY, "but not what begins like it");
+    is_int(asks(judge, "file-read-data", "/home/x"), BUCKLE_DENY, "nor what no filter asks for");
+    is_int(asks(judge, "mach-lookup", "com.example.a"), BUCKLE_ALLOW, "a name that was issued");
+    is_int(asks(judge, "mach-lookup", "com.example.ab"), BUCKLE_DENY, "is that name");
+    is_int(asks(judge, "file-write-data", "/System/x"), BUCKLE_DENY,
+           "not over the platform's deny");
+    is_int(buckle_rule_layer(judge), 1, "which it was");
+    const char *what = "/home/x";
+    char *why = buckle_explain(judge, "file-write-data", &what, 1, NULL);
+    ok(why && strstr(why, "extension rw:/home: opens it") && strstr(why, "Layer 2, profile p.sb"),
+       "explained layer by layer");
+    free(why);
+    buckle_judge_revoke(judge);
+    is_int(asks(judge, "file-write-data", "/home/x"), BUCKLE_DENY, "extensions are taken back");
+    buckle_judge_free(judge);
+    buckle_profile_free(own);
+    buckle_profile_free(platform);
+}
+
+/* Era E, two nodes: everything is denied, but for what its flags byte says. */
+static void test_compiled(void)
+{
+    enum { OPS = 190, NODES = (14 + 2 * OPS + 7) / 8 * 8 };
+    char blob[NODES + 16] = {[2] = 2, [4] = (char)OPS};
+    struct buckle_error *error = NULL;
+    blob[14 + 2 * 10] = 1; /* file* begins at the second node */
+    memcpy(blob + NODES, "\1\5\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 16);
+    struct buckle_profile *p = buckle_load_text("c.sb", blob, sizeof(blob), NULL, &error);
+    if (!ok(p, "a compiled profile is loaded"))
+        printf("# %s\n", error ? buckle_error_message(error) : "");
+    struct buckle_judge *judge = p ? buckle_judge_new(p, NULL) : NULL;
+    if (judge) {
+        is_int(asks(judge, "file*", "/x"), BUCKLE_ALLOW, "and asked");
+        is_int(asks(judge, "file-read-data", "/x"), BUCKLE_DENY, "operation by operation");
+    }
+    buckle_judge_free(judge);
+    buckle_profile_free(p);
+    buckle_error_free(error);
+    error = NULL;
+    blob[NODES + 1] = 0;
+    blob[NODES] = 7;
+    p = buckle_load_text("c.sb", blob, sizeof(blob), NULL, &error);
+    ok(!p && error && strstr(buckle_error_message(error), "0x"), "a broken one is told by offset");
+    buckle_error_free(error);
+}
+
 int main(void)
 {
+    test_stacks();
+    test_compiled();
     ok(buckle_version()[0] != '\0', "there is a version");
     test_judging();
     test_failing_questions();
