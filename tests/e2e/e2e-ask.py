@@ -324,7 +324,27 @@ def test_nobody(net, who):
 
 # what differs for root is whom it may stop
 AS_ROOT = ["test_terminal", "test_nobody"]
-TESTS = [test_answers, test_not_asked, test_several, test_terminal, test_jobs, test_other_roads, test_nobody]
+@with_terminal
+def test_always(x, t):
+    """What is answered with always is in the user's settings, and not asked about again."""
+    path = os.path.join(x.who.home, ".config/buckle/settings.json")
+    script = x.world.path("script")
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(CURL + "http://denied.test/; echo ended")
+    x.type(f"clear; {x.who.buckle()} run --ask -- sh ./script")
+    t(x.shows(r"wants to connect to denied.test:80\nbuckle: .*\[a\]lways"), "always is offered", x.screen())
+    time.sleep(0.4)
+    x.key("a")
+    t(x.shows(r"always\nhello there\n(.*\n)*ended"), "a lets it through", x.screen())
+    t(eventually(lambda: os.path.exists(path) and "denied.test:80" in open(path, encoding="utf-8").read(), PATIENCE),
+      "and is written down")
+    x.rests("out>")
+    x.type(f"clear; {x.who.buckle()} run --ask -- sh ./script")
+    t(x.shows(r"hello there\n(.*\n)*ended") and "wants to" not in x.screen(), "not asked again", x.screen())
+    os.remove(path)
+
+
+TESTS = [test_always, test_answers, test_not_asked, test_several, test_terminal, test_jobs, test_other_roads, test_nobody]
 
 
 def main():

@@ -171,6 +171,43 @@ def test_special(net, who):
     tap.ok(done.out == "hello there\n", f"{who.name}: of two addresses the harmless one", done)
 
 
+def under(net, who, settings, script, way="direct"):
+    """A script under settings."""
+    world = World(who)
+    path = os.path.join(world.top, "settings.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(settings, f)
+    argv = [who.buckle(), "run", "--no-settings", "-s", path, "--", "sh", "-c", WAYS[way] + script]
+    return Runner(who).run(["env", f"CA={net.ca}", *net.net.argv_in(net.net.home, argv, who.uid)], world.inside,
+                           timeout=40)
+
+
+def test_settings(net, who):
+    lists = {"allowedDomains": ["allowed.test", "*.allowed.test", "four.test"],
+             "deniedDomains": ["www.allowed.test"],
+             "deniedDomainReasons": {"www.allowed.test": "use the mirror instead"}}
+    for way in WAYS:
+        def reached(settings, host, path="hello", way=way):
+            return under(net, who, {"network": settings}, CURL + f"http://{host}/{path}", way)
+        done = reached(lists, "allowed.test")
+        tap.ok(done.out == "hello there\n", f"{who.name}: settings: an allowed host ({way})", done)
+        done = reached(lists, "www.allowed.test")
+        tap.ok(done.status != 0 and "use the mirror instead" in done.err,
+               f"{who.name}: settings: a denied one below it, with the reason ({way})", done)
+        done = reached({**lists, "deniedResolvedAddresses": [f"{SERVER4}/24"]}, "four.test")
+        tap.ok(done.status != 0 and "four.test" in done.err,
+               f"{who.name}: settings: an allowed name does not lead to a denied range ({way})", done)
+        done = reached({**lists, "deniedResolvedAddresses": [f"{SERVER4}/24"],
+                        "allowedDomains": ["four.test", f"{SERVER4}:80"]}, "four.test")
+        tap.ok(done.out == "hello there\n", f"{who.name}: settings: unless the address is allowed itself ({way})", done)
+        done = reached({"allowAllDomains": True, "deniedDomains": ["four.test"]}, "denied.test")
+        tap.ok(done.out == "hello there\n", f"{who.name}: settings: all hosts ({way})", done)
+        done = reached({"allowAllDomains": True, "deniedDomains": ["four.test"]}, "four.test")
+        tap.ok(done.status != 0, f"{who.name}: settings: but the denied one ({way})", done)
+    done = under(net, who, {"network": lists}, "curl -sS -m 20 http://www.allowed.test/hello", "proxy")
+    tap.ok("use the mirror instead" in done.out, f"{who.name}: settings: the proxy's answer has the reason", done)
+
+
 def test_large(net, who):
     for way in WAYS:
         done = net.boxed(who, CURL + "-o got https://allowed.test/large && "
@@ -969,7 +1006,7 @@ E"""
     tap.ok(done.out == "hello there\n", f"{who.name}: 1,500 half-open connections", done)
 
 
-TESTS = [test_clients, test_families, test_addresses, test_special, test_large, test_own_servers, test_local_ports,
+TESTS = [test_clients, test_families, test_addresses, test_settings, test_special, test_large, test_own_servers, test_local_ports,
          test_local_datagrams, test_publish,
          test_flags, test_environment, test_git, test_rsync, test_redis, test_ssh, test_git_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
          test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
