@@ -173,10 +173,7 @@ struct message {
     size_t size;
     int fds[MESSAGE_FDS]; /* taken from the target, to be passed on */
     size_t nfds;
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
-    } control;
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
 };
 
 static void message_close(struct message *m)
@@ -276,10 +273,11 @@ static struct msghdr header_of(struct message *m, struct iovec *bytes)
     struct msghdr h = {
         .msg_name = &m->to, .msg_namelen = m->to_len, .msg_iov = bytes, .msg_iovlen = 1};
     if (m->nfds) {
-        m->control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(m->nfds * sizeof(int)),
-                                           .cmsg_level = SOL_SOCKET,
-                                           .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&m->control.head), m->fds, m->nfds * sizeof(int));
+        struct cmsghdr *head = (struct cmsghdr *)m->control;
+        *head = (struct cmsghdr){.cmsg_len = CMSG_LEN(m->nfds * sizeof(int)),
+                                 .cmsg_level = SOL_SOCKET,
+                                 .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(head), m->fds, m->nfds * sizeof(int));
         h.msg_control = &m->control;
         h.msg_controllen = CMSG_SPACE(m->nfds * sizeof(int));
     }
