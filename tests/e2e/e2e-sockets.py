@@ -3,6 +3,7 @@
 """Unix sockets: by path and abstract name, of every kind, and allowed by name one at a time. Prints TAP.
 """
 
+import glob
 import os
 import pwd
 import select
@@ -388,6 +389,28 @@ def test_log(person, t):
     server.close()
 
 
+@needs("psql")
+def test_postgresql(person, t):
+    """A real server at its usual socket, but for the folder."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+    if not found or person.uid == 0:
+        return tap.skip("initdb is not installed" if not found else
+                        "a PostgreSQL server does not run as root")
+    folder, binaries = person.folder("pg"), os.path.dirname(found[-1])
+    person.sh(f"{binaries}/initdb -D {folder}/data -A trust -U tester --no-sync >{folder}/log 2>&1")
+    server = person.start([binaries + "/postgres", "-D", folder + "/data", "-k", folder, "-c", "fsync=off",
+                           "-c", "listen_addresses="], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL)
+    try:
+        path = folder + "/.s.PGSQL.5432"
+        argv = ["psql", "-U", "tester", "-d", "postgres", "-Atc", "select 6 * 7"]
+        eventually(lambda: person.call(argv, env={"PGHOST": folder}).status == 0, 20)
+        check_named(person, t, "postgresql", path, {"PGHOST": folder}, argv, "42")
+    finally:
+        server.terminate()
+        server.wait()
+
+
 def test_names(person, t):
     folder = person.folder()
     for words, want in ((["--allow-socket", "ssh-agnt"], "did you mean ssh-agent"),
@@ -406,5 +429,5 @@ if __name__ == "__main__":
     if len(running.PEOPLE) > 1:  # ssh and D-Bus want to know who somebody is
         running.PEOPLE[1] = running.Person("nobody", pwd.getpwnam("nobody").pw_uid)
     for_everybody([test_among, test_outside, test_abstract, test_ssh_agent, test_dbus, test_gpg_agent,
-                   test_docker, test_log, test_names])
+                   test_docker, test_log, test_postgresql, test_names])
     tap.done()
