@@ -17,6 +17,7 @@ static const struct cli_option options[] = {
     {"write", 'w', "PATH", "let it write to PATH and below, or to what a glob matches", "file"},
     {"net", 'N', "HOST[:PORT]", "let it connect to HOST", NULL},
     {"run", 0, "PID", "the process of that `buckle run`, when there are several", NULL},
+    {"session", 0, "PID", "the process of that `buckle session` or `buckle mcp`", NULL},
     {0},
 };
 
@@ -54,7 +55,7 @@ static int run(struct cli_args *args)
         n += args_count(args, kinds[k]);
     if (n == 0)
         return cli_usage(args, "grant what?");
-    OWN(fd) int door = reach_run(args_value(args, "run"), &err);
+    OWN(fd) int door = reach_either(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     for (size_t k = 0; k < 3; k++)

@@ -18,6 +18,7 @@ static const struct cli_option options[] = {
     {"group", 'G', NULL, "each operation and path once, with how often it was denied", NULL},
     {"json", 'j', NULL, "print JSON, an object a line", NULL},
     {"run", 0, "PID", "the process of that `buckle run`, when there are several", NULL},
+    {"session", 0, "PID", "the process of that `buckle session` or `buckle mcp`", NULL},
     {0},
 };
 
@@ -101,7 +102,7 @@ static int run(struct cli_args *args)
         return cli_usage(args, "log takes options only");
     if (args_has(args, "follow") && args_has(args, "group"))
         return cli_usage(args, "what goes on cannot be grouped yet");
-    OWN(fd) int door = reach_run(args_value(args, "run"), &err);
+    OWN(fd) int door = reach_either(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     OWN(json) json_t *groups = args_has(args, "group") ? json_object() : NULL;

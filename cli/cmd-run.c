@@ -77,6 +77,9 @@ static const struct cli_option options[] = {
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
     {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
     {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
+    {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
+    {"command-text", 0, "TEXT", "what the session is told the command is", NULL},
+    {"session", 0, "PID", "let the session of that process hear of events", NULL},
     {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
     {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
@@ -336,6 +339,19 @@ static int add_variables(struct session *r, struct bk_err *err)
     return 0;
 }
 
+static int join_session(struct session *r, struct bk_err *err)
+{
+    OWN(buf) struct buf command = {0};
+    for (size_t i = 0; i < r->args->npos; i++)
+        buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
+    const char *told = args_value(r->args, "command-text");
+    return live_join(&r->live, args_value(r->args, "session"),
+                     told        ? told
+                     : command.s ? command.s
+                                 : "",
+                     !args_has(r->args, "profile"), &r->flags.rules, err);
+}
+
 static int fill_spec(struct session *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
@@ -363,6 +379,8 @@ static int fill_spec(struct session *r, struct bk_err *err)
         return err_sys(err, "cannot tell the working directory");
     if (choose_folders(r, err) < 0)
         return -1;
+    if (args_has(r->args, "session") && join_session(r, err) < 0)
+        return -1;
     if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
@@ -379,7 +397,9 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
-    if (r->how == REPORT_TEXT && denied) {
+    if (args_has(r->args, "annotate")) {
+        live_annotate(&r->live, &summary);
+    } else if (r->how == REPORT_TEXT && denied) {
         struct policies policies = run_policies(&r->run);
         report_summary(r->report, &policies, &summary);
     }

@@ -29,12 +29,12 @@ json_t *reach_ask(int door, const json_t *message, struct bk_err *err)
 }
 
 /* One line about each, so that the person can tell them apart. */
-static void list_runs(const pid_t *pids, size_t n)
+static void list_doors(const char *kind, const pid_t *pids, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct bk_err err;
         OWN(json) json_t *question = json_pack("{s:b}", "about", 1);
-        OWN(fd) int door = door_knock("run", pids[i], &err);
+        OWN(fd) int door = door_knock(kind, pids[i], &err);
         OWN(json) json_t *about = door >= 0 ? reach_ask(door, question, &err) : NULL;
         OWN(buf) struct buf line = {0};
         const json_t *command = json_object_get(about, "command");
@@ -48,26 +48,44 @@ static void list_runs(const pid_t *pids, size_t n)
     }
 }
 
-int reach_run(const char *pid, struct bk_err *err)
+enum { DOORS = 64 };
+
+static int reach(const char *kind, const char *pid, struct bk_err *err)
 {
-    enum { MOST = 64 };
-    pid_t pids[MOST];
+    pid_t pids[DOORS];
     if (pid) {
         char *end;
         long n = strtol(pid, &end, 10);
         if (*end || n <= 0 || n > INT_MAX)
-            return err_set(err, BK_E_INPUT, "--run: %s is no process", pid);
-        return door_knock("run", (pid_t)n, err);
+            return err_set(err, BK_E_INPUT, "--%s: %s is no process", kind, pid);
+        return door_knock(kind, (pid_t)n, err);
     }
-    size_t n = door_list("run", pids, MOST);
+    size_t n = door_list(kind, pids, DOORS);
     if (n == 1)
-        return door_knock("run", pids[0], err);
+        return door_knock(kind, pids[0], err);
     if (n == 0)
-        return err_set(err, BK_E_INPUT, "no `buckle run` of yours is under way");
-    list_runs(pids, n < MOST ? n : MOST);
-    err_set(err, BK_E_INPUT, "there are %zu runs under way", n);
-    err_hint(err, "say which: --run PID");
+        return err_set(err, BK_E_INPUT, "no %s of yours is under way", kind);
+    list_doors(kind, pids, n < DOORS ? n : DOORS);
+    err_set(err, BK_E_INPUT, "there are %zu %ss under way", n, kind);
+    err_hint(err, "say which: --%s PID", kind);
     return -1;
+}
+
+int reach_run(const char *pid, struct bk_err *err)
+{
+    return reach("run", pid, err);
+}
+
+int reach_session(const char *pid, struct bk_err *err)
+{
+    return reach("session", pid, err);
+}
+
+int reach_either(const char *run, const char *session, struct bk_err *err)
+{
+    pid_t one;
+    bool sessions = session || (!run && door_list("session", &one, 1) > 0);
+    return sessions ? reach_session(session, err) : reach_run(run, err);
 }
 
 int reach_absolute(const char *path, struct buf *out, struct bk_err *err)

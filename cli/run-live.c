@@ -16,11 +16,13 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "reach.h"
+#include "report/annotate.h"
 #include "run-flags.h"
 
 /* ---- the policy ---- */
@@ -71,6 +73,18 @@ int live_grant(struct live *l, const char *option, const char *value, struct buf
 
 /* ---- events ---- */
 
+/* Nobody is waited for: what a session does not take at once it does not get. */
+static void tell_session(struct live *l, const struct event *e)
+{
+    OWN(buf) struct buf message = {0};
+    struct policies policies = run_policies(l->run);
+    buf_fmt(&message, "{\"event\": ");
+    event_json(e, policies_graph(&policies, e->policy), NULL, &message);
+    buf_fmt(&message, ", \"number\": %llu}", (unsigned long long)l->number);
+    if (buf_ok(&message) && message.n <= DOOR_MESSAGE)
+        send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void live_event(struct live *l, const struct event *e)
 {
     if (!l->events)
@@ -78,6 +92,32 @@ void live_event(struct live *l, const struct event *e)
     if (l->events)
         memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
     l->total += l->events != NULL;
+    if (l->session > 0)
+        tell_session(l, e);
+}
+
+/* The newest hundred, oldest first. */
+void live_annotate(const struct live *l, struct buf *out)
+{
+    uint64_t first = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
+    OWN(buf) struct buf lines = {0};
+    struct violations *v = calloc(1, sizeof(*v) + LIVE_EVENTS * sizeof(v->at[0]));
+    size_t starts[LIVE_EVENTS];
+    for (uint64_t i = first; v && i < l->total; i++) {
+        const struct event *e = &l->events[i % LIVE_EVENTS];
+        if (e->allow)
+            continue;
+        starts[v->n++] = lines.n;
+        event_line(e, &lines);
+        buf_add(&lines, "", 1);
+    }
+    for (size_t i = 0; v && buf_ok(&lines) && i < v->n; i++)
+        v->at[i].line = lines.s + starts[i];
+    if (buf_ok(&lines))
+        annotate_block(v, out);
+    if (out->n)
+        buf_chr(out, '\n');
+    free(v);
 }
 
 /* That something was granted is worth telling like what was denied. */
@@ -183,6 +223,35 @@ static void answer(void *arg, const char *message, size_t n, struct buf *out)
         answer_error(out, "nothing that a run knows how to answer");
 }
 
+/* ---- a session ---- */
+
+static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct bk_err *err)
+{
+    for (size_t i = 0; i < json_array_size(grants); i++) {
+        const json_t *one = json_array_get(grants, i);
+        const char *option = json_text(one, "grant"), *what = json_text(one, "what");
+        if (option && what && run_flags_rule(option, what, "/", shipped, rules, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int live_join(struct live *l, const char *pid, const char *command, bool shipped, struct buf *rules,
+              struct bk_err *err)
+{
+    OWN(fd) int door = reach_session(pid, err);
+    OWN(buf) struct buf text = {0};
+    buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
+    OWN(json)
+    json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
+    OWN(json) json_t *answer = door >= 0 && hello ? reach_ask(door, hello, err) : NULL;
+    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, err) < 0)
+        return -1;
+    l->number = (uint64_t)json_integer_value(json_object_get(answer, "number"));
+    l->session = steal_fd(&door);
+    return 0;
+}
+
 /* ---- beginning and end ---- */
 
 void live_heard(struct live *l)
@@ -197,7 +266,7 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     hear_init(&l->hearing);
     l->nbase = run_sources(r, l->base, LIVE_SOURCES);
     l->desk.door = -1;
-    desk_open(&l->desk, "run", &l->hearing, answer, l, &err);
+    desk_open(&l->desk, "run", 0, &l->hearing, answer, l, &err);
     spec->hears = l->hearing.fd;
 }
 
@@ -207,6 +276,8 @@ void live_close(struct live *l)
         desk_close(&l->desk);
         hear_end(&l->hearing);
     }
+    if (l->session > 0)
+        close(l->session);
     buf_free(&l->grants);
     free(l->events);
 }

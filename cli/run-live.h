@@ -22,13 +22,22 @@ struct live {
     struct buf grants;    /* SBPL */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
+    int session;     /* the session that hears of events; 0: none */
+    uint64_t number; /* of this command in it */
 };
+
+/* Joins the session of that process, which hears of every event from then on. What was granted to
+ * it is appended to rules. shipped: as in run_flags_rule(). */
+int live_join(struct live *l, const char *pid, const char *command, bool shipped, struct buf *rules,
+              struct bk_err *err);
 
 /* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
  * run goes on without. */
 void live_open(struct live *l, struct run *r, struct run_spec *spec);
 void live_heard(struct live *l); /* for on_heard */
 void live_event(struct live *l, const struct event *e);
+/* What was denied, for an agent to read (report/annotate.h). */
+void live_annotate(const struct live *l, struct buf *out);
 void live_close(struct live *l);
 
 /* Replaces the policy under the grants; see run_update(). The sources are not copied. */

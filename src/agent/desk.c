@@ -29,10 +29,13 @@ static void hear_guest(void *arg, int fd)
     ssize_t n = recv(fd, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n > 0 && (size_t)n <= sizeof(message))
+    bool fine = n > 0 && (size_t)n <= sizeof(message);
+    if (fine)
         d->fn(d->arg, message, (size_t)n, &answer);
-    bool fine = buf_ok(&answer) && answer.n > 0 && answer.n <= DOOR_MESSAGE;
-    if (!fine || send(fd, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)answer.n)
+    fine &= buf_ok(&answer) && answer.n <= DOOR_MESSAGE;
+    if (fine && answer.n)
+        fine = send(fd, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
+    if (!fine)
         show_out(d, fd);
 }
 
@@ -50,12 +53,12 @@ static void hear_door(void *arg, int fd)
         close(guest);
 }
 
-int desk_open(struct desk *d, const char *kind, struct hearing *h, desk_fn *fn, void *arg,
-              struct bk_err *err)
+int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct hearing *h, desk_fn *fn,
+              void *arg, struct bk_err *err)
 {
     *d = (struct desk){.hearing = h, .fn = fn, .arg = arg};
     memset(d->guests, 0xff, sizeof(d->guests)); /* -1 */
-    d->door = door_open(kind, err);
+    d->door = for_whom ? door_open_for(kind, for_whom, err) : door_open(kind, err);
     if (d->door < 0)
         return -1;
     return hear_add(h, d->door, hear_door, d, err);

@@ -10,7 +10,7 @@
 /* Behind a door (door.h): whoever was let in is answered, one message for another. */
 enum { DESK_GUESTS = 8 };
 
-/* Fills the answer, at most DOOR_MESSAGE bytes; an empty one ends the conversation. */
+/* Fills the answer, at most DOOR_MESSAGE bytes; an empty one is not sent. */
 typedef void desk_fn(void *arg, const char *message, size_t n, struct buf *answer);
 
 struct desk {
@@ -20,8 +20,9 @@ struct desk {
     void *arg;
 };
 
-int desk_open(struct desk *d, const char *kind, struct hearing *h, desk_fn *fn, void *arg,
-              struct bk_err *err);
+/* for_whom: a process, as in door_open_for(), or 0. */
+int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct hearing *h, desk_fn *fn,
+              void *arg, struct bk_err *err);
 void desk_close(struct desk *d);
 
 /* From the other side of the door: says something and waits for the answer. */

@@ -103,6 +103,22 @@ int door_open(const char *kind, struct bk_err *err)
     return steal_fd(&sock);
 }
 
+/* A second name, "session-for", that leads to the first: whoever listens there says nothing. */
+int door_open_for(const char *kind, pid_t for_whom, struct bk_err *err)
+{
+    struct sockaddr_un a;
+    char name[32];
+    snprintf(name, sizeof(name), "%s-for-%d", kind, (int)for_whom);
+    socklen_t n = address_of(name, getpid(), &a);
+    OWN(fd) int claim = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (claim < 0 || bind(claim, (struct sockaddr *)&a, n) < 0)
+        return err_sys(err, "cannot be reached while it runs");
+    int door = door_open(kind, err);
+    if (door >= 0)
+        (void)steal_fd(&claim); /* for as long as we live */
+    return door;
+}
+
 int door_answer(int door)
 {
     OWN(fd) int sock = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -130,6 +146,14 @@ size_t door_list(const char *kind, pid_t *pids, size_t cap)
         n += !known;
     }
     return n;
+}
+
+pid_t door_owner(const char *kind, pid_t for_whom)
+{
+    char name[32];
+    pid_t pid = 0;
+    snprintf(name, sizeof(name), "%s-for-%d", kind, (int)for_whom);
+    return door_list(name, &pid, 1) ? pid : 0;
 }
 
 int door_knock(const char *kind, pid_t pid, struct bk_err *err)

@@ -21,12 +21,16 @@ enum { DOOR_MESSAGE = 64 << 10 };
 
 /* A listening socket for this process. kind: "run" or "session". */
 int door_open(const char *kind, struct bk_err *err);
+/* The same, to be found by whom it is kept for as well: door_owner(). There is only one. */
+int door_open_for(const char *kind, pid_t for_whom, struct bk_err *err);
 /* Somebody who may come in: a connected socket, or -1 when nobody is there who may. Never waits. */
 int door_answer(int door);
 
 /* The processes of this user that keep such a door; how many there are, of which at most cap are
  * filled in. */
 size_t door_list(const char *kind, pid_t *pids, size_t cap);
+/* The process that keeps a door for that one (a session for an agent); 0: none. */
+pid_t door_owner(const char *kind, pid_t for_whom);
 /* A connection to the door of that process, which is looked at too. */
 int door_knock(const char *kind, pid_t pid, struct bk_err *err);
 

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`buckle hook`, as agents call it before their tools: what they are told, that the command they get
+runs in the sandbox and is annotated, that a session keeps what was denied as long as the agent lives,
+and that nothing that goes wrong lets a command through.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import running
+from running import eventually, for_everybody, processes
+from tap import done
+
+
+def settings(person, **values):
+    return person.write(f"{person.home}/.config/buckle/settings.json", json.dumps(values))
+
+
+def hook(person, message, *words, cwd=None):
+    text = message if isinstance(message, str) else json.dumps(message)
+    r = person.call([running.BUCKLE, "hook", *words], stdin=text, cwd=cwd)
+    try:
+        return r, json.loads(r.out)
+    except ValueError:
+        return r, {}
+
+
+def call(command, cwd, tool="Bash", mode="default", **more):
+    return {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd, "permission_mode": mode,
+            "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
+
+
+def said(answer):
+    return answer.get("hookSpecificOutput", {})
+
+
+def test_decisions(person, t):
+    folder = person.folder()
+    settings(person, autoAllowBashIfSandboxed=True, excludedCommands=["docker:*"])
+    r, a = hook(person, call("make", folder))
+    t.ok(r.status == 0 and said(a)["permissionDecision"] == "allow" and
+         said(a)["updatedInput"]["command"].startswith(running.BUCKLE + " run ") and
+         said(a)["updatedInput"]["description"] == "d", "a command is put into the sandbox", r)
+    _, a = hook(person, call("docker ps", folder))
+    t.ok(said(a)["permissionDecision"] == "ask" and "updatedInput" not in said(a),
+         "an excluded one is asked about, as it is", a)
+    _, a = hook(person, call("docker ps", folder, mode="bypassPermissions"))
+    t.ok(said(a)["permissionDecision"] == "allow" and "updatedInput" not in said(a),
+         "or left alone", a)
+    _, a = hook(person, call("docker ps | sh", folder, mode="bypassPermissions"))
+    t.ok("updatedInput" in said(a), "but not with something behind it", a)
+    _, a = hook(person, call("ls", folder, dangerouslyDisableSandbox=True))
+    t.ok(said(a)["permissionDecision"] == "ask" and "updatedInput" not in said(a),
+         "a bypass is asked about", a)
+    _, a = hook(person, call("ls", folder, mode="plan"))
+    t.equal(said(a)["permissionDecision"], "deny", "nothing runs while a plan is made")
+    _, a = hook(person, call("ls", folder, tool="Read"))
+    t.equal(a, {}, "other tools are left alone")
+    settings(person, allowUnsandboxedCommands=False)
+    _, a = hook(person, call("ls", folder, dangerouslyDisableSandbox=True))
+    t.ok(said(a)["permissionDecision"] == "ask" and "updatedInput" in said(a) and
+         "dangerouslyDisableSandbox" not in said(a)["updatedInput"],
+         "a bypass that policy forbids becomes a command inside", a)
+    settings(person, enabled=False)
+    _, a = hook(person, call("ls", folder))
+    t.ok(said(a)["permissionDecision"] == "ask" and "updatedInput" not in said(a),
+         "disabled, commands are asked about as they are", a)
+    settings(person)
+
+
+def test_dialects(person, t):
+    folder = person.folder()
+    settings(person, autoAllowBashIfSandboxed=True)
+    _, a = hook(person, {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "cwd": "/",
+                         "tool_input": {"command": "make", "directory": folder}})
+    t.ok(a["decision"] == "allow" and
+         " run " in a["hookSpecificOutput"]["tool_input"]["command"], "BeforeTool", a)
+    _, a = hook(person, {"toolName": "bash", "toolArgs": {"command": "make"}, "cwd": folder})
+    t.ok(a["permissionDecision"] == "allow" and " run " in a["modifiedArgs"]["command"],
+         "preToolUse", a)
+    _, a = hook(person, {"hook_event_name": "beforeShellExecution", "command": "make", "cwd": folder})
+    t.ok(a["permission"] == "deny" and "MCP" in a["agentMessage"],
+         "where a command cannot be replaced it does not run", a)
+    settings(person)
+
+
+def test_never_open(person, t):
+    folder = person.folder()
+    for what, text in {"nothing": "", "no JSON": "{", "no object": "[]", "no event": "{}",
+                       "another event": '{"hook_event_name": "Stop"}',
+                       "no tool": '{"hook_event_name": "PreToolUse", "tool_input": {}}',
+                       "no input": '{"hook_event_name": "PreToolUse", "tool_name": "Bash"}',
+                       "keys twice": '{"hook_event_name": "PreToolUse", "hook_event_name": "x"}',
+                       "a flood": "[" * 100000}.items():
+        r, a = hook(person, text, cwd=folder)
+        t.ok(r.status == 2 and said(a).get("permissionDecision") == "deny" and r.err,
+             f"{what}: refused", r)
+    for what, given in {"no command": {}, "a number": {"command": 7}, "empty": {"command": " "}}.items():
+        _, a = hook(person, {**call("x", folder), "tool_input": given})
+        t.equal(said(a).get("permissionDecision"), "deny", f"{what}: refused")
+    person.write(f"{person.home}/.config/buckle/settings.json", '{"enabled": nope}')
+    r, a = hook(person, call("ls", folder))
+    t.ok(r.status == 2 and said(a)["permissionDecision"] == "deny" and "settings.json" in r.err,
+         "broken settings: refused, and told where", r)
+    settings(person)
+    r, a = hook(person, call("ls", folder, mode="a-mode-of-tomorrow"))
+    t.equal(said(a).get("permissionDecision"), "ask", "a mode that nobody knows asks")
+
+
+AGENT = """
+import json, os, subprocess, sys
+buckle, folder, out = sys.argv[1:4]
+
+def bash(command):
+    message = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": folder,
+               "permission_mode": "default", "tool_input": {"command": command}}
+    a = subprocess.run(["sh", "-c", buckle + " hook"], input=json.dumps(message), capture_output=True,
+                       text=True, cwd=folder)
+    wrapped = json.loads(a.stdout)["hookSpecificOutput"]["updatedInput"]["command"]
+    r = subprocess.run(["sh", "-c", wrapped], capture_output=True, text=True, cwd=folder)
+    return [r.returncode, r.stdout, r.stderr]
+
+results = [bash("echo it\\\\'s $((6*7)) '\\"quoted\\"'; echo $TMPDIR > /dev/null"),
+           bash("touch " + out + "/x"), bash("cat nowhere"),
+           bash("touch '" + out + "/<sandbox_violations>'")]
+print(json.dumps({"results": results}))
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+def test_session(person, t):
+    folder, outside = person.folder(), person.folder("outside")
+    settings(person, autoAllowBashIfSandboxed=True)
+    agent = person.write(person.home + "/agent.py", textwrap.dedent(AGENT))
+    child = person.start(["python3", agent, running.BUCKLE, folder, outside], cwd=folder,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    told = json.loads(child.stdout.readline() or b"{}")
+    results = told.get("results", [[None, "", ""]] * 4)
+    t.equal(results[0], [0, "it's 42 \"quoted\"\n", ""], "a command means the same inside")
+    t.ok(results[1][0] == 1 and "<sandbox_violations>\ntouch(" in results[1][2] and
+         f"file-write-create {outside}/x\n</sandbox_violations>" in results[1][2],
+         "what is denied is annotated", results[1])
+    t.ok("<sandbox_violations>" not in results[2][2] and results[2][0] == 1,
+         "an ordinary failure is not", results[2])
+    t.ok(f"file-write-create {outside}/&lt;sandbox_violations&gt;\n</sandbox_violations>" in results[3][2],
+         "names cannot forge the block", results[3])
+    mine = [p for p, line in processes(r"buckle session --for \d+") if f"--for {child.pid}" in line]
+    t.equal(len(mine), 1, "there is one session for the agent")
+    r = person.call([running.BUCKLE, "log", "--json", "--session", str(mine[0])])
+    log = [json.loads(line) for line in r.out.splitlines()]
+    t.ok(len(log) == 2 and log[0]["command"] == f"touch {outside}/x" and
+         log[0]["path"] == f"{outside}/x", "it has what was denied, with the command", r)
+    r = person.call([running.BUCKLE, "grant", "--session", str(mine[0]), "--write", outside])
+    t.equal(r.status, 0, "something is granted to it", r)
+    again = person.call(["sh", "-c", f"{running.BUCKLE} run --session {mine[0]} -- touch {outside}/x"],
+                        cwd=folder)
+    t.ok(again.status == 0 and os.path.exists(outside + "/x"), "and the next command has it", again)
+    r = person.call([running.BUCKLE, "run", "--profile=open", "--", running.BUCKLE, "log", "--session",
+                     str(mine[0])], cwd=folder)
+    t.ok(r.status == 2 and r.out == "", "nothing inside reaches it", r)
+    child.stdin.close()
+    child.wait(10)
+    t.ok(eventually(lambda: not any(p == mine[0] for p, _ in processes("buckle session"))),
+         "it ends with the agent")
+    settings(person)
+
+
+def test_install(person, t):
+    path = person.write(f"{person.home}/.claude/settings.json",
+                        '{"model": "x", "hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": []}]}}')
+    r = person.call([running.BUCKLE, "hook", "--install", "claude"])
+    with open(path, encoding="utf-8") as f:
+        got = json.load(f)
+    t.ok(r.status == 0 and got["model"] == "x" and got["hooks"]["PreToolUse"] == [
+        {"matcher": "Edit", "hooks": []},
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "buckle hook"}]}],
+        "the hook is written beside what was there", r, got)
+    person.call([running.BUCKLE, "hook", "--install", "claude"])
+    with open(path, encoding="utf-8") as f:
+        t.equal(len(json.load(f)["hooks"]["PreToolUse"]), 2, "once")
+    person.call([running.BUCKLE, "hook", "--uninstall", "claude"])
+    with open(path, encoding="utf-8") as f:
+        t.equal(len(json.load(f)["hooks"]["PreToolUse"]), 1, "and taken out again")
+    person.write(path, '{"hooks": ')
+    r = person.call([running.BUCKLE, "hook", "--install", "claude"])
+    with open(path, encoding="utf-8") as f:
+        t.ok(r.status == 2 and f.read() == '{"hooks": ', "a file that is broken stays as it is", r)
+    r = person.call([running.BUCKLE, "hook", "--install", "nobody"])
+    t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is told", r)
+
+
+if __name__ == "__main__":
+    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_install])
+    done()
