@@ -87,6 +87,19 @@ static const char *note_of(const struct plan *p)
                  "are refused (no nft tproxy); Unix sockets by path";
 }
 
+/* Names that a person wrote out, of sockets that lie in the host's network. */
+static void note_abstract(struct plan *p, const struct graph *g)
+{
+    for (uint32_t i = 0; p->net_ns && !p->opt.terse && i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_PATH && t->how == GRAPH_LITERAL && t->len && t->str[0] == '@')
+            plan_note(p,
+                      "permits less: %.*s is looked for in the sandbox's network, not in the "
+                      "host's",
+                      (int)(t->len < 100 ? t->len : 100), t->str);
+    }
+}
+
 void plan_network(struct plan *p, const struct graph *g, bool net_ns)
 {
     const struct host *h = &p->host;
@@ -104,6 +117,7 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = note_of(p);
     note_ports(p, g);
+    note_abstract(p, g);
     if (p->gate && p->opt.ask)
         plan_note(p, "hosts that no rule names are asked about on the terminal");
 }

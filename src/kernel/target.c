@@ -219,15 +219,25 @@ static int kept_copy(const struct worker *w, const struct request *r, int fd)
                : -ENOENT;
 }
 
-/* pidfd_open() takes processes only before 6.9, so the thread's process is looked up. */
-int target_take_fd(const struct worker *w, const struct request *r, int fd)
+/* pidfd_open() takes processes only before 6.9: then the thread's process is looked up. */
+static int open_task(const struct worker *w, const struct request *r)
 {
+    enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
+    int fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
+    if (fd >= 0 || errno != EINVAL)
+        return fd < 0 ? -EPERM : fd;
     pid_t pid = target_process(w, r);
     if (pid < 0)
         return pid;
-    OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return fd < 0 ? -EPERM : fd;
+}
+
+int target_take_fd(const struct worker *w, const struct request *r, int fd)
+{
+    OWN(fd) int pidfd = open_task(w, r);
     if (pidfd < 0)
-        return -EPERM;
+        return pidfd;
     int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
     if (copy >= 0 || errno == EBADF)
         return copy < 0 ? -EBADF : copy;
