@@ -243,24 +243,25 @@ class Writer:
         self.old = era in ("B", "C", "C12")
         self.ops = operations(OS[era])
         self.nodes, self.known = [], {}
-        self.records, self.regexes = [], []  # bytes; indices of records
+        self.records, self.regexes = [], []  # bytes; (text, index of its record)
+        self.places = {}  # by bytes: index of a record
         self.profiles = []
 
     def record(self, body):
-        if body not in self.records:
+        if body not in self.places:
+            self.places[body] = len(self.records)
             self.records.append(body)
-        return self.records.index(body)
+        return self.places[body]
 
     def counted(self, body):
         return self.record(struct.pack("<I" if self.old else "<H", len(body)) + body)
 
     def regex(self, text):
-        make = REGEX[len(self.regexes) % 3] if self.old else regex_v3
-        at = self.counted(make(text))
         for i, known in enumerate(self.regexes):
             if known[0] == text:
                 return i
-        self.regexes.append((text, at))
+        make = REGEX[len(self.regexes) % 3] if self.old else regex_v3
+        self.regexes.append((text, self.counted(make(text))))
         return len(self.regexes) - 1
 
     def text(self, value):
@@ -339,7 +340,7 @@ class Writer:
 
     def lay_records(self, at):
         """Offsets / 8 of all records from `at` on, and their bytes."""
-        places, out = [], b""
+        places, out = [], bytearray()
         for body in self.records:
             places.append((at + len(out)) // 8)
             out += body + bytes(-len(body) % 8)

@@ -53,6 +53,19 @@ def safehouse(paths, workdir='"/Users/me/work"'):
                      f"(define WORK_DIR {workdir})"))
 
 
+def many(count=120, modules=6):
+    """[(name, text)]: as many different profiles, each of some modules of safehouse for a user of its
+    own."""
+    base, *parts = files("safehouse/**/*.sb")
+    parts = [p for p in parts if "integrations" not in p]
+    found = []
+    for i in range(count):
+        some = [parts[(i * 5 + k) % len(parts)] for k in range(modules)]
+        found.append((f"user{i}", safehouse([base, *sorted(set(some))]).replace("/Users/me",
+                                                                                f"/Users/u{i}")))
+    return found
+
+
 def profiles():
     """[(name, arguments)] of every valid profile, each once."""
     common = os.path.join(CORPUS, "chromium", "common.sb")

@@ -153,11 +153,12 @@ static void put_class(struct buf *out, const uint8_t set[32], bool sense)
 void automaton_put_set(struct buf *out, const uint8_t set[32])
 {
     unsigned count = 0, last = 0;
-    for (unsigned c = 1; c < 256; c++)
-        if (in_set(set, c)) {
-            count++;
-            last = c;
-        }
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned bits = i ? set[i] : set[i] & 0xfeu;
+        count += (unsigned)__builtin_popcount(bits);
+        if (bits)
+            last = 8 * i + 31u - (unsigned)__builtin_clz(bits);
+    }
     if (count == 255)
         buf_chr(out, '.');
     else if (count == 1)

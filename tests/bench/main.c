@@ -18,6 +18,8 @@
 #include <time.h>
 
 #include "bench.h"
+#include "format/format.h"
+#include "sbpl/decompile.h"
 #include "sbpl/sbpl.h"
 
 _Noreturn void die(const char *fmt, ...)
@@ -197,6 +199,38 @@ static void finish_load(struct state *s)
     graph_free(s->judge.graph);
 }
 
+/* ---- every profile of a compiled bundle, to a graph and on to text ---- */
+
+static void each_profile(struct state *s, bool to_text)
+{
+    struct blob blob;
+    struct bk_err err;
+    if (blob_open(&blob, s->text.s, s->text.n, &err) < 0)
+        die("%s: %s", s->name, err.msg);
+    for (uint32_t i = 0; i < blob.nprofiles; i++) {
+        struct graph *g = NULL;
+        struct buf text = {0};
+        const struct decompile_options opt = {.origin = s->name};
+        blob_choose(&blob, i);
+        if (blob_decode(&blob, s->name, &g, &err) < 0 ||
+            (to_text && sbpl_decompile(g, &opt, &text, &err) < 0))
+            die("%s, profile %u: %s", s->name, i, err.msg);
+        sink += text.n + graph_node_count(g);
+        buf_free(&text);
+        graph_free(g);
+    }
+}
+
+static void run_decode(struct state *s)
+{
+    each_profile(s, false);
+}
+
+static void run_decompile(struct state *s)
+{
+    each_profile(s, true);
+}
+
 /* ---- the works ---- */
 
 static const struct work {
@@ -215,6 +249,8 @@ static const struct work {
     {"first-list", prepare_first, run_first_list, finish_first_rival},
     {"first-combined", prepare_first, run_first_combined, finish_first_rival},
     {"load", prepare_load, run_load, finish_load},
+    {"decode", prepare_load, run_decode, NULL},
+    {"decompile", prepare_load, run_decompile, NULL},
 };
 
 static struct state prepare(const char *spec)
@@ -233,7 +269,7 @@ static struct state prepare(const char *spec)
 /* Works that decide do so for each path, the others do one thing. */
 static size_t units(const struct state *s)
 {
-    return s->work->finish ? 1 : s->paths.n;
+    return s->work->finish || !s->paths.n ? 1 : s->paths.n;
 }
 
 static __attribute__((noinline)) void measured(struct state *s)

@@ -264,6 +264,35 @@ def bench_load(page, counting):
     page.table("Loading real profiles: text → graph", ["", "KiB", "ms", "instructions"], rows)
 
 
+def bench_bundles(page, counting):
+    """Decoding and decompiling every profile of a bundle made from the corpus."""
+    if not os.path.isdir(CORPUS):
+        tap.skip("the corpus of real profiles is not here (set BUCKLE_SHARED)")
+        return
+    os.environ["BUCKLE"] = BUCKLE
+    import bundles  # noqa: E402  reads $BUCKLE
+    from corpus import many
+    graphs, rows = [], []
+    for name, text in many():
+        graphs.append((name, json.loads(call(BUCKLE, "graph", "--format", "json", "-p",
+                                             text).stdout)))
+    for era in "BD":
+        with tempfile.NamedTemporaryFile("wb", suffix=".bin") as f:
+            f.write(bundles.bundle(era, graphs))
+            f.flush()
+            size, works = os.path.getsize(f.name) / 1024, [f"decode:{f.name}", f"decompile:{f.name}"]
+            got = times(works, (), 11)
+            count = instructions(works[0]) if counting else 0
+        for work, words in zip(works, ["decoded", "decoded and decompiled"]):
+            say(f"{got[work].show(1e6, 1):>18} ms: {len(graphs)} profiles of era {era}, {words}")
+            judge(f"{len(graphs)} profiles of era {era}, {size:.0f} KiB, {words}, seconds",
+                  got[work].median / 1e9, 0.5, True, got[work].show(1e9, 3))
+        rows.append([f"era {era}, {len(graphs)} profiles", f"{size:.0f}",
+                     *(got[w].show(1e6, 1) for w in works), f"{count:,.0f}" if count else "–"])
+    page.table("Bundles: every profile to a graph, and on to text",
+               ["", "KiB", "ms decoded", "ms decompiled too", "instructions decoded"], rows)
+
+
 # what is counted: (arguments, ceiling in millions of instructions)
 COMMANDS = {
     "buckle --version": (["--version"], 0.5),
@@ -314,7 +343,8 @@ def bench_settings(page, counting):
     judge_millions("what settings add to a launch", given - plain + writing - start, 2)
 
 
-BENCHMARKS = [bench_decide, bench_first, bench_growth, bench_allocations, bench_load, bench_start, bench_settings]
+BENCHMARKS = [bench_decide, bench_first, bench_growth, bench_allocations, bench_load, bench_bundles,
+              bench_start, bench_settings]
 
 
 def main(argv):
