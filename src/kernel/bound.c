@@ -95,9 +95,10 @@ static void add(struct region_set *s, const struct bound_path *p)
     if (s->everywhere)
         return;
     for (uint32_t i = 0; i < s->n; i++) {
-        if (bound_covers(p, &s->list[i]))
+        /* only the shorter of two covers the other */
+        if (p->len <= s->list[i].len && bound_covers(p, &s->list[i]))
             continue;
-        if (bound_covers(&s->list[i], p))
+        if (p->len >= s->list[i].len && bound_covers(&s->list[i], p))
             return;
         if (kept < i)
             s->list[kept] = s->list[i];

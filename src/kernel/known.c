@@ -85,6 +85,13 @@ static struct known *known_caller(struct worker *w, const struct request *r)
     return k;
 }
 
+void known_confirm(struct worker *w, const struct request *r)
+{
+    struct known *k = slot_of(w, r->tid);
+    if (k->tid == r->tid && k->seen == r->id)
+        k->sure = r->id;
+}
+
 /* ---- the umask ---- */
 
 /* A thread's mask; or a negated errno. */
@@ -134,7 +141,7 @@ int known_umask(struct worker *w, const struct request *r, mode_t *mask)
         k->has_umask = w->nchanging == 0;
     }
     *mask = k->umask;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    return k->sure == r->id || request_is_valid(w, r) ? 0 : -EPERM;
 }
 
 void known_hear(struct worker *w, const struct request *r)

@@ -275,44 +275,68 @@ static bool is_harmless(const struct plan *p, const struct refused_call *c)
     return p->opt.keep_userns && strcmp(c->name, "chroot") == 0;
 }
 
-static int by_number(const void *a, const void *b)
+static void add_judged(struct plan *p, const struct judged_call *c)
 {
-    const struct sys_rule *x = a, *y = b;
-    return (x->nr > y->nr) - (x->nr < y->nr);
+    struct sys_rule *r = &p->calls[p->ncalls];
+    *r = (struct sys_rule){c->name, c->nr[p->opt.arch], 0, {{0}}, allow, false};
+    p->ncalls += is_judged(p, c, r);
+}
+
+static void add_refused(struct plan *p, const struct refused_call *c)
+{
+    if (!is_harmless(p, c))
+        p->calls[p->ncalls++] =
+            (struct sys_rule){c->name, c->nr[p->opt.arch], 0, {{0}}, refuse(c->err), false};
+}
+
+static void add_tested(struct plan *p, size_t i)
+{
+    struct sys_rule *r = &p->calls[p->ncalls];
+    *r = (struct sys_rule){tested[i].name, tested[i].nr[p->opt.arch], 0, {{0}}, allow, false};
+    tested[i].fill(p, r);
+    p->ncalls += r->ntests || r->otherwise.verdict != SYS_ALLOW;
+}
+
+/* Where each number stands in the three tables, plus one: rules are large, and so are made in the
+ * order of their numbers rather than sorted. */
+struct tables {
+    uint16_t judged[KABI_LAST_SYSCALL + 1], refused[KABI_LAST_SYSCALL + 1],
+        tested[KABI_LAST_SYSCALL + 1];
+};
+
+static void look_up(struct tables *t, enum plan_arch arch)
+{
+    memset(t, 0, sizeof(*t));
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[arch] >= 0)
+            t->judged[judged_calls[i].nr[arch]] = (uint16_t)(i + 1);
+    for (size_t i = 0; i < refused_call_count; i++)
+        if (refused_calls[i].nr[arch] >= 0)
+            t->refused[refused_calls[i].nr[arch]] = (uint16_t)(i + 1);
+    for (size_t i = 0; i < TESTED_COUNT; i++)
+        if (tested[i].nr[arch] >= 0)
+            t->tested[tested[i].nr[arch]] = (uint16_t)(i + 1);
 }
 
 int plan_calls(struct plan *p, struct bk_err *err)
 {
-    size_t cap = judged_call_count + refused_call_count + TESTED_COUNT;
+    size_t cap = judged_call_count + refused_call_count + TESTED_COUNT + 1;
     p->calls = arena_array(&p->arena, cap, sizeof(*p->calls));
     if (!p->calls)
         return err_nomem(err);
-    enum plan_arch arch = p->opt.arch;
     for (unsigned set = 0; set < SET_COUNT; set++)
         p->judge |= !plan_set_is_free(p, set);
     p->judge |= p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
     p->judge |= p->ops[OP_SIGNAL].tier == TIER_WALLED && p->host.landlock < 6;
-    for (size_t i = 0; i < judged_call_count; i++) {
-        struct sys_rule r = {
-            judged_calls[i].name, judged_calls[i].nr[arch], 0, {{0}}, allow, false};
-        if (r.nr < 0 || !is_judged(p, &judged_calls[i], &r))
-            continue;
-        p->calls[p->ncalls++] = r;
+    struct tables t;
+    look_up(&t, p->opt.arch);
+    for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++) {
+        if (t.judged[nr])
+            add_judged(p, &judged_calls[t.judged[nr] - 1]);
+        if (t.refused[nr])
+            add_refused(p, &refused_calls[t.refused[nr] - 1]);
+        if (t.tested[nr])
+            add_tested(p, t.tested[nr] - 1);
     }
-    for (size_t i = 0; i < refused_call_count; i++)
-        if (refused_calls[i].nr[arch] >= 0 && !is_harmless(p, &refused_calls[i]))
-            p->calls[p->ncalls++] = (struct sys_rule){refused_calls[i].name,
-                                                      refused_calls[i].nr[arch],
-                                                      0,
-                                                      {{0}},
-                                                      refuse(refused_calls[i].err),
-                                                      false};
-    for (size_t i = 0; i < TESTED_COUNT; i++) {
-        struct sys_rule r = {tested[i].name, tested[i].nr[arch], 0, {{0}}, allow, false};
-        tested[i].fill(p, &r);
-        if (r.nr >= 0 && (r.ntests || r.otherwise.verdict != SYS_ALLOW))
-            p->calls[p->ncalls++] = r;
-    }
-    qsort(p->calls, p->ncalls, sizeof(*p->calls), by_number);
     return 0;
 }

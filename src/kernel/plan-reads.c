@@ -26,6 +26,8 @@ static const uint16_t reading[] = {OP_FILE_READ_DATA, OP_FILE_READ_METADATA, OP_
                                    OP_FILE_READ_XATTR};
 enum { READING = sizeof(reading) / sizeof(reading[0]) };
 
+enum { GUARD_SLOTS = 4 * PLAN_GUARDS }; /* a power of two */
+
 /* Where one operation is denied. */
 struct denied {
     struct bound_path *list;
@@ -41,6 +43,7 @@ struct reads {
     struct denied ops[READING];
     struct plan_guard guards[PLAN_GUARDS];
     size_t nguards;
+    uint16_t index[GUARD_SLOTS]; /* by the hash of a path: which guard, plus one; 0: none */
 };
 
 /* ---- what speaks against a guard ---- */
@@ -82,21 +85,50 @@ static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
 
 /* ---- guards ---- */
 
-static bool lies_in(const char *path, size_t n, const struct plan_guard *guard)
+static const uint32_t HASH_START = 2166136261u;
+
+static uint32_t hash_step(uint32_t h, char c)
 {
-    size_t m = guard->len;
-    /* paths that are told apart by their ends share a long beginning */
-    return n >= m && (n == m || path[m] == '/') && path[m - 1] == guard->path[m - 1] &&
-           memcmp(path, guard->path, m) == 0;
+    return (h ^ (unsigned char)c) * 16777619u;
 }
 
-/* The innermost guard that a path lies in. A file's guard counts as a folder's: it may be one. */
+/* The slot of a path with this hash: the guard's, or an empty one. */
+static size_t slot_of(const struct reads *r, uint32_t hash, const char *path, size_t n)
+{
+    size_t at = hash % GUARD_SLOTS;
+    for (; r->index[at]; at = (at + 1) % GUARD_SLOTS) {
+        const struct plan_guard *g = &r->guards[r->index[at] - 1];
+        if (g->len == n && memcmp(g->path, path, n) == 0)
+            break;
+    }
+    return at;
+}
+
+static void index_guard(struct reads *r, size_t i)
+{
+    const struct plan_guard *g = &r->guards[i];
+    uint32_t hash = HASH_START;
+    for (size_t k = 0; k < g->len; k++)
+        hash = hash_step(hash, g->path[k]);
+    size_t at = slot_of(r, hash, g->path, g->len);
+    if (!r->index[at])
+        r->index[at] = (uint16_t)(i + 1);
+}
+
+/* The innermost guard that a path lies in, among those in the index. A file's guard counts as a
+ * folder's: it may be one. There are hundreds of guards, and everything is asked about. */
 static const struct plan_guard *innermost(const struct reads *r, const char *path, size_t n)
 {
     const struct plan_guard *found = NULL;
-    for (size_t i = 0; i < r->nguards; i++)
-        if (lies_in(path, n, &r->guards[i]) && (!found || r->guards[i].len > found->len))
-            found = &r->guards[i];
+    uint32_t hash = HASH_START;
+    for (size_t i = 0; i < n; i++) {
+        hash = hash_step(hash, path[i]);
+        if (i + 1 < n && path[i + 1] != '/')
+            continue;
+        size_t at = slot_of(r, hash, path, i + 1);
+        if (r->index[at])
+            found = &r->guards[r->index[at] - 1];
+    }
     return found;
 }
 
@@ -128,8 +160,10 @@ static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
         struct plan_guard one = r->guards[i];
         r->nguards = kept;
         const struct plan_guard *outer = innermost(r, one.path, one.len);
-        if (!outer || outer->open)
-            r->guards[kept++] = one;
+        if (outer && !outer->open)
+            continue;
+        r->guards[kept] = one;
+        index_guard(r, kept++);
     }
     r->nguards = kept;
     return true;
@@ -191,7 +225,10 @@ static bool open_inner_folders(struct reads *r)
         const struct plan_guard *in = innermost(r, f.path, f.len);
         if (!in || in->open || in->len == f.len || !denied_within(r, &f, denied, &inside))
             continue;
-        if (!add_guard(r, &f, true) || !add_points(r, denied, inside))
+        if (!add_guard(r, &f, true))
+            return false;
+        index_guard(r, r->nguards - 1);
+        if (!add_points(r, denied, inside))
             return false;
     }
     return true;
@@ -203,6 +240,7 @@ static bool build(struct reads *r)
     struct bound_path all[READING * PLAN_GUARDS];
     size_t n = 0;
     r->nguards = 0;
+    memset(r->index, 0, sizeof(r->index));
     for (size_t i = 0; i < READING; i++) {
         if (!r->ops[i].guarded)
             continue;
@@ -218,6 +256,9 @@ static bool build(struct reads *r)
     if (n > PLAN_GUARDS || !add_points(r, all, n) || !open_inner_folders(r))
         return false;
     qsort(r->guards, r->nguards, sizeof(r->guards[0]), by_length);
+    memset(r->index, 0, sizeof(r->index));
+    for (size_t i = 0; i < r->nguards; i++)
+        index_guard(r, i);
     return true;
 }
 

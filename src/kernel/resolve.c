@@ -353,7 +353,10 @@ static int place(struct worker *w, const struct request *r, int dirfd, unsigned 
     s->base = start_of(w, r, dirfd, s->path);
     if (s->base < 0 && s->base != AT_FDCWD)
         return s->base;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    if (!request_is_valid(w, r))
+        return -EPERM;
+    known_confirm(w, r);
+    return 0;
 }
 
 static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr,

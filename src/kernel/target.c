@@ -76,13 +76,16 @@ int target_write(const struct worker *w, const struct request *r, uint64_t addr,
     return put >= 0 && (size_t)put == n ? 0 : -EFAULT;
 }
 
-/* Page by page: a string may end just before memory that is not there. */
+/* Page by page: a string may end just before memory that is not there. Most are short, and copying
+ * a whole page takes longer than they are worth. */
 int target_string(const struct request *r, uint64_t addr, char *to)
 {
-    enum { PAGE = 4096 };
+    enum { PAGE = 4096, SHORT = 256 };
     size_t have = 0;
     while (have < PATH_BYTES) {
         size_t n = PAGE - ((addr + have) & (PAGE - 1));
+        if (have == 0 && n > SHORT)
+            n = SHORT;
         if (n > PATH_BYTES - have)
             n = PATH_BYTES - have;
         int err = target_read(r, addr + have, to + have, n);

@@ -57,6 +57,7 @@ struct known {
     pid_t tid;     /* 0: of nobody */
     int folder;    /* its /proc/TID */
     uint64_t seen; /* the last request during which the folder was found alive */
+    uint64_t sure; /* the last one that was valid after that */
     bool has_umask;
     mode_t umask;
     uint64_t umask_as_of;
@@ -219,6 +220,8 @@ bool target_is_interrupted(const struct worker *w, const struct request *r);
 
 /* Opens something in the caller's folder in /proc; or a negated errno. */
 int known_open(struct worker *w, const struct request *r, const char *name, int flags);
+/* The request was found valid after everything that was opened for it so far. */
+void known_confirm(struct worker *w, const struct request *r);
 /* Looks at every call before it is answered. */
 void known_hear(struct worker *w, const struct request *r);
 /* 0 or a negated errno. Checks by itself that the request is valid. */
