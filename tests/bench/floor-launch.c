@@ -7,13 +7,14 @@
  * is refused.
  *
  *     bench-floor launch COMMAND…               once, as `buckle run` would from the command line
+ *     bench-floor guard N PATH… COMMAND…        the same with a file system of one's own on N paths
  *     bench-floor times REPETITIONS PAUSE COMMAND…
  *
  * The second launches again and again from a running process, in turns with vfork and exec of the
  * same command, and prints a line of nanoseconds for each, the bare one first. A launch: a first
- * process in namespaces of its own (user, unless root; mount, pid, network, ipc, uts) with a /proc,
- * a /dev/shm and a loopback; its child in a Landlock domain, behind a filter with a listener, in
- * which the command is executed.
+ * process in namespaces of its own (user, unless root; mount, pid, network, ipc, uts) with a /proc
+ * and a /dev/shm and, made side by side with these, a loopback; its child in a Landlock domain,
+ * behind a filter with a listener, in which the command is executed.
  */
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,9 +37,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "floor.h"
 #include "kernel/kabi.h"
 
-static void __attribute__((noreturn)) give_up(const char *what)
+void __attribute__((noreturn)) give_up(const char *what)
 {
     fprintf(stderr, "bench-floor: %s: %s\n", what, strerror(errno));
     exit(2);
@@ -118,12 +121,11 @@ static const int refused[] = {
     SYS_symlinkat,
     SYS_fchmodat,
     SYS_unshare,
-    SYS_utimensat,
     SYS_renameat2,
     SYS_syslog,
     SYS_vhangup,
 };
-enum { REFUSED = sizeof(refused) / sizeof(refused[0]), PROGRAM_MAX = 4 * REFUSED + 8 };
+enum { REFUSED = sizeof(refused) / sizeof(refused[0]), PROGRAM_MAX = 4 * REFUSED + 16 };
 
 static struct sock_filter program[PROGRAM_MAX];
 static unsigned short length;
@@ -172,6 +174,12 @@ static void make_filter(void)
     program[length - 1].jt = 1;
     emit(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    /* opening is looked at, since writing is another thing than reading; here both may be */
+    program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4);
+    emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2]));
+    program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_PATH, 0, 1);
+    emit(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    emit(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     emit_tree(sorted, REFUSED);
 }
 
@@ -217,27 +225,59 @@ static void map_user(uid_t uid, gid_t gid)
     put("/proc/self/gid_map", map);
 }
 
-static void furnish(void)
+/* ---- the place ---- */
+
+static int rules = -1;
+
+/* Everything but the network. */
+static void *furnish(void *arg)
 {
-    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    (void)arg;
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ||
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0 ||
         mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0)
         give_up("mount");
+    guard_points();
+    rules = make_ruleset();
+    return NULL;
+}
+
+static void network(void)
+{
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    if (unshare(CLONE_NEWNET) < 0)
+        give_up("the network");
     int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s < 0 || ioctl(s, SIOCSIFFLAGS, &lo) < 0)
         give_up("loopback");
     close(s);
 }
 
+/* A new thread may wait behind its maker otherwise, while another processor is idle. */
+static void send_off(pthread_t other)
+{
+    cpu_set_t all, others;
+    if (sched_getaffinity(0, sizeof(all), &all) < 0)
+        return;
+    others = all;
+    CPU_CLR(sched_getcpu(), &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(other, sizeof(others), &others) == 0)
+        pthread_setaffinity_np(other, sizeof(all), &all);
+}
+
 /* The first process: makes the place, and waits for the command in it. */
-static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_t gid)
+static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_t gid, int to)
 {
     int status;
+    pthread_t other;
     if (uid != 0)
         map_user(uid, gid);
-    furnish();
-    int rules = make_ruleset();
+    /* side by side, on another processor: the network takes as long as all the rest */
+    if (pthread_create(&other, NULL, furnish, NULL) != 0)
+        give_up("thread");
+    send_off(other);
+    network();
+    pthread_join(other, NULL);
     struct sock_fprog filter = {.len = length, .filter = program};
     pid_t pid = vfork();
     if (pid == 0) {
@@ -251,22 +291,33 @@ static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_
     }
     if (pid < 0 || waitpid(pid, &status, 0) < 0)
         _exit(125);
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 124);
+    unsigned char code = WIFEXITED(status) ? (unsigned char)WEXITSTATUS(status) : 124;
+    if (write(to, &code, 1) != 1)
+        _exit(125);
+    _exit(code);
 }
 
-static int launch(char **argv)
+/* leave: whoever ends right afterwards need not wait until the place is gone. */
+static int launch(char **argv, bool leave)
 {
-    int status;
+    int status, ends[2];
+    unsigned char code = 125;
     uid_t uid = geteuid();
     gid_t gid = getegid();
-    unsigned long spaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                           (uid ? CLONE_NEWUSER : 0);
+    unsigned long spaces =
+        CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | (uid ? CLONE_NEWUSER : 0);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        give_up("pipe");
     pid_t pid = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0)
-        first_process(argv, uid, gid);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        first_process(argv, uid, gid, ends[1]);
+    close(ends[1]);
+    if (pid < 0 || read(ends[0], &code, 1) != 1)
         give_up("clone");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 124;
+    close(ends[0]);
+    if (!leave && waitpid(pid, &status, 0) < 0)
+        give_up("wait");
+    return code;
 }
 
 static int bare(char **argv)
@@ -290,7 +341,7 @@ static void times(size_t n, useconds_t pause, char **argv)
     for (size_t r = 0; r < 2 * n + 2; r++) {
         bool walls = r / 2 % 2 != r % 2; /* each time another one first */
         double start = now_ns();
-        if ((walls ? launch(argv) : bare(argv)) != 0)
+        if ((walls ? launch(argv, false) : bare(argv)) != 0)
             give_up("the command failed");
         if (r >= 2) /* the first of each was for the caches */
             took[(walls ? n : 0) + r / 2 - 1] = now_ns() - start;
@@ -305,11 +356,19 @@ int main(int argc, char **argv)
 {
     make_filter();
     if (argc > 2 && strcmp(argv[1], "launch") == 0)
-        return launch(argv + 2);
+        return launch(argv + 2, true);
+    if (argc > 4 && strcmp(argv[1], "guard") == 0) {
+        size_t n = strtoul(argv[2], NULL, 10);
+        if (n + 3 < (size_t)argc) {
+            guard_these(argv + 3, n);
+            return launch(argv + 3 + n, true);
+        }
+    }
     if (argc > 4 && strcmp(argv[1], "times") == 0 && strtoul(argv[2], NULL, 10) > 0) {
         times(strtoul(argv[2], NULL, 10), (useconds_t)strtoul(argv[3], NULL, 10), argv + 4);
         return 0;
     }
-    fprintf(stderr, "usage: bench-floor launch COMMAND… | times REPETITIONS PAUSE COMMAND…\n");
+    fprintf(stderr, "usage: bench-floor launch COMMAND… | guard N PATH… COMMAND… | times "
+                    "REPETITIONS PAUSE COMMAND…\n");
     return 2;
 }

@@ -121,6 +121,7 @@ def numbers(line):
 
 BARE = "bare vfork and exec"
 FLOOR, FLOOR_STATIC = "the floor: the kernel's work alone", "the floor, linked statically"
+FLOOR_GUARDED = "the floor, with a file system of one's own on the stores"
 PLAIN, STATIC = "buckle run, reading everything", "the same, linked statically"
 GUARDED, GUARDED_STATIC = "buckle run, secrets guarded", "guarded, linked statically"
 START = "buckle --version: a start of Buckle itself"
@@ -135,6 +136,7 @@ def launch_commands(bench, who):
     makers = {"bwrap": who.bwrap, "firejail": who.firejail}
     there = {n: m for n, m in makers.items() if holds(who, n, m)}
     commands.update({f"{n}, reading everything": m(TRUE, False) for n, m in there.items()})
+    commands.update(guarded_floor(bench, who))
     commands.update({GUARDED: who.buckle(TRUE, True), GUARDED_STATIC: who.buckle(TRUE, True, static)})
     commands.update({f"{n}, secrets masked": m(TRUE, True) for n, m in there.items()})
     return commands
@@ -150,6 +152,17 @@ def floors(bench):
         tap.skip(f"no floor: {trouble}")
         return {}
     return commands
+
+
+def guarded_floor(bench, who):
+    paths = [s[1:] for s in who.stores if s[1:].startswith(bench.folder)] or [s[1:] for s in who.stores]
+    command = [bench.tool("bench-floor"), "guard", str(len(paths)), *paths, *TRUE]
+    try:
+        bench.call(*command)
+    except RuntimeError as trouble:
+        tap.skip(f"no floor with guards: {trouble}")
+        return {}
+    return {FLOOR_GUARDED: command}
 
 
 def ratio_or_none(got, one, other):
@@ -181,15 +194,15 @@ def bench_launch(bench, who, often, page, targets):
     rows += bench_node(bench, who, often) if bench.uid else []
     page.table(f"Launch of /bin/true from the command line, as {bench.name}", ["", "µs", "× bare"], rows)
     name = f"launch as {bench.name}"
-    targets.judge(f"{name}, × bare", got[PLAIN].over(bare), 3.2, 16,
+    targets.judge(f"{name}, × bare", got[PLAIN].over(bare), 3.2, 7,
                   ratio_or_none(got, FLOOR, BARE))
-    targets.judge(f"{name}, linked statically, × bare", got[STATIC].over(bare), 2.6, 16,
+    targets.judge(f"{name}, linked statically, × bare", got[STATIC].over(bare), 2.6, 7,
                   ratio_or_none(got, FLOOR_STATIC, BARE))
-    for ours, theirs, ceiling in ((PLAIN, "bwrap, reading everything", 2),
-                                  (GUARDED, "bwrap, secrets masked", 6)):
+    for ours, theirs, ceiling, floor in ((PLAIN, "bwrap, reading everything", 1.4, FLOOR),
+                                         (GUARDED, "bwrap, secrets masked", 1.6, FLOOR_GUARDED)):
         if theirs in got:
             targets.judge(f"{name}, × {theirs}", got[ours].over(got[theirs]), 0.6, ceiling,
-                          ratio_or_none(got, FLOOR, theirs))
+                          ratio_or_none(got, floor, theirs))
     return got
 
 
@@ -222,7 +235,7 @@ def bench_library(bench, often, page, targets):
         rows.insert(1, [FLOOR, floor.show(1000), least.show(digits=2)])
     page.table(f"Launch from a running process that has its plan, as {bench.name}", ["", "µs", "× bare"],
                rows)
-    targets.judge(f"launch from a running process as {bench.name}, × bare", ratio, 2.1, 10, least)
+    targets.judge(f"launch from a running process as {bench.name}, × bare", ratio, 2.1, 5, least)
     return library, floor
 
 
@@ -248,14 +261,16 @@ def bench_tree(bench, who, often, page, targets):
 # ---- single calls ----
 
 # call: (target in µs or none, ceiling)
-CALLS = {"open-read": (None, 10), "open-write": (15, 100), "create": (15, 150), "unlink": (10, 100),
-         "mkdir": (10, 100)}
+CALLS = {"open-read": (None, 4), "open-write": (15, 50), "create": (15, 75), "unlink": (10, 60),
+         "mkdir": (10, 45)}
+FLOORS = {"continue": "floor: there and back", "here": "path read, call made", "poll": "the same, by poll()",
+          "perform": "floor: in the caller's folder"}
 
 
 def bench_calls(bench, often, page, targets):
     calls = [bench.tool("bench-calls"), bench.work, str(often.calls)]
     floor = bench.tool("bench-floor-calls")
-    ways = {"outside": calls, "continue": [floor, "continue", *calls], "perform": [floor, "perform", *calls],
+    ways = {"outside": calls, **{how: [floor, how, *calls] for how in FLOORS},
             "inside": [*bench.run(), *calls]}
     samples = {way: {} for way in ways}
     for _ in range(often.turns):
@@ -268,13 +283,14 @@ def bench_calls(bench, often, page, targets):
         got = {way: Spread(samples[way][name]) for way in ways}
         rows.append([name, *(got[way].show(digits=1) for way in ways)])
         if target:
-            targets.judge(f"one {name} as {bench.name}, µs", got["inside"], target, ceiling, got["perform"],
-                          digits=1)
+            # which of them wakes whom on which processor is the scheduler's: the luckiest counts
+            least = min((got[how] for how in ("here", "poll", "perform")), key=lambda s: s.median)
+            targets.judge(f"one {name} as {bench.name}, µs", got["inside"], target, ceiling, least, digits=1)
         else:
             tap.ok(got["inside"].median <= ceiling, f"one {name} as {bench.name}: at most {ceiling} µs",
                    got["inside"].show(digits=1))
     page.table(f"Single calls in µs, as {bench.name}",
-               ["", "outside", "floor: there and back", "floor: path read, call made", "inside"], rows)
+               ["", "outside", *FLOORS.values(), "inside"], rows)
 
 
 # ---- whole work ----
@@ -293,8 +309,14 @@ def bench_work(bench, who, often, page, targets):
         once = ["/bin/sh", "-ec", script]
         commands = {"bare": words, "buckle": who.buckle(words, True),
                     **{n: m(words, True) for n, m in makers.items()}}
-        if not work.reads:
-            commands["floor"] = [bench.tool("bench-floor-calls"), "continue", *words]
+        # reading is not judged: there the walls are the floor
+        commands["floor"] = [bench.tool("bench-floor"), "launch", *words] if work.reads else \
+            [bench.tool("bench-floor-calls"), "perform", *words]
+        try:
+            bench.call(*commands["floor"])
+        except RuntimeError as trouble:
+            tap.skip(f"no floor for {work.name}: {trouble}")
+            del commands["floor"]
         got = bench.times(often.work(work.repetitions), commands)
         ratios = {n: got[n].over(got["bare"]) for n in commands if n != "bare"}
         targets.judge(f"{work.name}, × bare", ratios["buckle"], 1.1, work.ceiling,
@@ -307,7 +329,7 @@ def bench_work(bench, who, often, page, targets):
         shown.append((work.name.split(" of ")[0], ratios))
         bench.clear()
     page.table("Whole work on tmpfs, as an ordinary user whose secrets are guarded",
-               ["", "ms bare", "× buckle run", "× floor: there and back", "× bwrap", "× firejail",
+               ["", "ms bare", "× buckle run", "× floor", "× bwrap", "× firejail",
                 "× every read judged", "× in a guarded folder"], rows)
     return shown
 
@@ -386,7 +408,7 @@ def command_name(pid):
 def write_pictures(launched, library, work):
     os.makedirs(PICTURES, exist_ok=True)
     order = [BARE, FLOOR, FLOOR_STATIC, PLAIN, STATIC, "bwrap, reading everything",
-             "firejail, reading everything", None, GUARDED, GUARDED_STATIC, "bwrap, secrets masked",
+             "firejail, reading everything", None, FLOOR_GUARDED, GUARDED, GUARDED_STATIC, "bwrap, secrets masked",
              "firejail, secrets masked", None]
     rows = [(n, launched[n].scaled(1e6), kind(n)) if n else None for n in order if not n or n in launched]
     if library[1]:

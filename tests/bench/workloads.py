@@ -31,9 +31,9 @@ def sources(bench):
 class InSources:
     """A program that works on those sources."""
 
-    def __init__(self, name, program, script, loops, reads=True, ceiling=3):
+    def __init__(self, name, program, script, loops, reads=True, ceiling=1.5):
         self.name, self.program, self.script, self.loops = name, program, script, loops
-        self.reads, self.ceiling, self.repetitions = reads, ceiling, 9
+        self.reads, self.ceiling, self.repetitions = reads, ceiling, 20 if reads else 9
 
     def prepare(self, bench, path):
         need(self.program, path)
@@ -45,7 +45,7 @@ class InSources:
 
 
 class GitWork:
-    name, loops, reads, ceiling, repetitions = "git clone, status, commit of 1,000 files", 2, False, 6, 9
+    name, loops, reads, ceiling, repetitions = "git clone, status, commit of 1,000 files", 2, False, 5, 9
 
     @staticmethod
     def prepare(bench, path):
@@ -62,7 +62,7 @@ class GitWork:
 
 
 class NpmWork:
-    name, loops, reads, ceiling, repetitions = "npm ci of 3,000 files", 1, False, 3, 3
+    name, loops, reads, ceiling, repetitions = "npm ci of 3,000 files", 1, False, 2, 5
 
     @staticmethod
     def prepare(bench, path):
@@ -82,7 +82,7 @@ class NpmWork:
 
 # long enough that the launch is a small part
 ALL = [
-    InSources("make -j2 of 20 files", "make", "rm -f *.o; make -s -j2", 1, reads=False, ceiling=2),
+    InSources("make -j2 of 20 files", "make", "rm -f *.o; make -s -j2", 1, reads=False, ceiling=1.5),
     GitWork,
     NpmWork,
     InSources("rg", "rg", "rg -c 'value_5_[0-9]*_19;' tree || test $? = 1", 15),
