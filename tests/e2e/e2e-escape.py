@@ -25,6 +25,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import fusable  # first: it may start the program again
+import slowfs
 import tap
 from drive import FOLDER
 from world import World, child_named, escape, is_alive, people, processes_with, read_until, until
@@ -224,7 +226,30 @@ def test_stopped(who, sandbox):
            f"{who.name}, {sandbox}: killing Buckle ends a stopped worker and the command")
 
 
-TESTS = [test_ways, test_reading, test_wear, test_machine, test_bystander, test_counts,
+# ---- stretched races ----
+
+
+def test_slow(who, sandbox):
+    """A path on a page that takes its time: what was read before has changed when it comes. Not much
+    time, since the sandbox has one judge, and everybody in it waits for him."""
+    if os.geteuid() != 0 or not fusable.usable():
+        tap.skip("mounting a slow file system takes root and /dev/fuse")
+        return
+    world = World(who)
+    flags, env = SANDBOXES[sandbox]
+    label = f"{who.name}, {sandbox}: race-slow"
+    slow = slowfs.SlowPage(world.path("slow"), b"victim", 0.005)
+    with slow as page:
+        words = escape("race-slow", SECONDS / 2, world.inside, world.outside, page)
+        done = who.boxed(words, world, [*flags, "--report", "none"], timeout=SECONDS + 60, env=env)
+    told = dict(line.split(" ", 1) for line in done.out.splitlines() if " " in line)
+    tap.ok(done.status == 0 and int(told.get("passed", 0)) > 0 and int(told.get("refused", 0)) > 0,
+           f"{label}: both names were met", done)
+    tap.ok(slow.looks > 20, f"{label}: and each was waited for", slow.looks)
+    tap.ok(world.intact(), f"{label}: nothing outside changed", world.before)
+
+
+TESTS = [test_slow, test_ways, test_reading, test_wear, test_machine, test_bystander, test_counts,
          test_stopped]
 WALLED = [test_ways, test_machine, test_bystander]
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -464,6 +465,81 @@ static int race_dial(char **a)
     return run_race(atof(a[0]), flip_dialled, hammers, 2);
 }
 
+/* ---- stretched ---- */
+
+/* Paths whose last part lies on a page that takes its time (a file of a FUSE that answers slowly):
+ * what comes before it has long been read when that arrives, and has long changed. */
+static char *slow_path;
+static int slow_file;
+
+static void forget_page(void)
+{
+    madvise(slow_path - (uintptr_t)slow_path % 4096 + 4096, 4096, MADV_DONTNEED);
+    posix_fadvise(slow_file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static void *flip_slow(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; !atomic_load_explicit(&over, memory_order_relaxed); i++) {
+        ((volatile char *)slow_path)[differs_at] = choice[i & 1];
+        dup2(choice_fd[i & 1], RACING_FD);
+    }
+    return NULL;
+}
+
+static void *hammer_slow(void *arg)
+{
+    const char *name = (char *)((uintptr_t)slow_path - (uintptr_t)slow_path % 4096 + 4096);
+    char other[4096];
+    (void)arg;
+    snprintf(other, sizeof(other), "%s/other", inside);
+    for (unsigned i = 0; !atomic_load(&over); i++) {
+        forget_page();
+        switch (i % 6) {
+        case 0:
+            count_fd(open(slow_path, O_WRONLY | O_TRUNC));
+            break;
+        case 1:
+            count(chmod(slow_path, 0600));
+            break;
+        case 2: /* the other name is pinned, and then this one is waited for */
+            close(open(other, O_WRONLY | O_CREAT, 0600));
+            count(rename(other, slow_path));
+            break;
+        case 3:
+            count(renameat(RACING_FD, name, RACING_FD, "moved"));
+            count(renameat(RACING_FD, "moved", RACING_FD, "victim"));
+            break;
+        case 4:
+            count_fd(openat(RACING_FD, name, O_WRONLY));
+            break;
+        case 5:
+            count(truncate(slow_path, 1));
+            break;
+        }
+    }
+    return NULL;
+}
+
+static int race_slow(char **a)
+{
+    static void *(*const hammers[])(void *) = {hammer_slow, hammer_slow};
+    prepare(a);
+    open_choices(".", O_RDONLY | O_DIRECTORY);
+    slow_file = open(a[3], O_RDONLY);
+    must(slow_file, a[3]);
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool there = pages != MAP_FAILED && mmap(pages + 4096, 4096, PROT_READ, MAP_SHARED | MAP_FIXED,
+                                             slow_file, 0) != MAP_FAILED;
+    must(there ? 0 : -1, "mmap");
+    size_t n = strlen(inside);
+    slow_path = pages + 4096 - n - 1;
+    memcpy(slow_path, inside, n);
+    slow_path[n] = '/';
+    return run_race(atof(a[0]), flip_slow, hammers, 2);
+}
+
 const struct attack attacks_race[] = {
     {"race-memory", 3, race_memory},
     {"race-link", 3, race_link},
@@ -475,5 +551,6 @@ const struct attack attacks_race[] = {
     {"race-datagram", 3, race_datagram},
     {"race-dial", 4, race_dial},
     {"race-plant", 3, race_plant},
+    {"race-slow", 4, race_slow},
     {0},
 };
