@@ -28,6 +28,7 @@ struct cli_command {
     const struct cli_option *options;
     const char *complete; /* for positional arguments: "file operation" etc., may be NULL */
     bool takes_command;   /* what follows the first positional is somebody else's command line */
+    bool letters;         /* its options have letters only */
     bool one_dash;        /* -name is --name, and switches take =true or =false, as in Go */
     int (*run)(struct cli_args *args);  /* exit status */
     int (*main)(int argc, char **argv); /* drop-in names sort their words themselves (drop.h) */

@@ -13,6 +13,7 @@
 
 #include "args.h"
 #include "base/own.h"
+#include "drop.h"
 #include "sbpl/sbpl.h"
 #include "settings/keys.h"
 
@@ -45,6 +46,14 @@ static void words_profile(struct buf *out)
         buf_fmt(out, "%s ", b->name);
 }
 
+/* What `sandbox-exec -n` takes: profiles that stand by themselves. */
+static void words_shipped(struct buf *out)
+{
+    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
+        if (drop_stands_alone(b->name))
+            buf_fmt(out, "%.*s ", (int)(strlen(b->name) - strlen(".sb")), b->name);
+}
+
 static void words_command(struct buf *out)
 {
     for (const struct cli_command *const *c = cli_commands; *c; c++)
@@ -68,6 +77,7 @@ static const struct kind {
     {"name", words_name, false},
     {"os", words_os, false},
     {"profile", words_profile, true},
+    {"shipped", words_shipped, false},
     {"command", words_command, false},
     {"setting", words_setting, false},
     {"file", NULL, true},
@@ -196,9 +206,10 @@ static void bash_options(struct buf *out, const struct cli_command *c)
     for (const struct cli_option *o = c->options; o && o->name; o++) {
         if (o->letter)
             buf_fmt(out, "-%c ", o->letter);
-        buf_fmt(out, "--%s ", o->name);
+        if (!c->letters)
+            buf_fmt(out, "--%s ", o->name);
     }
-    buf_str(out, "-h --help'\n            return\n        fi\n");
+    buf_fmt(out, "%s'\n            return\n        fi\n", c->letters ? "--" : "-h --help");
 }
 
 static size_t kind_width(const char *at)
@@ -241,6 +252,27 @@ static void bash_skip_values(struct buf *out)
             }
 }
 
+/* Names of other programs that this one answers to: options, then somebody else's command. */
+static void print_bash_names(struct buf *out)
+{
+    buf_str(out, "_buckle_name() {\n"
+                 "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+                 "    COMPREPLY=()\n"
+                 "    case ${COMP_WORDS[0]##*/} in\n");
+    for (const struct cli_command *const *c = drop_names; *c; c++) {
+        buf_fmt(out, "    %s)\n", (*c)->name);
+        bash_values(out, *c);
+        bash_options(out, *c);
+        buf_str(out, "        ;;\n");
+    }
+    buf_str(out, "    esac\n"
+                 "    mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n}\n"
+                 "complete -o default -F _buckle_name");
+    for (const struct cli_command *const *c = drop_names; *c; c++)
+        buf_fmt(out, " %s", (*c)->name);
+    buf_chr(out, '\n');
+}
+
 static void print_bash(struct buf *out)
 {
     buf_str(out, bash_head);
@@ -257,6 +289,7 @@ static void print_bash(struct buf *out)
         buf_str(out, "        ;;\n");
     }
     buf_str(out, "    esac\n}\ncomplete -F _buckle buckle\n");
+    print_bash_names(out);
 }
 
 /* ---- zsh ---- */
@@ -279,10 +312,12 @@ static void zsh_action(struct buf *out, const char *kind, size_t n)
     }
 }
 
-static void zsh_option(struct buf *out, const struct cli_option *o)
+static void zsh_option(struct buf *out, const struct cli_option *o, bool letters)
 {
     buf_str(out, " \\\n        '*'");
-    if (o->letter)
+    if (letters)
+        buf_fmt(out, "-%c%s", o->letter, o->value ? "+" : "");
+    else if (o->letter)
         buf_fmt(out, "{-%c%s,--%s%s}", o->letter, o->value ? "+" : "", o->name,
                 o->value ? "=" : "");
     else
@@ -317,7 +352,17 @@ static void zsh_positional(struct buf *out, const char *at)
 
 static void print_zsh(struct buf *out)
 {
-    buf_str(out, "#compdef buckle\n_buckle() {\n    local -a commands\n    commands=(\n");
+    buf_str(out, "#compdef buckle");
+    for (const struct cli_command *const *c = drop_names; *c; c++)
+        buf_fmt(out, " %s", (*c)->name);
+    buf_str(out, "\n_buckle() {\n    case $service in\n");
+    for (const struct cli_command *const *c = drop_names; *c; c++) {
+        buf_fmt(out, "    %s) _arguments", (*c)->name);
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
+            zsh_option(out, o, (*c)->letters);
+        buf_str(out, " \\\n        '1: :_command_names -e' '*:: :_normal'\n        return ;;\n");
+    }
+    buf_str(out, "    esac\n    local -a commands\n    commands=(\n");
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
         buf_fmt(out, "        '%s:", (*c)->name);
         add_quoted(out, (*c)->brief, ":\\");
@@ -329,7 +374,7 @@ static void print_zsh(struct buf *out)
     for (const struct cli_command *const *c = cli_commands; *c; c++) {
         buf_fmt(out, "    %s) _arguments", (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++)
-            zsh_option(out, o);
+            zsh_option(out, o, false);
         buf_str(out, " \\\n        {-h,--help}'[show help]'");
         if ((*c)->complete)
             zsh_positional(out, (*c)->complete);
@@ -377,6 +422,23 @@ static void fish_positional(struct buf *out, const struct cli_command *c)
     }
 }
 
+static void fish_names(struct buf *out)
+{
+    for (const struct cli_command *const *c = drop_names; *c; c++)
+        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
+            buf_fmt(out, "complete -c %s", (*c)->name);
+            if (o->letter)
+                buf_fmt(out, " -s %c", o->letter);
+            if (!(*c)->letters)
+                buf_fmt(out, " -l %s", o->name);
+            if (o->value)
+                buf_str(out, " -r");
+            buf_str(out, " -d '");
+            add_quoted(out, o->help, "\\");
+            buf_str(out, "'\n");
+        }
+}
+
 static void print_fish(struct buf *out)
 {
     buf_str(out,
@@ -391,6 +453,7 @@ static void print_fish(struct buf *out)
             fish_option(out, *c, o);
         fish_positional(out, *c);
     }
+    fish_names(out);
 }
 
 /* ---- the command ---- */

@@ -19,6 +19,9 @@ extern const struct cli_command *const drop_names[]; /* ends with NULL */
 /* The name that argv[0] asks for, or NULL for our own. */
 const struct cli_command *drop_find(const char *argv0);
 
+/* Whether a shipped profile is one by itself, and no part of others. */
+bool drop_stands_alone(const char *file);
+
 /* One run under such a name. */
 struct drop {
     const char *name;     /* what messages begin with */

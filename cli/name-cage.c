@@ -299,7 +299,6 @@ const struct cli_command name_cage = {
     .usage = "[FLAG…] [--] COMMAND [ARGUMENT…]",
     .brief = "run a command that writes only where it may, by presets",
     .options = options,
-    .complete = "command",
     .takes_command = true,
     .one_dash = true,
     .main = main_cage,

@@ -25,7 +25,7 @@ static const char NAME[] = "sandbox-exec";
 /* clang-format off */
 static const struct cli_option options[] = {
     {"file", 'f', "FILE", "read the profile from FILE", "file"},
-    {"name", 'n', "NAME", "use the profile of this name; without one, list them", "profile"},
+    {"name", 'n', "NAME", "use the profile of this name; without one, list them", "shipped"},
     {"profile", 'p', "TEXT", "use TEXT as the profile", NULL},
     {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
     {"verbose", 'v', NULL, "tell what has no meaning on Linux, and of each denied operation", NULL},
@@ -46,10 +46,10 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-static bool is_part(const char *name)
+bool drop_stands_alone(const char *file)
 {
-    return is_one_of(name, parts, sizeof(parts) / sizeof(*parts)) ||
-           strncmp(name, "preset", strlen("preset")) == 0;
+    return !is_one_of(file, parts, sizeof(parts) / sizeof(*parts)) &&
+           strncmp(file, "preset", strlen("preset")) != 0;
 }
 
 static const struct sbpl_builtin *find_shipped(const char *name)
@@ -57,7 +57,8 @@ static const struct sbpl_builtin *find_shipped(const char *name)
     size_t n = strlen(name);
     n -= n > 3 && strcmp(name + n - 3, ".sb") == 0 ? 3 : 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (strncmp(b->name, name, n) == 0 && strcmp(b->name + n, ".sb") == 0 && !is_part(b->name))
+        if (strncmp(b->name, name, n) == 0 && strcmp(b->name + n, ".sb") == 0 &&
+            drop_stands_alone(b->name))
             return b;
     return NULL;
 }
@@ -66,7 +67,7 @@ static void list_names(FILE *to)
 {
     fprintf(to, "Names for -n:\n");
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (!is_part(b->name))
+        if (drop_stands_alone(b->name))
             fprintf(to, "  %.*s\n", (int)(strlen(b->name) - 3), b->name);
 }
 
@@ -236,7 +237,7 @@ const struct cli_command name_sandbox_exec = {
     .usage = "[-f FILE | -n NAME | -p TEXT] [-D KEY=VALUE…] COMMAND [ARGUMENT…]",
     .brief = "run a command under a macOS profile",
     .options = options,
-    .complete = "command",
     .takes_command = true,
+    .letters = true,
     .main = main_sandbox_exec,
 };

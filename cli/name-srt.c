@@ -228,7 +228,6 @@ const struct cli_command name_srt = {
     .usage = "[-d] [-s FILE] [-c STRING] [--control-fd N] [COMMAND…]",
     .brief = "run a command by a settings file",
     .options = options,
-    .complete = "command",
     .takes_command = true,
     .main = main_srt,
 };

@@ -49,6 +49,28 @@ def test_bash():
     equal(offered("help", "exp"), ["explain"], "commands after help")
 
 
+def test_names():
+    """Those of other programs."""
+    def named(*words):
+        script = r"""source ./completion.bash
+compopt() { :; }
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_buckle_name
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+        r = subprocess.run(["bash", "-c", script, "bash", *words], cwd=FOLDER, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
+        return [line for line in r.stdout.split("\n") if line] if not r.stderr else [r.stderr]
+
+    equal(named("cage", "--list"), ["--list-presets"], "flags of cage")
+    equal(named("/usr/bin/cage", "-o", "y"), ["yaml"], "values of its flags")
+    equal(named("sandbox-exec", "-n", "no-w"), ["no-write-except-temporary", "no-write"],
+          "names of profiles")
+    ok("--file" not in named("sandbox-exec", "-"), "sandbox-exec has letters only")
+    equal(named("srt", "--cont"), ["--control-fd"], "options of srt")
+    ok("bash" in named("srt", "bas"), "commands", named("srt", "bas"))
+
+
 def test_other(shell, *check):
     script = write("completion." + shell, buckle("completions", shell).out)
     if not shutil.which(shell):
@@ -61,6 +83,7 @@ def test_other(shell, *check):
 
 def main():
     test_bash()
+    test_names()
     test_other("zsh", "-n")
     test_other("fish", "-n")
     return done()
