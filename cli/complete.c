@@ -163,8 +163,10 @@ static const char bash_count[] = "        *\\ -* | *\\ =) ;;\n"
                                  "    done\n";
 
 /* Sets of names that a case label of bash matches: -D|--define */
-static void bash_label(struct buf *out, const struct cli_option *o)
+static void bash_label(struct buf *out, const struct cli_command *c, const struct cli_option *o)
 {
+    if (c->one_dash)
+        buf_fmt(out, "-%s|", o->name);
     if (o->letter)
         buf_fmt(out, "-%c|", o->letter);
     buf_fmt(out, "--%s", o->name);
@@ -189,7 +191,7 @@ static void bash_values(struct buf *out, const struct cli_command *c)
         if (!o->value)
             continue;
         buf_str(out, "        ");
-        bash_label(out, o);
+        bash_label(out, c, o);
         buf_str(out, ") ");
         if (o->complete) {
             bash_offer(out, o->complete, strlen(o->complete));
