@@ -19,6 +19,7 @@
 #include "debug.h"
 #include "ending.h"
 #include "load.h"
+#include "run-settings.h"
 
 const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
 
@@ -111,9 +112,39 @@ static void __attribute__((noreturn)) finish(struct drop *d, const struct launch
     _exit(status);
 }
 
+/* The machine's policy comes last, whatever the policy is. */
+static int add_caps(struct drop *d, struct bk_err *err)
+{
+    size_t n = d->spec.nsources;
+    bool own = !d->spec.tmpdir && !d->spec.scratch && !d->spec.bare;
+    if (!settings_policy_there() || (n && d->spec.sources[n - 1].last))
+        return 0;
+    if (n >= DROP_SOURCES)
+        return err_set(err, BK_E_BUG, "too many sources");
+    d->scratch.lock = -1;
+    if (own && scratch_name(&d->scratch, err) < 0)
+        return -1;
+    if (own)
+        d->spec.scratch = &d->scratch;
+    const char *tmpdir = d->spec.scratch ? d->spec.scratch->path : d->spec.tmpdir;
+    if (run_caps(d->cwd, tmpdir, &d->caps, err) < 0)
+        return -1;
+    memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
+    d->sources[n] = (struct run_source){
+        .kind = RUN_TEXT, .name = "<policy>", .text = d->caps.s, .n = d->caps.n, .last = true};
+    d->spec.sources = d->sources;
+    d->spec.nsources = n + 1;
+    return 0;
+}
+
 int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
 {
     *end = (struct launch_end){0};
+    if (add_caps(d, err) < 0) {
+        drop_tell(d->name, NULL, err);
+        end->stage = STAGE_POLICY;
+        return -1;
+    }
     if (run_open(&d->run, &d->spec, false, err) < 0) {
         end->stage = STAGE_POLICY;
         complain(d, &d->run.policy.unit, err);

@@ -22,6 +22,8 @@ const struct cli_command *drop_find(const char *argv0);
 /* Whether a shipped profile is one by itself, and no part of others. */
 bool drop_stands_alone(const char *file);
 
+enum { DROP_SOURCES = 12 };
+
 /* One run under such a name. */
 struct drop {
     const char *name;     /* what messages begin with */
@@ -37,6 +39,9 @@ struct drop {
     /* When something can be read from spec.hears; may be NULL. */
     void (*heard)(struct drop *d);
     void *owner;
+    struct run_source sources[DROP_SOURCES]; /* the spec's, and what the machine's policy holds */
+    struct scratch scratch;
+    struct buf caps;
     char cwd[PATH_MAX];
 };
 

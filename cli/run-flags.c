@@ -19,6 +19,7 @@
 #include "base/near.h"
 #include "base/own.h"
 #include "graph/net.h"
+#include "settings/paths.h"
 #include "load.h"
 #include "run/sockets.h"
 
@@ -28,67 +29,44 @@ static const char write_operations[] =
     "file-write* file-write-acl file-write-create file-write-data file-write-flags "
     "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr";
 
-/* Whether it is a glob. When not, out has the path, in which [*], [?] and [[] meant the character
- * itself: so does the summary write names that contain one. */
-static bool is_glob(const char *s, char out[PATH_MAX])
+/* The filter for a place. A pattern that denies covers what lies below its matches. */
+static void place_filter(struct buf *out, const struct place *p, bool denies)
 {
-    size_t n = 0;
-    for (; *s && n < PATH_MAX - 1; s++) {
-        bool quoted = s[0] == '[' && s[1] && strchr("*?[", s[1]) && s[2] == ']';
-        if (!quoted && strchr("*?[", *s))
-            return true;
-        out[n++] = quoted ? s[1] : s[0];
-        s += quoted ? 2 : 0;
+    OWN(buf) struct buf below = {0};
+    size_t n = strlen(p->path);
+    if (n == 1) {
+        buf_str(out, "(regex #\"^/\")"); /* "/" is no subpath that ends in a name */
+        return;
     }
-    while (n > 1 && out[n - 1] == '/')
-        n--;
-    out[n] = '\0';
-    return false;
-}
-
-/* A flag's path as the policy sees it: absolute, and canonical as far as it exists. */
-static void canonical(const char *path, const char *cwd, struct buf *out)
-{
-    char joined[PATH_MAX * 2], real[PATH_MAX];
-    const char *home = getenv("HOME");
-    if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
-        snprintf(joined, sizeof(joined), "%s%s", home, path + 1);
-    else if (path[0] == '/')
-        snprintf(joined, sizeof(joined), "%s", path);
-    else
-        snprintf(joined, sizeof(joined), "%s/%s", cwd, path);
-    /* the longest existing part is resolved, the rest is kept */
-    char rest[PATH_MAX * 2] = "";
-    while (!realpath(joined, real)) {
-        char *slash = strrchr(joined, '/');
-        if (!slash || slash == joined) {
-            snprintf(real, sizeof(real), "/");
-            break;
-        }
-        char tail[PATH_MAX * 2];
-        snprintf(tail, sizeof(tail), "%.4000s%.4000s", slash, rest);
-        memcpy(rest, tail, strlen(tail) + 1);
-        *slash = '\0';
+    buf_str(out, p->kind == PLACE_GLOB ? "(glob " : "(subpath ");
+    buf_sbpl(out, p->path, n);
+    if (denies && p->kind == PLACE_GLOB) {
+        buf_fmt(&below, "%s/**", p->path);
+        buf_chr(out, ' ');
+        buf_sbpl(out, below.s ? below.s : "", below.n);
+        out->failed |= !buf_ok(&below);
     }
-    buf_str(out, strcmp(real, "/") == 0 && rest[0] ? "" : real);
-    buf_str(out, rest);
+    buf_chr(out, ')');
 }
 
 static void plain_rule(struct buf *out, const char *action, const char *operations,
-                       const char *form, const struct buf *path)
+                       const struct place *p)
 {
-    buf_fmt(out, "(%s %s (%s ", action, operations, form);
-    buf_sbpl(out, path->s, path->n);
-    buf_str(out, "))\n");
+    buf_fmt(out, "(%s %s ", action, operations);
+    place_filter(out, p, strcmp(action, "deny") == 0);
+    buf_str(out, ")\n");
 }
 
-static void shipped_rule(struct buf *out, bool allow, bool glob, const struct buf *path)
+static void shipped_rule(struct buf *out, bool allow, const struct place *p)
 {
-    const char *open = allow ? (glob ? "(allow-write-matching (glob " : "(allow-write ")
-                             : (glob ? "(deny-write (glob " : "(deny-write (subpath ");
-    buf_str(out, open);
-    buf_sbpl(out, path->s, path->n);
-    buf_str(out, allow && !glob ? ")\n" : "))\n");
+    if (allow && p->kind != PLACE_GLOB) {
+        buf_str(out, "(allow-write ");
+        buf_sbpl(out, p->path, strlen(p->path));
+    } else {
+        buf_str(out, allow ? "(allow-write-matching " : "(deny-write ");
+        place_filter(out, p, !allow);
+    }
+    buf_str(out, ")\n");
 }
 
 /* In this order, so that denials win. Denying to read keeps files visible: programs look around
@@ -101,21 +79,36 @@ static const struct flag {
              {"deny-read", false, false},
              {"deny-write", false, true}};
 
-static void flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
-                      struct buf *out)
+static int flag_places(struct arena *a, const char *option, const char *given, const char *cwd,
+                       bool denies, struct places *out, struct bk_err *err)
 {
-    OWN(buf) struct buf path = {0};
-    char plain[PATH_MAX];
-    bool glob = is_glob(given, plain);
-    canonical(glob ? given : plain, cwd, &path);
-    const char *action = f->allow ? "allow" : "deny", *form = glob ? "glob" : "subpath";
+    const struct path_base base = {.cwd = cwd, .home = getenv("HOME")};
+    const struct path_entry entry = {
+        .text = given, .n = strlen(given), .from_shell = true, .denies = denies};
+    if (path_places(a, &base, &entry, out, err) == 0)
+        return 0;
+    struct bk_err why = *err;
+    err_set(err, why.code, "--%s %.80s: %.200s", option, given, why.msg);
+    return -1;
+}
+
+static int flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
+                     struct buf *out, struct bk_err *err)
+{
+    struct arena arena;
+    struct places places = {0};
     const char *operations = f->write   ? write_operations
                              : f->allow ? read_operations
                                         : "file-read-data";
-    if (shipped && f->write)
-        shipped_rule(out, f->allow, glob, &path);
-    else
-        plain_rule(out, action, operations, form, &path);
+    arena_init(&arena, 1 << 20);
+    int result = flag_places(&arena, f->option, given, cwd, !f->allow, &places, err);
+    for (size_t i = 0; i < places.n; i++)
+        if (shipped && f->write)
+            shipped_rule(out, f->allow, &places.at[i]);
+        else
+            plain_rule(out, f->allow ? "allow" : "deny", operations, &places.at[i]);
+    arena_free(&arena);
+    return result;
 }
 
 /* ---- the network ---- */
@@ -174,19 +167,28 @@ static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err
 
 /* ---- Unix sockets ---- */
 
-static void socket_rule(const char *path, const char *cwd, struct buf *out)
+static void socket_filter(struct buf *out, const char *form, const char *name)
 {
-    OWN(buf) struct buf full = {0};
-    char plain[PATH_MAX];
-    bool abstract = path[0] == '@', glob = !abstract && is_glob(path, plain);
-    if (abstract)
-        buf_str(&full, path);
-    else
-        canonical(glob ? path : plain, cwd, &full);
-    buf_fmt(out, "(allow network-outbound (remote unix-socket (%s ",
-            glob ? "glob" : "path-literal");
-    buf_sbpl(out, full.s, full.n);
+    buf_fmt(out, "(allow network-outbound (remote unix-socket (%s ", form);
+    buf_sbpl(out, name, strlen(name));
     buf_str(out, ")))\n");
+}
+
+static int socket_rule(const char *path, const char *cwd, struct buf *out, struct bk_err *err)
+{
+    struct arena arena;
+    struct places places = {0};
+    if (path[0] == '@') {
+        socket_filter(out, "path-literal", path);
+        return 0;
+    }
+    arena_init(&arena, 1 << 20);
+    int result = flag_places(&arena, "allow-socket", path, cwd, false, &places, err);
+    for (size_t i = 0; i < places.n; i++)
+        socket_filter(out, places.at[i].kind == PLACE_GLOB ? "glob" : "path-literal",
+                      places.at[i].path);
+    arena_free(&arena);
+    return result;
 }
 
 static int unknown_socket(const char *name, struct bk_err *err)
@@ -229,7 +231,8 @@ static int known_socket_rules(struct run_flags *f, const struct known_socket *s,
     const char *at = s->paths;
     int got;
     for (bool first = true; (got = known_socket_next(s, &at, &path, err)) > 0; first = false) {
-        socket_rule(path.s, cwd, &f->rules);
+        if (socket_rule(path.s, cwd, &f->rules, err) < 0)
+            return -1;
         if (first)
             known_socket_setting(s, path.s, &setting);
     }
@@ -250,8 +253,8 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
             return -1;
         if (!s && !strchr(given, '/') && given[0] != '@')
             return unknown_socket(given, err);
-        if (!s)
-            socket_rule(given, cwd, &f->rules);
+        if (!s && socket_rule(given, cwd, &f->rules, err) < 0)
+            return -1;
     }
     for (size_t i = 0; i < f->nkeep; i++)
         f->keep[i] = f->variables.s + (uintptr_t)f->keep[i];
@@ -260,15 +263,19 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
     return buf_ok(&f->variables) ? 0 : err_nomem(err);
 }
 
-static void flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out)
+static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out,
+                      struct bk_err *err)
 {
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
         for (size_t i = 0; i < args_count(args, flags[f].option); i++)
-            flag_rule(&flags[f], args_nth(args, flags[f].option, i), cwd, shipped, out);
+            if (flag_rule(&flags[f], args_nth(args, flags[f].option, i), cwd, shipped, out, err) <
+                0)
+                return -1;
     /* whoever makes a user namespace says there who is who in it */
     if (args_has(args, "allow-userns"))
         buf_str(out, "(allow file-write-data (regex "
                      "#\"^/proc/[0-9]+/(task/[0-9]+/)?(uid_map|gid_map|setgroups)$\"))\n");
+    return 0;
 }
 
 int run_flags_rule(const char *option, const char *value, const char *cwd, bool shipped,
@@ -276,7 +283,8 @@ int run_flags_rule(const char *option, const char *value, const char *cwd, bool 
 {
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
         if (strcmp(flags[f].option, option) == 0) {
-            flag_rule(&flags[f], value, cwd, shipped, out);
+            if (flag_rule(&flags[f], value, cwd, shipped, out, err) < 0)
+                return -1;
             return buf_ok(out) ? 0 : err_nomem(err);
         }
     return net_rule(option, value, out, err);
@@ -329,7 +337,8 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
     if (set_params(f, args, spec, err) < 0)
         return -1;
     f->sources[0] = named_profile(name ? name : "default");
-    flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules);
+    if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, err) < 0)
+        return -1;
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
         return -1;
     if (!buf_ok(&f->rules))

@@ -193,7 +193,8 @@ static void fill_spec(struct run_settings *rs, struct run_spec *spec)
     if (!rs->now->active)
         return;
     spec->keep_userns |= r->nested_userns;
-    spec->upstream = spec->upstream ? spec->upstream : r->upstream;
+    if (!spec->upstream && r->policy.allowed_domains.n) /* else nothing leads there */
+        spec->upstream = r->upstream;
     spec->set_env = r->env.at;
     spec->nset_env = r->env.n;
     if (r->strict_allowlist)
@@ -270,4 +271,16 @@ void run_settings_tell(const struct run_settings *rs)
                     s->project);
             return;
         }
+}
+
+int run_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err)
+{
+    OWN(settings) struct settings s = {0};
+    struct settings_result r;
+    if (!settings_policy_there())
+        return 0;
+    if (settings_init(&s, cwd, err) < 0 || settings_add_policy(&s, err) < 0 ||
+        settings_build(&s, tmpdir, &r, err) < 0)
+        return -1;
+    return s.n ? access_caps_sbpl(&r.policy, ceilings(&s), out, err) : 0;
 }

@@ -190,12 +190,22 @@ int settings_add_defaults(struct settings *s, struct bk_err *err)
     return settings_add_text(s, LAYER_DEFAULTS, "default", text, sizeof(text) - 1, err);
 }
 
+/* A file that cannot even be looked at is there. */
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+bool settings_policy_there(void)
+{
+    return more_policy() || is_there(POLICY_FILE);
+}
+
 bool settings_there(struct settings *s)
 {
     const char *user = settings_layer_path(s, LAYER_USER);
     find_project(s);
-    return s->project || more_policy() || access(POLICY_FILE, F_OK) == 0 ||
-           (user && access(user, F_OK) == 0);
+    return s->project || settings_policy_there() || (user && is_there(user));
 }
 
 int settings_add_found(struct settings *s, struct bk_err *err)

@@ -152,7 +152,8 @@ static int put_next(const struct path_base *base, const struct path_entry *e, si
     const char *s = e->text + at, *name;
     size_t n = e->n - at, len;
     *used = 1;
-    if (!e->literal && *s == '$' && (len = 0, (*used = variable(s, n, &name, &len)) != 0))
+    if (!e->literal && !e->from_shell && *s == '$' &&
+        (len = 0, (*used = variable(s, n, &name, &len)) != 0))
         return put_variable(base, name, len, t, err);
     *used = 1;
     if (!e->literal && *s == '[')
@@ -171,7 +172,8 @@ static int spell(const struct path_base *base, const struct path_entry *e, struc
         return err_set(err, BK_E_INPUT, "the path holds a zero byte, which no path can");
     const char *name;
     size_t len;
-    bool variable_first = !e->literal && variable(e->text, e->n, &name, &len) && *e->text == '$';
+    bool variable_first =
+        !e->literal && !e->from_shell && *e->text == '$' && variable(e->text, e->n, &name, &len);
     if (e->text[0] == '~' && (e->n == 1 || e->text[1] == '/')) {
         if (!base->home || !*base->home)
             return err_set(err, BK_E_INPUT, "~ means nothing: HOME is not set");

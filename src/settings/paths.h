@@ -23,6 +23,7 @@ struct path_entry {
     size_t n;
     const char *origin; /* kept, not copied; may be NULL */
     bool literal;       /* {"path": …, "literal": true}: a path and never a pattern */
+    bool from_shell;    /* which has replaced variables already */
     bool denies;        /* for a list of denials */
     bool keeps_metadata;
     struct places *links; /* gets the symbolic links on the way; may be NULL */

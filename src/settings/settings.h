@@ -72,6 +72,7 @@ int settings_add_text(struct settings *s, enum layer_id id, const char *name, co
 int settings_add_found(struct settings *s, struct bk_err *err);
 /* Whether there is any of them: a few system calls when there is none. */
 bool settings_there(struct settings *s);
+bool settings_policy_there(void);
 /* Only the policy. */
 int settings_add_policy(struct settings *s, struct bk_err *err);
 /* What there is when nobody says otherwise: the working directory can be written. */

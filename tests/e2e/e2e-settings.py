@@ -169,7 +169,25 @@ DISABLED = Table(
     make   h/.config/buckle/more           deny
     """)
 
-TABLES = [READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, NAMES, LINKS, DISABLED]
+REPOSITORIES = Table(
+    "worktrees and submodules",
+    "w/.git/modules/sub/config w/.git/modules/a/b/hooks/x w/.git/worktrees/wt/config.worktree "
+    "w/.git/worktrees/wt/HEAD w/.git/index w/wt/.git/hooks/x",
+    {},
+    """
+    write  w/.git/modules/sub/config               deny
+    make   w/.git/modules/sub/hooks/y              deny
+    write  w/.git/modules/a/b/hooks/x              deny
+    write  w/.git/worktrees/wt/config.worktree     deny
+    make   w/.git/commondir                        deny
+    write  w/.git/worktrees/wt/HEAD                allow
+    write  w/.git/index                            allow
+    make   w/.gitmodules                           deny
+    remove w/wt/.git/hooks/x                       deny
+    make   w/deep/er/.claude/commands/x            deny
+    """)
+
+TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, NAMES, LINKS, DISABLED]
 
 
 class Place:
@@ -333,6 +351,12 @@ def test_policy(person, t):
         r = person.run("--report", "none", *words, "sh", "-c", script, cwd=w, env=env)
         t.ok("text" not in r.out and not os.path.exists(f"{o}/new") and "written" in r.out,
              f"policy over {name}: denied reads and a ceiling for writes hold", r)
+    for name, words in (("sandbox-exec", ["-p", "(version 1)(allow default)"]), ("cage", ["--allow", o, "--allow", w])):
+        link = os.path.join(os.path.dirname(running.BUCKLE), name)
+        if not os.path.lexists(link):
+            os.symlink("buckle", link)
+        r = person.call([link, *words, "sh", "-c", script], cwd=w, env=env)
+        t.ok("text" not in r.out and not os.path.exists(f"{o}/new") and "written" in r.out, f"policy over {name}", r)
     run = Lines(person, "--grantable", "sh", "-c", f"touch {o}/new; " + WAIT.format("[ -e go ]", "went") + f"; touch {o}/new",
                 cwd=w, env=env)
     said = eventually(lambda: o in person.call([running.BUCKLE, "log", "--run", str(run.child.pid)]).out)
@@ -365,6 +389,98 @@ def test_protected(person, t):
     r = person.run("true", cwd=w)
     t.ok(r.status == 125 and "link" in r.err and person.home in r.err,
          "a link that the command could have made opens nothing", r)
+
+
+def test_new_repository(person, t):
+    """What is made during the run is protected, too; a repository of its own may be set up."""
+    if running.missing("git"):
+        tap.skip("git is not installed")
+        return
+    w = fresh(person)
+    file = person.write(f"{person.home}/s.json", '{"filesystem": {"allowWrite": ["."]}}')
+    r = person.run("--report", "none", "-s", file, "sh", "-c", "mkdir -p a/b && cd a/b && git init -q new && cd new && "
+                   "git config user.name x && echo set; echo evil >.git/hooks/pre-commit; echo x >.bashrc; "
+                   "mkdir .vscode; git status --porcelain", cwd=w)
+    new = f"{w}/a/b/new"
+    t.ok(r.out == "set\n" and not os.path.exists(f"{new}/.git/hooks/pre-commit") and not os.path.exists(f"{new}/.bashrc")
+         and not os.path.exists(f"{new}/.vscode"), "a new repository: set up, and neither hooks nor protected names", r)
+
+
+# ---- sockets and ports ----
+
+SERVER = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX if sys.argv[1] == "unix" else socket.AF_INET)
+s.bind(sys.argv[2] if sys.argv[1] == "unix" else ("127.0.0.1", 0))
+s.listen(8)
+print(s.getsockname() if sys.argv[1] == "unix" else s.getsockname()[1], flush=True)
+while True:
+    c, _ = s.accept()
+    got = c.recv(200).decode()
+    c.sendall(b"HTTP/1.0 200 OK\\r\\n\\r\\nsaw " + got.split("\\r\\n")[0].encode() if "HTTP" in got else b"hello")
+    c.close()
+"""
+CLIENT = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX if sys.argv[1] == "unix" else socket.AF_INET)
+try:
+    s.connect(sys.argv[2] if sys.argv[1] == "unix" else ("127.0.0.1", int(sys.argv[2])))
+    s.send(b"x")
+    print(s.recv(10).decode())
+except OSError as e:
+    print(e.strerror)
+"""
+
+
+class Server:
+    def __init__(self, person, kind, where=""):
+        self.child = person.start(["python3", "-c", SERVER, kind, where], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE)
+        self.where = self.child.stdout.readline().decode().strip()
+
+    def end(self):
+        self.child.kill()
+        self.child.wait()
+
+
+def test_sockets(person, t):
+    w, o = fresh(person), person.folder("outside")
+    server = Server(person, "unix", f"{o}/s")
+    other = Server(person, "unix", f"{w}/t")
+    file = f"{person.home}/sockets.json"
+
+    def asks(network, where):
+        person.write(file, json.dumps({"network": network}))
+        return person.run("--report", "none", "-s", file, "python3", "-c", CLIENT, "unix", where, cwd=w).out.strip()
+
+    t.ok(asks({}, f"{o}/s") != "hello", "a Unix socket outside is closed")
+    t.equal(asks({"allowUnixSockets": [f"{o}/s"]}, f"{o}/s"), "hello", "one that is listed is not")
+    t.ok(asks({"allowUnixSockets": [f"{o}/s"]}, f"{w}/t") != "hello", "another one is, also in the working directory")
+    t.equal(asks({"allowUnixSockets": ["*"]}, f"{w}/t"), "hello", "by a pattern")
+    t.equal(asks({"allowAllUnixSockets": True}, f"{o}/s"), "hello", "all of them")
+    server.end()
+    other.end()
+
+
+def test_ports(person, t):
+    w = fresh(person)
+    server, other = Server(person, "tcp"), Server(person, "tcp")
+    file = f"{person.home}/ports.json"
+
+    def asks(network, where):
+        person.write(file, json.dumps({"network": network}))
+        return person.run("--report", "none", "-s", file, "python3", "-c", CLIENT, "tcp", where, cwd=w).out.strip()
+
+    port = int(server.where)
+    t.ok(asks({}, server.where) != "hello", "this machine's ports are closed")
+    t.equal(asks({"allowLocalPorts": [port]}, server.where), "hello", "one that is listed is not")
+    t.ok(asks({"allowLocalPorts": [port]}, other.where) != "hello", "another one is")
+    if not running.missing("curl"):
+        person.write(file, json.dumps({"network": {"httpProxyPort": port}}))
+        r = person.run("--report", "none", "-s", file, "curl", "-s", "-m", "10", "http://name.test/x", cwd=w)
+        t.equal(r.out, "saw GET http://name.test/x HTTP/1.1", "somebody else's proxy is announced and reached", r)
+    server.end()
+    other.end()
 
 
 # ---- bad input ----
@@ -595,7 +711,7 @@ def test_profile(person, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_rows, test_hidden, test_layers, test_policy, test_protected, test_bad, test_files, test_edit, test_watch,
+TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_policy, test_protected, test_bad, test_files, test_edit, test_watch,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":
