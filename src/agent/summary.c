@@ -172,6 +172,14 @@ static void say_plan(const struct agent_view *v, struct buf *out)
     buf_str(out, ".\n");
 }
 
+void summary_rules(const struct agent_view *v, struct buf *out)
+{
+    say_reading(&v->result.policy, out);
+    say_writing(v, out);
+    say_network(&v->result.policy, out);
+    say_ignored(&v->result, out);
+}
+
 void summary_text(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
@@ -180,10 +188,7 @@ void summary_text(const struct agent_view *v, struct buf *out)
     if (!r->enabled || v->mode == PERMISSION_NONE)
         return;
     buf_str(out, "Commands run in a sandbox, whose restrictions an approval does not lift.\n");
-    say_reading(&r->policy, out);
-    say_writing(v, out);
-    say_network(&r->policy, out);
-    say_ignored(r, out);
+    summary_rules(v, out);
     buf_str(
         out,
         "- Temporary files go to $TMPDIR, which is set for every command; /tmp itself cannot be "

@@ -32,6 +32,8 @@ bool view_mode(const char *word, enum permission_mode *mode, bool *plan);
 
 /* What a model should be told: nothing when commands do not run in a sandbox. */
 void summary_text(const struct agent_view *v, struct buf *out);
+/* Only what may be read, written and reached. */
+void summary_rules(const struct agent_view *v, struct buf *out);
 void summary_json(const struct agent_view *v, struct buf *out);
 
 #endif
