@@ -58,7 +58,7 @@ static void test_kinds(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct bk_err err;
         const struct ynode *n = tree(rows[i].text, &err);
-        is_str(n ? ynode_words(n) : NULL, rows[i].words, rows[i].text);
+        is_str(n ? ynode_words(n) : NULL, rows[i].words, "%s", rows[i].text);
     }
 }
 
