@@ -127,7 +127,7 @@ static int add_caps(struct drop *d, struct bk_err *err)
     if (own)
         d->spec.scratch = &d->scratch;
     const char *tmpdir = d->spec.scratch ? d->spec.scratch->path : d->spec.tmpdir;
-    if (run_caps(d->cwd, tmpdir, &d->caps, err) < 0)
+    if (settings_caps(d->cwd, tmpdir, &d->caps, err) < 0)
         return -1;
     memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
     d->sources[n] = (struct run_source){

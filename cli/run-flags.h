@@ -26,10 +26,6 @@ struct run_flags {
  * whatever happened. */
 int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
                    struct bk_err *err);
-/* One more rule, as the flag --OPTION=VALUE would make it: "allow-read", "allow-net"… shipped: the
- * policy began with a shipped profile. */
-int run_flags_rule(const char *option, const char *value, const char *cwd, bool shipped,
-                   struct buf *out, struct bk_err *err);
 void run_flags_free(struct run_flags *f);
 #define OWN_run_flags run_flags_free
 

@@ -23,7 +23,7 @@
 #include "base/own.h"
 #include "reach.h"
 #include "report/annotate.h"
-#include "run-flags.h"
+#include "settings/rule.h"
 
 /* ---- the policy ---- */
 
@@ -61,7 +61,7 @@ int live_grant(struct live *l, const char *option, const char *value, struct buf
 {
     size_t before = l->grants.n;
     bool shipped = l->nbase && (l->base[0].kind == RUN_SHIPPED || l->base[0].protects);
-    if (run_flags_rule(option, value, l->run->spec->cwd, shipped, &l->grants, err) == 0 &&
+    if (rule_write(option, value, l->run->spec->cwd, shipped, &l->grants, err) == 0 &&
         renew(l, l->base, l->nbase, waits, err) == 0)
         return 0;
     if (l->grants.s) { /* as if it had never been asked for */
@@ -230,7 +230,7 @@ static int take_grants(const json_t *grants, bool shipped, struct buf *rules, st
     for (size_t i = 0; i < json_array_size(grants); i++) {
         const json_t *one = json_array_get(grants, i);
         const char *option = json_text(one, "grant"), *what = json_text(one, "what");
-        if (option && what && run_flags_rule(option, what, "/", shipped, rules, err) < 0)
+        if (option && what && rule_write(option, what, "/", shipped, rules, err) < 0)
             return -1;
     }
     return 0;

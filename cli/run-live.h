@@ -27,7 +27,7 @@ struct live {
 };
 
 /* Joins the session of that process, which hears of every event from then on. What was granted to
- * it is appended to rules. shipped: as in run_flags_rule(). */
+ * it is appended to rules. shipped: as in rule_write(). */
 int live_join(struct live *l, const char *pid, const char *command, bool shipped, struct buf *rules,
               struct bk_err *err);
 
@@ -43,7 +43,7 @@ void live_close(struct live *l);
 /* Replaces the policy under the grants; see run_update(). The sources are not copied. */
 int live_base(struct live *l, const struct run_source *sources, size_t n, struct buf *waits,
               struct bk_err *err);
-/* option as in run_flags_rule(). */
+/* option as in rule_write(). */
 int live_grant(struct live *l, const char *option, const char *value, struct buf *waits,
                struct bk_err *err);
 

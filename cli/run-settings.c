@@ -56,23 +56,6 @@ static bool only_policy(const struct settings *s)
     return true;
 }
 
-static bool policy_gives(const struct settings *s, enum setting_id id)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        const struct json *section = jt_get(s->layers[i].root, setting_keys[id].section);
-        if (s->layers[i].id == LAYER_POLICY && section && jt_get(section, setting_keys[id].name))
-            return true;
-    }
-    return false;
-}
-
-static unsigned ceilings(const struct settings *s)
-{
-    return (policy_gives(s, SETTING_ALLOW_WRITE) ? CAP_WRITES : 0u) |
-           (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CAP_HOSTS : 0u) |
-           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CAP_SOCKETS : 0u);
-}
-
 /* What a policy does not allow cannot be had by a flag either. */
 static int cap_options(struct settings *s, const struct run_spec *spec, struct bk_err *err)
 {
@@ -155,7 +138,7 @@ static int settle(struct settled *s, const struct run_settings *rs, const char *
         return -1;
     bool flags = rs->ngiven > 1 && s->active;
     if ((flags || settings_has(&s->settings, LAYER_POLICY)) &&
-        access_caps_sbpl(&s->said, ceilings(&s->settings), &s->caps, err) < 0)
+        access_caps_sbpl(&s->said, settings_ceilings(&s->settings), &s->caps, err) < 0)
         return -1;
     list_sources(s, rs);
     return 0;
@@ -271,16 +254,4 @@ void run_settings_tell(const struct run_settings *rs)
                     s->project);
             return;
         }
-}
-
-int run_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err)
-{
-    OWN(settings) struct settings s = {0};
-    struct settings_result r;
-    if (!settings_policy_there())
-        return 0;
-    if (settings_init(&s, cwd, err) < 0 || settings_add_policy(&s, err) < 0 ||
-        settings_build(&s, tmpdir, &r, err) < 0)
-        return -1;
-    return s.n ? access_caps_sbpl(&r.policy, ceilings(&s), out, err) : 0;
 }

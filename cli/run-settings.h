@@ -55,10 +55,6 @@ struct settled *run_settings_again(const struct run_settings *rs, const char *co
                                    struct bk_err *err);
 void settled_free(struct settled *s);
 
-/* What the machine's policy holds against any policy, as SBPL; nothing when there is no such
- * policy. tmpdir may be NULL. */
-int run_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err);
-
 /* Whether this denial is one that settings want no word of. */
 bool run_settings_ignore(const struct run_settings *rs, const struct event *e);
 

@@ -127,6 +127,12 @@ struct settings_result {
 int settings_build(struct settings *s, const char *tmpdir, struct settings_result *out,
                    struct bk_err *err);
 
+/* Which lists the machine's policy gives, so that nothing outside of them is allowed (CAP_…). */
+unsigned settings_ceilings(const struct settings *s);
+/* What the machine's policy holds against any policy, as SBPL; nothing when there is no such
+ * policy. tmpdir may be NULL. */
+int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err);
+
 /* Whether a denial is one of those that are not reported. */
 bool settings_ignore(const struct settings_result *r, const char *command, const char *line);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_CLI_REMEDY_H
-#define BK_CLI_REMEDY_H
+#ifndef BK_RUN_REMEDY_H
+#define BK_RUN_REMEDY_H
 
 #include "base/buf.h"
 #include "kernel/host.h"

@@ -6,7 +6,7 @@
  * known to be the cause and names the one that applies, with the command that changes it.
  */
 
-#include "remedy.h"
+#include "run/remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* What the machine's policy holds against whatever else a run is given. */
+
+#include "base/own.h"
+#include "settings/settings.h"
+
+static bool policy_gives(const struct settings *s, enum setting_id id)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct json *section = jt_get(s->layers[i].root, setting_keys[id].section);
+        if (s->layers[i].id == LAYER_POLICY && section && jt_get(section, setting_keys[id].name))
+            return true;
+    }
+    return false;
+}
+
+unsigned settings_ceilings(const struct settings *s)
+{
+    return (policy_gives(s, SETTING_ALLOW_WRITE) ? CAP_WRITES : 0u) |
+           (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CAP_HOSTS : 0u) |
+           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CAP_SOCKETS : 0u);
+}
+
+int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err)
+{
+    OWN(settings) struct settings s = {0};
+    struct settings_result r;
+    if (!settings_policy_there())
+        return 0;
+    if (settings_init(&s, cwd, err) < 0 || settings_add_policy(&s, err) < 0 ||
+        settings_build(&s, tmpdir, &r, err) < 0)
+        return -1;
+    return s.n ? access_caps_sbpl(&r.policy, settings_ceilings(&s), out, err) : 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Shipped profiles come with procedures for what is opened or closed later (protected.sb), which
+ * keep protected names closed inside a folder that is opened. A profile of the person's own gets
+ * plain rules; because an operation's own rules come before its parent's, those name all writing
+ * operations.
+ */
+
+#include "settings/rule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "graph/net.h"
+#include "settings/paths.h"
+
+static const char read_operations[] =
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
+static const char write_operations[] =
+    "file-write* file-write-acl file-write-create file-write-data file-write-flags "
+    "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr";
+
+/* The filter for a place. A pattern that denies covers what lies below its matches. */
+static void place_filter(struct buf *out, const struct place *p, bool denies)
+{
+    OWN(buf) struct buf below = {0};
+    size_t n = strlen(p->path);
+    if (n == 1) {
+        buf_str(out, "(regex #\"^/\")"); /* "/" is no subpath that ends in a name */
+        return;
+    }
+    buf_str(out, p->kind == PLACE_GLOB ? "(glob " : "(subpath ");
+    buf_sbpl(out, p->path, n);
+    if (denies && p->kind == PLACE_GLOB) {
+        buf_fmt(&below, "%s/**", p->path);
+        buf_chr(out, ' ');
+        buf_sbpl(out, below.s ? below.s : "", below.n);
+        out->failed |= !buf_ok(&below);
+    }
+    buf_chr(out, ')');
+}
+
+static void plain_rule(struct buf *out, const char *action, const char *operations,
+                       const struct place *p)
+{
+    buf_fmt(out, "(%s %s ", action, operations);
+    place_filter(out, p, strcmp(action, "deny") == 0);
+    buf_str(out, ")\n");
+}
+
+static void shipped_rule(struct buf *out, bool allow, const struct place *p)
+{
+    if (allow && p->kind != PLACE_GLOB) {
+        buf_str(out, "(allow-write ");
+        buf_sbpl(out, p->path, strlen(p->path));
+    } else {
+        buf_str(out, allow ? "(allow-write-matching " : "(deny-write ");
+        place_filter(out, p, !allow);
+    }
+    buf_str(out, ")\n");
+}
+
+/* Denying to read keeps files visible: programs look around more than they read. */
+static const struct flag {
+    const char *option;
+    bool allow, write;
+} flags[] = {{"allow-read", true, false},
+             {"allow-write", true, true},
+             {"deny-read", false, false},
+             {"deny-write", false, true}};
+
+int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
+                bool denies, struct places *out, struct bk_err *err)
+{
+    const struct path_base base = {.cwd = cwd, .home = getenv("HOME")};
+    const struct path_entry entry = {
+        .text = given, .n = strlen(given), .from_shell = true, .denies = denies};
+    if (path_places(a, &base, &entry, out, err) == 0)
+        return 0;
+    struct bk_err why = *err;
+    err_set(err, why.code, "--%s %.80s: %.200s", option, given, why.msg);
+    return -1;
+}
+
+static int flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
+                     struct buf *out, struct bk_err *err)
+{
+    struct arena arena;
+    struct places places = {0};
+    const char *operations = f->write   ? write_operations
+                             : f->allow ? read_operations
+                                        : "file-read-data";
+    arena_init(&arena, 1 << 20);
+    int result = rule_places(&arena, f->option, given, cwd, !f->allow, &places, err);
+    for (size_t i = 0; i < places.n; i++)
+        if (shipped && f->write)
+            shipped_rule(out, f->allow, &places.at[i]);
+        else
+            plain_rule(out, f->allow ? "allow" : "deny", operations, &places.at[i]);
+    arena_free(&arena);
+    return result;
+}
+
+/* ---- the network ---- */
+
+/* A host by name is a domain; an address, a range of them, every host or this one is told by
+ * (remote …), which knows those. */
+static bool is_domain(const char *s)
+{
+    struct net_endpoint end;
+    return net_endpoint_parse(s, strlen(s), &end, NULL, NULL) < 0 &&
+           net_domain_check(s, strlen(s), NULL) == 0;
+}
+
+static int net_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    struct net_endpoint end;
+    bool domain = is_domain(given);
+    if (!domain && net_endpoint_parse(given, strlen(given), &end, NULL, err) < 0) {
+        err_set(err, BK_E_INPUT, "--%s %.80s names no host", option, given);
+        err_hint(err,
+                 "write a name, *.name, an address or a range, with :port if only that is meant");
+        return -1;
+    }
+    buf_fmt(out, "(%.*s network-outbound (%s ", (int)strcspn(option, "-"), option,
+            domain ? "domain" : "remote ip");
+    buf_sbpl(out, given, strlen(given));
+    buf_str(out, "))\n");
+    return 0;
+}
+
+int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
+               struct buf *out, struct bk_err *err)
+{
+    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
+        if (strcmp(flags[f].option, option) == 0) {
+            if (flag_rule(&flags[f], value, cwd, shipped, out, err) < 0)
+                return -1;
+            return buf_ok(out) ? 0 : err_nomem(err);
+        }
+    return net_rule(option, value, out, err);
+}
