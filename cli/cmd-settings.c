@@ -34,6 +34,12 @@ static const char *const effects[] = {[EFFECT_USED] = "",
 
 /* ---- lists ---- */
 
+/* Whether some value of it makes more possible, so that a project has to be trusted for it. */
+static bool can_open(const struct setting_key *k)
+{
+    return k->stance == STANCE_OPENS || (k->stance == STANCE_CLOSES && k->shape == SHAPE_BOOL);
+}
+
 static int list_keys(bool json)
 {
     OWN(buf) struct buf out = {0};
@@ -51,7 +57,7 @@ static int list_keys(bool json)
         buf_json(&out, takes, strlen(takes));
         buf_str(&out, ", \"brief\": ");
         buf_json(&out, k->brief, strlen(k->brief));
-        buf_fmt(&out, ", \"effect\": \"%s\"}",
+        buf_fmt(&out, ", \"opens\": %s, \"effect\": \"%s\"}", can_open(k) ? "true" : "false",
                 k->effect == EFFECT_USED    ? "used"
                 : k->effect == EFFECT_MACOS ? "macos"
                 : k->effect == EFFECT_HOST  ? "host"
@@ -207,14 +213,13 @@ static int show(const struct cli_args *args, struct settings *s)
     if ((args_has(args, "json") ? show_json : show_text)(s, &out) < 0)
         return err_nomem(&err), cli_fail(&err);
     int status = cli_emit(&out, CLI_OK);
-    bool project = settings_has(s, LAYER_PROJECT) || settings_has(s, LAYER_LOCAL);
-    enum trust trust = settings_trust(s);
-    if (status == CLI_OK && project && trust != TRUST_GIVEN)
+    const char *project = settings_distrusted(s);
+    if (status == CLI_OK && project)
         fprintf(stderr,
                 "buckle: what %s permits does not count: %s\n  hint: look at it, then say `buckle "
                 "trust`\n",
-                s->project,
-                trust == TRUST_CHANGED ? "its settings have changed since they were trusted"
+                project,
+                settings_trust(s, project) == TRUST_CHANGED ? "its settings have changed since they were trusted"
                                        : "it is not trusted");
     return status;
 }

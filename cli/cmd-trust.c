@@ -43,14 +43,16 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
         if (settings_values(s, id, &v) < 0)
             return err_nomem(err);
         for (size_t i = 0; i < v.n; i++) {
-            enum layer_id from = v.at[i].layer->id;
-            if ((from != LAYER_PROJECT && from != LAYER_LOCAL) ||
-                setting_keys[id].stance != STANCE_OPENS ||
-                (v.at[i].json->kind == JT_BOOL && !v.at[i].json->truth))
+            const char *from = v.at[i].layer->project;
+            if (!from || from != s->project || !setting_opens(&setting_keys[id], v.at[i].json))
                 continue;
             OWN(buf) struct buf text = {0};
             jt_print(v.at[i].json, &text);
             buf_fmt(out, "  %s: ", setting_path(&setting_keys[id], path));
+            if (setting_is_map(setting_keys[id].shape)) {
+                buf_safe(out, v.at[i].json->key, v.at[i].json->nkey);
+                buf_str(out, ": ");
+            }
             buf_safe(out, text.s, text.n ? text.n - 1 : 0);
             buf_chr(out, '\n');
         }

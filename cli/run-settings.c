@@ -245,13 +245,10 @@ bool run_settings_ignore(const struct run_settings *rs, const struct event *e)
 
 void run_settings_tell(const struct run_settings *rs)
 {
-    const struct settings *s = rs->now ? &rs->now->settings : NULL;
-    for (size_t i = 0; s && i < s->n; i++)
-        if (!s->layers[i].trusted) {
-            fprintf(stderr,
-                    "buckle: what the settings of %s permit did not count (`buckle settings` "
-                    "shows it)\n",
-                    s->project);
-            return;
-        }
+    const char *project = rs->now ? settings_distrusted(&rs->now->settings) : NULL;
+    if (project)
+        fprintf(stderr,
+                "buckle: what the settings of %s permit did not count (`buckle settings` shows "
+                "it)\n",
+                project);
 }

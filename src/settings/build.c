@@ -23,9 +23,7 @@ struct builder {
 
 static struct path_base base_of(const struct builder *b, const struct settings_layer *l)
 {
-    bool project = l->id == LAYER_PROJECT || l->id == LAYER_LOCAL;
-    return (struct path_base){.cwd = project && b->s->project ? b->s->project : b->s->cwd,
-                              .home = b->s->home};
+    return (struct path_base){.cwd = l->project ? l->project : b->s->cwd, .home = b->s->home};
 }
 
 /* "user settings, line 3" */
@@ -160,14 +158,11 @@ static int protect_settings(struct builder *b)
     char folder[4200];
     if (protect(b, b->s->config) < 0)
         return -1;
-    if (b->s->project) {
-        snprintf(folder, sizeof(folder), "%s/.buckle", b->s->project);
-        if (protect(b, folder) < 0)
-            return -1;
-    }
     for (size_t i = 0; i < b->s->n; i++) {
-        enum layer_id id = b->s->layers[i].id;
-        if ((id == LAYER_FLAGS || id == LAYER_POLICY) && protect(b, b->s->layers[i].path) < 0)
+        const struct settings_layer *l = &b->s->layers[i];
+        snprintf(folder, sizeof(folder), "%s/.buckle", l->project ? l->project : "");
+        if ((l->project || l->id == LAYER_FLAGS || l->id == LAYER_POLICY) &&
+            protect(b, l->project ? folder : l->path) < 0)
             return -1;
     }
     return 0;

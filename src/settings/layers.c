@@ -43,35 +43,51 @@ static const char *joined(struct settings *s, const char *folder, const char *na
     return n > 0 && n < PATH_MAX ? arena_strndup(&s->arena, path, (size_t)n) : NULL;
 }
 
+static const char project_file[] = ".buckle/settings.json",
+                  local_file[] = ".buckle/settings.local.json";
+
+/* A file that cannot even be looked at is there. */
+static bool is_there(const char *path)
+{
+    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+           (errno != ENOENT && errno != ENOTDIR);
+}
+
 static bool has_settings(const char *folder, size_t n)
 {
-    static const char *const names[] = {"settings.json", "settings.local.json"};
+    const char *const names[] = {project_file, local_file};
     char path[PATH_MAX];
     for (size_t i = 0; i < 2; i++) {
-        int len = snprintf(path, sizeof(path), "%.*s/.buckle/%s", (int)n, folder, names[i]);
-        if (len < PATH_MAX && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        int len = snprintf(path, sizeof(path), "%.*s/%s", (int)n, folder, names[i]);
+        if (len < PATH_MAX && is_there(path))
             return true;
     }
     return false;
 }
 
-/* The nearest folder from here up that has settings of its own; but not the home folder, nor what
- * is above it: what lies there is no project. */
-static void find_project(struct settings *s)
+/* How much of the working directory's path is the nearest folder that has settings of its own, of
+ * those within its first n bytes; 0 when none has. The home folder, and what is above it, is no
+ * project. */
+static size_t project_within(const struct settings *s, size_t n)
 {
-    size_t n = strlen(s->cwd), home = s->home ? strlen(s->home) : 0;
+    size_t home = s->home ? strlen(s->home) : 0;
     while (n > 1) {
         bool above =
             home >= n && strncmp(s->home, s->cwd, n) == 0 && (s->home[n] == '/' || !s->home[n]);
         if (above)
-            return;
-        if (has_settings(s->cwd, n)) {
-            s->project = arena_strndup(&s->arena, s->cwd, n);
-            return;
-        }
+            return 0;
+        if (has_settings(s->cwd, n))
+            return n;
         while (n > 1 && s->cwd[--n] != '/')
             ;
     }
+    return 0;
+}
+
+static void find_project(struct settings *s)
+{
+    size_t n = project_within(s, strlen(s->cwd));
+    s->project = n ? arena_strndup(&s->arena, s->cwd, n) : NULL;
 }
 
 int settings_init(struct settings *s, const char *cwd, struct bk_err *err)
@@ -99,21 +115,21 @@ void settings_free(struct settings *s)
 static const char *more_policy(void)
 {
     const char *path = getenv("BUCKLE_POLICY");
-    return path && path[0] == '/' ? path : NULL;
+    return path && *path ? path : NULL;
 }
 
 const char *settings_layer_path(struct settings *s, enum layer_id id)
 {
     if (id != LAYER_USER && id != LAYER_POLICY && !s->project)
         find_project(s);
-    const char *project = s->project ? s->project : s->cwd;
+    const char *folder = s->project ? s->project : s->cwd;
     switch (id) {
     case LAYER_USER:
         return joined(s, s->config, "settings.json");
     case LAYER_PROJECT:
-        return joined(s, project, ".buckle/settings.json");
+        return joined(s, folder, project_file);
     case LAYER_LOCAL:
-        return joined(s, project, ".buckle/settings.local.json");
+        return joined(s, folder, local_file);
     case LAYER_POLICY:
         return more_policy() ? more_policy() : POLICY_FILE;
     default:
@@ -181,19 +197,16 @@ int settings_add_policy(struct settings *s, struct bk_err *err)
 {
     if (add_if_there(s, LAYER_POLICY, POLICY_FILE, err) < 0)
         return -1;
-    return more_policy() ? settings_add_file(s, LAYER_POLICY, more_policy(), err) : 0;
+    const char *more = more_policy();
+    if (more && *more != '/')
+        return err_set(err, BK_E_INPUT, "BUCKLE_POLICY: %.200s is not an absolute path", more);
+    return more ? settings_add_file(s, LAYER_POLICY, more, err) : 0;
 }
 
 int settings_add_defaults(struct settings *s, struct bk_err *err)
 {
     static const char text[] = "{\"filesystem\": {\"allowWrite\": [\".\"]}}";
     return settings_add_text(s, LAYER_DEFAULTS, "default", text, sizeof(text) - 1, err);
-}
-
-/* A file that cannot even be looked at is there. */
-static bool is_there(const char *path)
-{
-    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool settings_policy_there(void)
@@ -208,20 +221,56 @@ bool settings_there(struct settings *s)
     return s->project || settings_policy_there() || (user && is_there(user));
 }
 
+static struct settings_layer *last_of(struct settings *s, enum layer_id id)
+{
+    for (size_t i = s->n; i > 0; i--)
+        if (s->layers[i - 1].id == id)
+            return &s->layers[i - 1];
+    return NULL;
+}
+
+static int add_project(struct settings *s, const char *folder, struct bk_err *err)
+{
+    const char *const names[] = {project_file, local_file};
+    for (size_t i = 0; i < 2; i++) {
+        size_t before = s->n;
+        if (add_if_there(s, LAYER_PROJECT + i, joined(s, folder, names[i]), err) < 0)
+            return -1;
+        if (s->n > before)
+            last_of(s, LAYER_PROJECT + i)->project = folder;
+    }
+    bool trusted = settings_trust(s, folder) == TRUST_GIVEN;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].project == folder)
+            s->layers[i].trusted = trusted;
+    return 0;
+}
+
+/* All projects that this folder is part of, the outermost first. If only the nearest counted, one
+ * that is checked out inside of another could lift what that denies. */
+static int add_projects(struct settings *s, struct bk_err *err)
+{
+    const char *folders[SETTINGS_PROJECTS];
+    size_t count = 0, n = strlen(s->cwd);
+    while ((n = project_within(s, n))) {
+        if (count == SETTINGS_PROJECTS)
+            return err_set(err, BK_E_INPUT, "%.200s lies in too many projects", s->cwd);
+        if (!(folders[count++] = arena_strndup(&s->arena, s->cwd, n)))
+            return err_nomem(err);
+        while (n > 1 && s->cwd[--n] != '/')
+            ;
+    }
+    s->project = count ? folders[0] : NULL;
+    for (; count > 0; count--)
+        if (add_project(s, folders[count - 1], err) < 0)
+            return -1;
+    return 0;
+}
+
 int settings_add_found(struct settings *s, struct bk_err *err)
 {
-    find_project(s);
     if (add_if_there(s, LAYER_USER, settings_layer_path(s, LAYER_USER), err) < 0 ||
         settings_add_policy(s, err) < 0)
         return -1;
-    if (!s->project)
-        return 0;
-    for (enum layer_id id = LAYER_PROJECT; id <= LAYER_LOCAL; id++)
-        if (add_if_there(s, id, settings_layer_path(s, id), err) < 0)
-            return -1;
-    bool trusted = settings_trust(s) == TRUST_GIVEN;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->layers[i].id == LAYER_PROJECT || s->layers[i].id == LAYER_LOCAL)
-            s->layers[i].trusted = trusted;
-    return 0;
+    return add_projects(s, err);
 }

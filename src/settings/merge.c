@@ -22,13 +22,14 @@ static const struct json *key_value(const struct settings_layer *l, const struct
     return section ? jt_get(section, k->name) : NULL;
 }
 
-/* Whether a value makes more possible. A bool does by being true, or, if it is one that closes, by
- * being false. */
-static bool opens(const struct setting_key *k, const struct json *j)
+/* A bool does by being true, or, if it is one that closes, by being false; an empty list opens
+ * nothing. */
+bool setting_opens(const struct setting_key *k, const struct json *j)
 {
+    bool empty = (j->kind == JT_ARRAY || j->kind == JT_OBJECT) && !j->count;
     if (k->shape == SHAPE_BOOL)
         return (k->stance == STANCE_OPENS && j->truth) || (k->stance == STANCE_CLOSES && !j->truth);
-    return k->stance == STANCE_OPENS;
+    return k->stance == STANCE_OPENS && !empty;
 }
 
 static int add(struct settings *s, struct setting_values *out, const struct setting_value *v)
@@ -80,13 +81,13 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
         const struct settings_layer *o = &s->layers[i];
         const struct json *said = key_value(o, k);
         policy = policy || (said && o->id == LAYER_POLICY);
-        others = others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !opens(k, said)));
+        others = others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, said)));
     }
-    if (!l->trusted && opens(k, j))
+    if (!l->trusted && setting_opens(k, j))
         return untrusted;
     if (l->id == LAYER_DEFAULTS && others)
         return replaced;
-    if (l->id != LAYER_POLICY && opens(k, j) && capped(s, k))
+    if (l->id != LAYER_POLICY && setting_opens(k, j) && capped(s, k))
         return by_policy;
     /* a list of what is permitted is a whole; one of what is denied only grows */
     bool list = setting_is_list(k->shape) || setting_is_map(k->shape);
@@ -144,5 +145,16 @@ const struct json *settings_value(struct settings *s, enum setting_id id)
     for (size_t i = 0; i < v.n; i++)
         if (!v.at[i].ignored)
             return v.at[i].json;
+    return NULL;
+}
+
+const char *settings_distrusted(struct settings *s)
+{
+    for (size_t l = s->n; l > 0; l--)
+        for (size_t id = 0; !s->layers[l - 1].trusted && id < SETTING_COUNT; id++) {
+            const struct json *j = key_value(&s->layers[l - 1], &setting_keys[id]);
+            if (j && setting_opens(&setting_keys[id], j))
+                return s->layers[l - 1].project;
+        }
     return NULL;
 }

@@ -27,6 +27,7 @@ struct settings_layer {
     bool trusted;    /* what it permits counts */
     bool from_flags; /* of a command line rather than a file */
     const char *path;
+    const char *project; /* the folder whose own file it is; NULL of other layers */
     struct json_text text;
     struct json *root; /* the object with our keys: the whole, or `sandbox` of a host's file */
 };
@@ -46,13 +47,14 @@ struct settings_findings {
     size_t errors;
 };
 
-enum { SETTINGS_LAYERS = 24 };
+/* Projects may lie in each other; each has two files. */
+enum { SETTINGS_PROJECTS = 8, SETTINGS_LAYERS = 40 };
 
 struct settings {
     struct arena arena;
     const char *cwd, *home; /* absolute; home may be NULL */
     const char *config;     /* the folder of the user's own files; NULL without a home */
-    const char *project;    /* the folder that holds .buckle; NULL when there is none */
+    const char *project;    /* the nearest folder that holds .buckle; NULL when there is none */
     struct settings_layer layers[SETTINGS_LAYERS]; /* in the order of their ids */
     size_t n;
 };
@@ -95,6 +97,9 @@ struct setting_value {
     const struct json *json; /* the value; of a list or a map, one of its elements */
     const char *ignored;     /* why it does not count; NULL when it does */
 };
+
+/* Whether a value makes more possible. */
+bool setting_opens(const struct setting_key *k, const struct json *value);
 
 struct setting_values {
     struct setting_value *at;
@@ -139,8 +144,11 @@ bool settings_ignore(const struct settings_result *r, const char *command, const
 /* ---- trust ---- */
 
 enum trust { TRUST_NONE, TRUST_CHANGED, TRUST_GIVEN };
-/* Whether the project's files are what the person has trusted. */
-enum trust settings_trust(struct settings *s);
+/* Whether the files of a project are what the person has trusted. */
+enum trust settings_trust(struct settings *s, const char *project);
+/* The nearest project of which something does not count for want of trust; NULL: none. */
+const char *settings_distrusted(struct settings *s);
+/* Trusts the nearest project. */
 int settings_trust_give(struct settings *s, struct bk_err *err);
 int settings_trust_take(struct settings *s, const char *folder, struct bk_err *err);
 /* Folders that are trusted. */

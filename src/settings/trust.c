@@ -36,10 +36,11 @@ static int store_path(const struct settings *s, const char *folder, char out[430
     return n < 4300 ? 0 : -1;
 }
 
-static const struct json_text *text_of(const struct settings *s, enum layer_id id)
+static const struct json_text *text_of(const struct settings *s, const char *project,
+                                       enum layer_id id)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->layers[i].id == id)
+        if (s->layers[i].id == id && s->layers[i].project == project)
             return &s->layers[i].text;
     return NULL;
 }
@@ -57,14 +58,14 @@ static struct json *stored(struct settings *s, const char *folder)
     return of && of->kind == JT_STRING && strcmp(of->s, folder) == 0 ? root : NULL;
 }
 
-enum trust settings_trust(struct settings *s)
+enum trust settings_trust(struct settings *s, const char *project)
 {
-    const struct json *record = s->project ? stored(s, s->project) : NULL;
+    const struct json *record = project ? stored(s, project) : NULL;
     if (!record)
         return TRUST_NONE;
     for (size_t i = 0; i < 2; i++) {
         const struct json *was = jt_get(record, settings_layer_name(kept[i]));
-        const struct json_text *is = text_of(s, kept[i]);
+        const struct json_text *is = text_of(s, project, kept[i]);
         /* a file that is gone permits nothing */
         if (is && (!was || was->kind != JT_STRING || was->n != is->n ||
                    memcmp(was->s, is->s, is->n) != 0))
@@ -90,7 +91,7 @@ int settings_trust_give(struct settings *s, struct bk_err *err)
         return err_nomem(err);
     jt_set(record, "folder", folder);
     for (size_t i = 0; i < 2; i++) {
-        const struct json_text *text = text_of(s, kept[i]);
+        const struct json_text *text = text_of(s, s->project, kept[i]);
         struct json *copy = text ? jt_string(&s->arena, text->s, text->n) : NULL;
         if (text && !copy)
             return err_nomem(err);

@@ -6,6 +6,7 @@ input; changes while a command runs. Prints TAP.
 
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -329,6 +330,77 @@ def test_layers(person, t):
     t.equal(values(person, w, "filesystem.allowWrite"), [".", "~/cache"], "nor when trust is taken back")
 
 
+# what a project that nobody trusts says, and what counts of it: nothing that widens
+WIDENS = {
+    "network": {"allowedDomains": ["evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
+                "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
+                "socksProxyPort": 2, "parentProxy": {"http": "http://evil.test:1"}, "strictAllowlist": False,
+                "allowMachLookup": ["x.*"], "requireHostMatch": False},
+    "filesystem": {"allowRead": ["~/.ssh"], "allowWrite": ["~"], "allowGitConfig": True, "disabled": True},
+    "enabled": False, "autoAllowBashIfSandboxed": True, "excludedCommands": ["sh"], "allowUnsandboxedCommands": True,
+    "ignoreViolations": {"*": ["/"]}, "allowNestedUserNamespaces": True, "allowPty": True, "allowAppleEvents": True,
+    "enableWeakerNetworkIsolation": True, "enableWeakerNestedSandbox": True,
+}
+
+
+def test_distrust(person, t):
+    w = fresh(person)
+    keys = [f"{k}.{sub}" if k in ("network", "filesystem") else k
+            for k, v in WIDENS.items() for sub in (v if k in ("network", "filesystem") else [""])]
+    opening = {k["key"] for k in json.loads(settings(person, w, "--keys", "--json").out) if k["opens"]}
+    t.equal(set(keys), opening, "every key that opens is tried")
+    person.write(f"{w}/.buckle/settings.json", json.dumps(WIDENS))
+    said = json.loads(settings(person, w, "--json").out)
+    counted = {key for key in keys for v in said[key] if v["counts"] and v["layer"] != "default"}
+    t.equal(counted, set(), "nothing that widens counts")
+    before = person.call([running.BUCKLE, "profile"], cwd=w).out
+    person.write(f"{w}/.buckle/settings.json", "{}")
+    t.equal(before, person.call([running.BUCKLE, "profile"], cwd=w).out, "and the policy is as if it were not said")
+    person.write(f"{w}/.buckle/settings.json", '{"enabled": false, "ignoreViolations": {"make": ["/x"]}}')
+    terminal, theirs = pty.openpty()
+    os.write(terminal, b"n\n")
+    child = person.start([running.BUCKLE, "trust"], cwd=w, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    shown = child.communicate(timeout=30)[0].decode()
+    t.ok("enabled: false" in shown and "ignoreViolations: make: " in shown and child.returncode == 1,
+         "who is asked for trust is shown what it opens", shown)
+    os.close(terminal)
+    os.close(theirs)
+    t.ok(not trust(person, w, "--list").out, "and may say no")
+    person.write(f"{w}/.buckle/settings.json", '{"filesystem": {"denyRead": []}}')
+    t.equal(settings(person, w).err, "", "nothing is said about trust where nothing depends on it")
+
+
+def test_projects(person, t):
+    """Projects in each other: the inner one does not lift what the outer one denies."""
+    w, o = fresh(person), person.folder("outside")
+    inner = os.path.join(w, "vendor/inner")
+    person.write(f"{w}/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["private"], "allowWrite": [".", o]}}))
+    person.write(f"{inner}/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["own"], "allowRead": ["../../private/part"]}}))
+    secret, own = person.write(f"{w}/private/part/secret", "text\n"), person.write(f"{inner}/own", "text\n")
+    script = f"cat {secret} {own}; touch {o}/new; echo x >{w}/.buckle/settings.json; touch here; echo ran"
+
+    def tries():
+        r = person.run("--report", "none", "sh", "-c", script, cwd=inner)
+        made = [name for name, path in (("outside", f"{o}/new"), ("here", f"{inner}/here")) if os.path.exists(path)]
+        for name in (f"{o}/new", f"{inner}/here"):
+            if os.path.exists(name):
+                os.remove(name)
+        return r.out, made
+
+    t.equal(tries(), ("ran\n", ["here"]), "denials of both hold, nothing of either opens")
+    trust(person, inner)
+    t.equal(tries(), ("text\nran\n", ["here"]), "trusting the inner one opens what it opens")
+    trust(person, inner, "--remove", inner)
+    trust(person, w)
+    t.equal(tries(), ("ran\n", ["outside", "here"]), "trusting the outer one does not trust the inner one")
+    if person.uid:
+        os.chmod(f"{w}/.buckle", 0)
+        r = person.run("sh", "-c", "echo ran", cwd=inner)
+        t.ok(r.status == 125 and "ran" not in r.out and f"{w}/.buckle" in r.err,
+             "a folder of settings that cannot be looked into is not passed over", r)
+        os.chmod(f"{w}/.buckle", 0o700)
+
+
 def test_policy(person, t):
     w, o = fresh(person), person.folder("outside")
     person.write(f"{o}/file", "text\n")
@@ -368,6 +440,9 @@ def test_policy(person, t):
     t.ok(r.status == 125 and "policy" in r.err, "policy over a flag that is no rule", r)
     r = person.run("true", cwd=w, env={"BUCKLE_POLICY": "/nonexistent"})
     t.equal(r.status, 125, "a policy that is named has to be there", r)
+    for words in ([], ["--profile", "open"]):
+        r = person.run(*words, "true", cwd=person.home if words else w, env={"BUCKLE_POLICY": "policy.json"})
+        t.ok(r.status == 125 and "BUCKLE_POLICY" in r.err, f"and to be named from the root {words}", r)
 
 
 def test_protected(person, t):
@@ -711,7 +786,7 @@ def test_profile(person, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_policy, test_protected, test_bad, test_files, test_edit, test_watch,
+TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":
