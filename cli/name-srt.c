@@ -202,7 +202,7 @@ static int main_srt(int argc, char **argv)
     if (!s)
         return FAILED;
     arena_init(&s->arena, 16 << 20);
-    s->watch.files = s->watch.control = -1;
+    s->watch.later = s->watch.files.fd = s->watch.control = -1;
     if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
         status = tell(&err);
     } else if (s->args.help) {

@@ -18,6 +18,24 @@
 #include "debug.h"
 #include "run-presets.h"
 
+bool run_settings_found(const struct run_settings *rs)
+{
+    return !rs->alone && !args_has(rs->args, "no-settings") && !args_has(rs->args, "profile");
+}
+
+/* What can be read only once (standard input, a pipe) stays what it was then. */
+static int add_named(struct settings *s, const struct run_settings *rs, const char *file,
+                     size_t nth, struct bk_err *err)
+{
+    const struct settings_layer *was = NULL;
+    for (size_t i = 0; rs->now && i < rs->now->settings.n && !was; i++)
+        if (rs->now->settings.layers[i].id == LAYER_FLAGS && nth-- == 0)
+            was = &rs->now->settings.layers[i];
+    if (was && !was->path)
+        return settings_add_text(s, LAYER_FLAGS, was->text.name, was->text.s, was->text.n, err);
+    return settings_add_file(s, LAYER_FLAGS, file, err);
+}
+
 /* Of one file, which may be missing, and of the policy. */
 static int load_alone(struct settings *s, const struct run_settings *rs, const char *control,
                       size_t n, struct bk_err *err)
@@ -26,7 +44,7 @@ static int load_alone(struct settings *s, const struct run_settings *rs, const c
         return -1;
     if (control)
         return settings_add_text(s, LAYER_FLAGS, "--control-fd", control, n, err);
-    return rs->only ? settings_add_file(s, LAYER_FLAGS, rs->only, err)
+    return rs->only ? add_named(s, rs, rs->only, 0, err)
                     : settings_add_text(s, LAYER_FLAGS, "<none>", "{}", 2, err);
 }
 
@@ -35,15 +53,14 @@ static int load(struct settings *s, const struct run_settings *rs, const char *c
 {
     const struct cli_args *args = rs->args;
     const char *file;
-    bool found = !args_has(args, "no-settings") && !args_has(args, "profile");
     if (rs->alone)
         return load_alone(s, rs, control, n, err);
-    if ((found ? settings_add_found : settings_add_policy)(s, err) < 0)
+    if ((run_settings_found(rs) ? settings_add_found : settings_add_policy)(s, err) < 0)
         return -1;
     if (control)
         return settings_add_text(s, LAYER_FLAGS, "--control-fd", control, n, err);
     for (size_t i = 0; (file = args_nth(args, "settings", i)); i++)
-        if (settings_add_file(s, LAYER_FLAGS, file, err) < 0)
+        if (add_named(s, rs, file, i, err) < 0)
             return -1;
     return 0;
 }
@@ -205,19 +222,19 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
         return err_set(err, BK_E_INPUT, "--profile and --preset are two policies; choose one");
     if (args_has(args, "profile") && args_has(args, "settings"))
         return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
-    if (!anything(rs, err))
-        return 0;
     if (spec->nsources > SETTINGS_SOURCES - 1)
         return err_set(err, BK_E_BUG, "too many sources");
     rs->ngiven = spec->nsources;
     memcpy(rs->given, spec->sources, spec->nsources * sizeof(rs->given[0]));
     rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
+    rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
+    if (!anything(rs, err))
+        return 0;
     if ((!rs->tmpdir && scratch_name(&rs->scratch, err) < 0) ||
         !(rs->now = run_settings_again(rs, NULL, 0, err)))
         return -1;
     spec->scratch = rs->tmpdir ? NULL : &rs->scratch;
     spec->tmpdir = rs->tmpdir;
-    rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
     if (rs->now->active)
         debug_settings(&rs->now->settings, &rs->now->result);
     if (!rs->now->settings.n && !rs->now->active)

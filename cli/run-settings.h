@@ -55,6 +55,9 @@ struct settled *run_settings_again(const struct run_settings *rs, const char *co
                                    struct bk_err *err);
 void settled_free(struct settled *s);
 
+/* Whether files of the user and of the project count. */
+bool run_settings_found(const struct run_settings *rs);
+
 /* Whether this denial is one that settings want no word of. */
 bool run_settings_ignore(const struct run_settings *rs, const struct event *e);
 

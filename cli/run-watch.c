@@ -2,9 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Folders are watched rather than files, because files are replaced as often as they are written.
- * Whatever happens there, all settings are read anew and compared as the policy that they come to:
- * the same is no change. A file that is gone, half written or wrong leaves everything as it was.
+ * Whatever happens to a file, all settings are read anew and compared as the policy that they come
+ * to: the same is no change. A file that is gone, half written or wrong leaves everything as it
+ * was.
+ *
+ * Files are watched only when the command has run for a while, because to end that is slow; what
+ * has happened until then is found by reading once more.
  *
  * Nothing inside the sandbox has the control descriptor.
  */
@@ -16,12 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "debug.h"
+
+enum { AFTER_MS = 100 };
 
 /* ---- taking over ---- */
 
@@ -33,7 +38,8 @@ static void tell(const struct watch_settings *w, const char *what)
         fprintf(stderr, "buckle: %s\n", what);
 }
 
-static void refuse(const struct watch_settings *w, const struct bk_err *err)
+/* Once, however often a file that stays wrong is read. */
+static void refuse(struct watch_settings *w, const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
     buf_str(&line, "settings stay as they were: ");
@@ -44,8 +50,12 @@ static void refuse(const struct watch_settings *w, const struct bk_err *err)
         buf_str(&line, ": ");
     }
     buf_safe(&line, err->msg, strlen(err->msg));
-    if (buf_ok(&line))
-        tell(w, line.s);
+    if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
+        return;
+    tell(w, line.s);
+    buf_free(&w->refused);
+    w->refused = line;
+    line = (struct buf){0};
 }
 
 static bool same_words(const struct words *a, const struct words *b)
@@ -90,7 +100,7 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
 
 static bool same_policy(const struct settled *a, const struct settled *b)
 {
-    if (a->nsources != b->nsources)
+    if (!a || a->nsources != b->nsources)
         return false;
     for (size_t i = 0; i < a->nsources; i++)
         if (a->sources[i].n != b->sources[i].n ||
@@ -114,22 +124,25 @@ static bool lost_layer(const struct settled *was, const struct settled *is, stru
 
 static void take_over(struct watch_settings *w, struct settled *next)
 {
-    struct settled *was = w->settings->now;
+    static const struct settled nothing;
+    struct settled *now = w->settings->now;
+    const struct settled *was = now ? now : &nothing;
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
-    bool change = !same_policy(was, next);
+    bool change = !same_policy(now, next);
     if (lost_layer(was, next, &err) ||
         (change && live_base(w->live, next->sources, next->nsources, &waits, &err) < 0)) {
         refuse(w, &err);
         settled_free(next);
         return;
     }
+    buf_free(&w->refused);
     if (change)
         tell(w, "the settings have changed, and count from here on");
     tell_waits(w, &waits);
     tell_fixed(w, &was->result, &next->result);
     w->settings->now = next;
-    settled_free(was);
+    settled_free(now);
 }
 
 static bool renew(struct watch_settings *w, const char *control, size_t n)
@@ -138,49 +151,72 @@ static bool renew(struct watch_settings *w, const char *control, size_t n)
     struct settled *next = run_settings_again(w->settings, control, n, &err);
     if (!next)
         return refuse(w, &err), false;
+    if (!w->settings->now && !next->settings.n)
+        return settled_free(next), false;
     take_over(w, next);
     return w->settings->now == next;
 }
 
 /* ---- files ---- */
 
+/* Where settings are, and where they could come to be. */
+static void name_files(struct watch_settings *w)
+{
+    static const enum layer_id found[] = {LAYER_USER, LAYER_PROJECT, LAYER_LOCAL, LAYER_POLICY};
+    const struct run_settings *rs = w->settings;
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    for (size_t i = 0; rs->now && i < rs->now->settings.n; i++)
+        if (rs->now->settings.layers[i].path)
+            watch_path(&w->files, rs->now->settings.layers[i].path);
+    if (!run_settings_found(rs) || settings_init(&s, rs->cwd, &err) < 0)
+        return;
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+        if (settings_layer_path(&s, found[i]))
+            watch_path(&w->files, settings_layer_path(&s, found[i]));
+}
+
+static void read_again(struct watch_settings *w)
+{
+    watch_forget(&w->files);
+    name_files(w);
+    renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+}
+
 static void on_files(void *arg, int fd)
 {
     struct watch_settings *w = arg;
-    char events[8192];
-    bool any = false;
-    while (read(fd, events, sizeof(events)) > 0)
-        any = true;
-    if (any)
-        renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+    (void)fd;
+    if (watch_heard(&w->files))
+        read_again(w);
 }
 
-static void watch_folder(int fd, const char *path)
+static void on_later(void *arg, int fd)
 {
-    char folder[4200];
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (!path)
-        return;
-    int n = slash ? snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path)
-                  : snprintf(folder, sizeof(folder), ".");
-    if (n >= 0 && (size_t)n < sizeof(folder))
-        inotify_add_watch(fd, n ? folder : "/",
-                          IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
-}
-
-static void watch_files(struct watch_settings *w)
-{
-    const struct settings *s = &w->settings->now->settings;
+    struct watch_settings *w = arg;
     struct bk_err err;
-    w->files = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (w->files < 0)
+    hear_drop(&w->live->hearing, fd);
+    close(fd);
+    w->later = -1;
+    if (!watch_open(&w->files))
         return;
-    watch_folder(w->files, settings_layer_path((struct settings *)s, LAYER_USER));
-    for (size_t i = 0; i < s->n; i++)
-        watch_folder(w->files, s->layers[i].path);
-    if (hear_add(&w->live->hearing, w->files, on_files, w, &err) < 0) {
-        close(w->files);
-        w->files = -1;
+    if (hear_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
+        watch_close(&w->files);
+    else
+        read_again(w);
+}
+
+static void watch_later(struct watch_settings *w)
+{
+    const struct itimerspec soon = {.it_value = {.tv_nsec = AFTER_MS * 1000000}};
+    struct bk_err err;
+    w->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (w->later < 0)
+        return;
+    if (timerfd_settime(w->later, 0, &soon, NULL) < 0 ||
+        hear_add(&w->live->hearing, w->later, on_later, w, &err) < 0) {
+        close(w->later);
+        w->later = -1;
     }
 }
 
@@ -229,7 +265,7 @@ int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk
 {
     const char *text = args_value(args, "control-fd");
     char *end;
-    w->files = w->control = -1;
+    w->later = w->files.fd = w->control = -1;
     if (!text)
         return 0;
     long fd = strtol(text, &end, 10);
@@ -251,18 +287,20 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
     struct bk_err err;
     w->settings = rs;
     w->live = live;
-    if (!rs->now)
-        return;
-    if (rs->now->settings.n)
-        watch_files(w);
+    if (!rs->now && !rs->tmpdir) /* settings that come to be name it */
+        rs->tmpdir = run_tmpdir(live->run);
+    if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
+        watch_later(w);
     if (w->control >= 0 && hear_add(&live->hearing, w->control, on_control, w, &err) < 0)
         refuse(w, &err);
 }
 
 void watch_end(struct watch_settings *w)
 {
-    if (w->files >= 0)
-        close(w->files);
+    if (w->later >= 0)
+        close(w->later);
+    watch_close(&w->files);
     buf_free(&w->line);
     buf_free(&w->said);
+    buf_free(&w->refused);
 }

@@ -5,6 +5,7 @@
 
 #include "run-live.h"
 #include "run-settings.h"
+#include "run/watch.h"
 
 /*
  * Settings that change while a command runs: their files, and whole settings as lines of JSON from
@@ -13,17 +14,19 @@
 struct watch_settings {
     struct run_settings *settings;
     struct live *live;
-    int files;   /* an inotify descriptor; -1 for none */
+    int later; /* a clock: files are watched when the command has run for a while; -1 for none */
+    struct watch_files files;
     int control; /* --control-fd; -1 for none, or when it has ended */
     struct buf line;
     bool skipping;   /* the rest of a line that was too long */
     struct buf said; /* the last line that was right: it counts from then on */
+    struct buf refused; /* the last complaint; empty when all is well */
     bool quiet;
 };
 
 /* --control-fd; before the run. */
 int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk_err *err);
-/* Begins to watch, where there is something; after live_open(). */
+/* Begins to watch; after live_open(). */
 void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live *live);
 void watch_end(struct watch_settings *w);
 

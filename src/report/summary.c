@@ -13,7 +13,7 @@
  * A filtered rule that gives its reason in words guards a name on purpose: allowing the folder
  * around it does not lift it, so its flag names the path itself and stands on a line of its own.
  * When reading is guarded, that is the store as a whole: --allow-read /home/u/.aws. What the person
- * denied by a flag has no flag that would allow it.
+ * denied by a flag or in settings has no flag that would allow it.
  *
  * Names are hostile. What is shown goes through buf_safe(), and a name in a flag is quoted so that
  * a shell reads back the very bytes, and --allow-write no pattern.
@@ -294,11 +294,24 @@ static bool names_guarded(const struct suggesting *s, const struct row *row)
     return !v.allow && rule_guards(s->graph, v.rule);
 }
 
-/* Whether a flag denied it. Such a rule has the last word. */
-static bool is_by_flag(const struct suggesting *s, const struct group *group)
+static bool is_rule_of(const struct suggesting *s, const struct group *group, const char *text)
 {
     const struct graph_rule_info *info = rule_info(graph_of(s->policies, group), group->rule);
-    return info && info->origin.file && strcmp(info->origin.file, "<flags>") == 0;
+    return info && info->origin.file && strcmp(info->origin.file, text) == 0;
+}
+
+/* Whether settings denied it, by a rule that no flag lifts. */
+static bool is_by_settings(const struct suggesting *s, const struct group *group)
+{
+    return is_rule_of(s, group, "<policy>") ||
+           (is_rule_of(s, group, "<settings>") && vocab_op_is_within(group->op, OP_FILE_WRITE) &&
+            rule_guards(graph_of(s->policies, group), group->rule));
+}
+
+/* Whether a rule denied it that has the last word. */
+static bool is_final(const struct suggesting *s, const struct group *group)
+{
+    return is_rule_of(s, group, "<flags>") || is_by_settings(s, group);
 }
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)
@@ -311,7 +324,7 @@ static bool is_guarded_store(const struct suggesting *s, const struct group *gro
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
     bool guarded = rule_guards(graph_of(s->policies, row->group), row->group->rule);
-    if (!flag_text(row->group) || guarded != s->guarded || is_by_flag(s, row->group) ||
+    if (!flag_text(row->group) || guarded != s->guarded || is_final(s, row->group) ||
         is_guarded_store(s, row->group))
         return false;
     if (guarded)
@@ -365,7 +378,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
     size_t n = 0;
     for (size_t i = 0; i < r->used && *shown < FLAGS_SHOWN; i++) {
         const struct group *group = &r->groups[i];
-        if (!is_guarded_store(s, group) || is_by_flag(s, group))
+        if (!is_guarded_store(s, group) || is_final(s, group))
             continue;
         uint32_t len = store_len(s, group);
         size_t k = 0;
@@ -405,6 +418,15 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         buf_chr(out, '\n');
 }
 
+static void print_settings(const struct suggesting *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (is_by_settings(s, s->rows[i].group)) {
+            buf_str(out, "no flag lifts what settings deny: `buckle settings` shows where\n");
+            return;
+        }
+}
+
 /* ---- all of it ---- */
 
 void report_summary(const struct report *r, const struct policies *p, struct buf *out)
@@ -429,5 +451,6 @@ void report_summary(const struct report *r, const struct policies *p, struct buf
     print_flags(&s, r, out);
     s.guarded = true;
     print_flags(&s, r, out);
+    print_settings(&s, out);
     graph_cache_free(s.cache);
 }

@@ -5,8 +5,6 @@
 
 #include "run/run.h"
 
-const char *run_tmpdir(const struct run *r);
-
 /* update.c: makes a graph of what run_update() sent; in the processes that enforce it. */
 struct graph *run_recompile(void *arg, const void *bytes, size_t n);
 void run_updates_free(struct run *r);

@@ -68,6 +68,9 @@ struct seatbelt_ports;
 int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, const char *tag,
                     struct buf *out, struct bk_err *err);
 
+/* The command's TMPDIR. */
+const char *run_tmpdir(const struct run *r);
+
 /* Removes what the run left: its TMPDIR, its control group, its first process. */
 void run_clean(struct run *r);
 void run_close(struct run *r);

@@ -56,7 +56,7 @@ static int open_file(struct editor *e, const char *path)
 /* A value as it is typed: JSON if it is any, else a string where one is wanted. */
 static struct json *read_value(struct editor *e, const char *value)
 {
-    struct json_text text = {"the value", value, strlen(value)};
+    struct json_text text = {.name = "the value", .s = value, .n = strlen(value)};
     struct bk_err why;
     enum setting_shape shape = e->key->shape;
     bool strings = setting_is_list(shape) && shape != SHAPE_PORTS;
@@ -178,7 +178,7 @@ static int remove_value(struct editor *e, const struct json *value)
 /* What would be written has to be right; mistakes elsewhere in the file too. */
 static int check_result(struct editor *e, const char *path, const struct buf *out)
 {
-    struct json_text text = {path, out->s, out->n};
+    struct json_text text = {.name = path, .s = out->s, .n = out->n};
     struct settings_findings found = {0};
     struct json *root;
     if (!buf_ok(out))

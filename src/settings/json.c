@@ -511,6 +511,7 @@ int jt_load(struct arena *a, const char *path, struct json_text *out, struct bk_
     out->name = arena_strndup(a, standard ? "<stdin>" : path, standard ? 7 : strlen(path));
     out->s = arena_strndup(a, text, (size_t)n);
     out->n = (size_t)n;
+    out->once = !S_ISREG(st.st_mode);
     return out->s && out->name ? 0 : err_nomem(err);
 }
 

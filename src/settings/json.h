@@ -36,6 +36,7 @@ struct json_text {
     const char *name; /* of the file, for messages */
     const char *s;
     size_t n;
+    bool once; /* it came through a pipe, and cannot be read again */
 };
 
 enum { JSON_DEPTH = 64, JSON_MEMBERS = 4096, JSON_MAX = 1 << 20 };

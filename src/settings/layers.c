@@ -182,7 +182,7 @@ int settings_add_file(struct settings *s, enum layer_id id, const char *path, st
     struct json_text text;
     if (jt_load(&s->arena, path, &text, err) < 0)
         return -1;
-    return add_text(s, id, strcmp(path, "-") == 0 ? NULL : text.name, &text, err);
+    return add_text(s, id, text.once || strcmp(path, "-") == 0 ? NULL : text.name, &text, err);
 }
 
 /* Not there is fine. */

@@ -724,6 +724,44 @@ def test_watch(person, t):
     t.equal(out, "shut\nwent\n", "denied from the next operation on, and to the end", run.err())
 
 
+def test_appears(person, t):
+    """Files that are not there when the command starts, nor the folders that they will be in."""
+    o = person.folder("outside")
+    secret = person.write(f"{o}/secret", "text\n")
+    text = json.dumps({"filesystem": {"denyRead": [o]}})
+    script = f"touch ready; {WAIT.format(f'! cat {secret} >/dev/null', 'shut')}; touch own $TMPDIR/x && echo made"
+    for name, path in (("the user's", "{h}/.config/buckle/settings.json"), ("a project's", "{w}/.buckle/settings.json")):
+        w = fresh(person)
+        run = Lines(person, "--updatable", "sh", "-c", script, cwd=w)
+        eventually(lambda w=w: os.path.exists(f"{w}/ready"), 10)
+        person.write(path.format(h=person.home, w=w), text)
+        out = run.end()
+        t.equal(out, "shut\nmade\n", f"{name} file that comes to be counts", run.err())
+        t.ok("empty" not in run.err(), "and is read when it is written", run.err())
+    w = fresh(person)
+    target = person.write(f"{person.home}/dotfiles/buckle.json", "{}")
+    os.makedirs(f"{person.home}/.config/buckle")
+    os.symlink(target, f"{person.home}/.config/buckle/settings.json")
+    run = Lines(person, "--updatable", "sh", "-c", script, cwd=w)
+    eventually(lambda: os.path.exists(f"{w}/ready"), 10)
+    time.sleep(0.3)
+    person.write(target, text)
+    t.equal(run.end(), "shut\nmade\n", "and so does what a link leads to", run.err())
+    w = fresh(person)
+    child = person.start([running.BUCKLE, "run", "--updatable", "-s", "-", "sh", "-c", script], cwd=w,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdin.write(b'{"filesystem": {"denyWrite": ["never"]}}')
+    child.stdin.close()
+    eventually(lambda: os.path.exists(f"{w}/ready"), 10)
+    person.write(f"{person.home}/.config/buckle/settings.json", text)
+    try:
+        out, err = child.stdout.read(), child.stderr.read()
+    finally:
+        child.wait()
+    t.ok(out == b"shut\nmade\n" and b"stay as they were" not in err, "what came from standard input is not read again",
+         out, err)
+
+
 def test_control(person, t):
     w, o = fresh(person), person.folder("outside")
     secret = person.write(f"{o}/secret", "text\n")
@@ -786,7 +824,7 @@ def test_profile(person, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch,
+TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch, test_appears,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":

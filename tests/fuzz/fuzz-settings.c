@@ -20,7 +20,7 @@ static void require(bool holds)
 
 static void try_json(struct arena *a, const char *s, size_t n)
 {
-    struct json_text text = {"fuzz", s, n};
+    struct json_text text = {.name = "fuzz", .s = s, .n = n};
     struct bk_err err;
     struct buf out = {0};
     struct json *j = jt_read(a, &text, &err);
@@ -29,7 +29,7 @@ static void try_json(struct arena *a, const char *s, size_t n)
         return;
     }
     jt_print(j, &out);
-    struct json_text again = {"again", out.s, out.n};
+    struct json_text again = {.name = "again", .s = out.s, .n = out.n};
     struct json *same = jt_read(a, &again, &err);
     require(same && jt_equal(j, same));
     buf_free(&out);

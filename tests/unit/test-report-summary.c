@@ -8,12 +8,13 @@
 #include "report/event.h"
 #include "tap.h"
 
-enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG };
+enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTINGS };
 
 static struct graph *graph;
 
 /* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks, rule
- * 3 in t.sb:45 keeps /h/u/.aws and /h/u/.netrc from being read, rule 4 was given as a flag. */
+ * 3 in t.sb:45 keeps /h/u/.aws and /h/u/.netrc from being read, rule 4 was given as a flag,
+ * rule 5 in settings. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -39,6 +40,12 @@ static void make_graph(void)
     r.nmods = 0;
     r.when = sub("/h/u/p/private");
     r.origin = (struct graph_origin){.file = "<flags>", .line = 1, .col = 1};
+    graph_build_rule(b, &r, NULL);
+    ops[0] = OP_FILE_WRITE;
+    r.nmods = 1;
+    message.str = "not there";
+    r.when = sub("/h/u/p/fixed");
+    r.origin = (struct graph_origin){.file = "<settings>", .line = 9, .col = 1};
     graph_build_rule(b, &r, NULL);
     graph = finish(b);
 }
@@ -221,6 +228,20 @@ static void stores(void)
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
 
+static void settings(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_DATA, RULE_SETTINGS, "/h/u/p/fixed/a");
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
+    summary_is(r,
+               "buckle: 2 operations were denied\n"
+               "  write   /h/u/p/fixed/a  <settings>:9  not there\n"
+               "  create  /etc/x          t.sb:12\n"
+               "allow with: --allow-write /etc/x\n"
+               "no flag lifts what settings deny: `buckle settings` shows where\n",
+               "what settings deny for writing has no flag");
+}
+
 static void many(void)
 {
     struct report *r = report_new(0);
@@ -306,7 +327,7 @@ static void hostile(void)
     path[0] = '/';
     path[sizeof(path) - 1] = '\0';
     r = report_new(1);
-    deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, path);
+    deny(r, OP_NETWORK_BIND, RULE_DEFAULT, path); /* which no flag allows */
     report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
     ok(out.n < 400 && strstr(out.s, "a…a"), "a long name is shortened in its middle");
     report_free(r);
@@ -322,6 +343,7 @@ int main(void)
     guarded_folders();
     guarded_moves();
     stores();
+    settings();
     many();
     bounded();
     hostile();

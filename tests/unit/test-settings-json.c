@@ -14,7 +14,7 @@ static struct arena arena;
 static struct json *read_text(const char *s, size_t n, struct bk_err *err)
 {
     struct json_text *t = arena_new(&arena, struct json_text);
-    *t = (struct json_text){"t", arena_strndup(&arena, s, n), n};
+    *t = (struct json_text){.name = "t", .s = arena_strndup(&arena, s, n), .n = n};
     *err = (struct bk_err){0};
     return jt_read(&arena, t, err);
 }
@@ -141,7 +141,7 @@ static void test_tree(void)
 static const char *first_error(const char *text)
 {
     static char out[600];
-    struct json_text t = {"s.json", text, strlen(text)};
+    struct json_text t = {.name = "s.json", .s = text, .n = strlen(text)};
     struct settings_findings found = {0};
     struct json *root;
     struct bk_err err;
