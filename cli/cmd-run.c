@@ -204,9 +204,10 @@ static void on_event(void *arg, const struct event *e)
 /* "Always", in the thread that asks: the user's settings have it from now on. */
 static bool remember(void *arg, const char *host)
 {
-    const struct session *r = arg;
+    struct session *r = arg;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
+    atomic_store(&r->watch.own, true);
     return settings_init(&s, r->cwd, &err) == 0 &&
            settings_edit(&s, LAYER_USER, EDIT_ADD, "network.allowedDomains", host, &err) == 0;
 }
@@ -214,6 +215,10 @@ static bool remember(void *arg, const char *host)
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct session *r = arg;
+    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* by now */
+        consent_answer(channel, q->id, CONSENT_DENY);
+        return;
+    }
     r->asker.remember = args_has(r->args, "profile") ? NULL : remember; /* settings have no say */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);

@@ -185,6 +185,11 @@ struct settled *run_settings_again(const struct run_settings *rs, const char *co
 
 /* ---- for the run ---- */
 
+bool run_settings_strict(const struct run_settings *rs)
+{
+    return rs->now && rs->now->active && rs->now->result.strict_allowlist;
+}
+
 static void fill_spec(struct run_settings *rs, struct run_spec *spec)
 {
     struct settings_result *r = &rs->now->result;
@@ -197,7 +202,7 @@ static void fill_spec(struct run_settings *rs, struct run_spec *spec)
         spec->upstream = r->upstream;
     spec->set_env = r->env.at;
     spec->nset_env = r->env.n;
-    if (r->strict_allowlist)
+    if (run_settings_strict(rs))
         spec->on_question = NULL;
     rs->writes_listed = !default_counts(&rs->now->settings);
 }

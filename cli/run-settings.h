@@ -58,6 +58,9 @@ void settled_free(struct settled *s);
 /* Whether files of the user and of the project count. */
 bool run_settings_found(const struct run_settings *rs);
 
+/* Whether nobody is to be asked about hosts. */
+bool run_settings_strict(const struct run_settings *rs);
+
 /* Whether this denial is one that settings want no word of. */
 bool run_settings_ignore(const struct run_settings *rs, const struct event *e);
 

@@ -83,6 +83,8 @@ static void tell_fixed(const struct watch_settings *w, const struct settings_res
         tell(w, "with the next command: network.parentProxy");
     if (was->nested_userns != is->nested_userns)
         tell(w, "with the next command: allowNestedUserNamespaces");
+    if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))
+        tell(w, "with the next command: network.strictAllowlist");
 }
 
 static void tell_waits(const struct watch_settings *w, const struct buf *waits)
@@ -137,9 +139,10 @@ static void take_over(struct watch_settings *w, struct settled *next)
         return;
     }
     buf_free(&w->refused);
-    if (change)
+    if (change && !atomic_exchange(&w->own, false)) {
         tell(w, "the settings have changed, and count from here on");
-    tell_waits(w, &waits);
+        tell_waits(w, &waits);
+    }
     tell_fixed(w, &was->result, &next->result);
     w->settings->now = next;
     settled_free(now);

@@ -3,6 +3,8 @@
 #ifndef BK_CLI_RUN_WATCH_H
 #define BK_CLI_RUN_WATCH_H
 
+#include <stdatomic.h>
+
 #include "run-live.h"
 #include "run-settings.h"
 #include "run/watch.h"
@@ -18,10 +20,11 @@ struct watch_settings {
     struct watch_files files;
     int control; /* --control-fd; -1 for none, or when it has ended */
     struct buf line;
-    bool skipping;   /* the rest of a line that was too long */
-    struct buf said; /* the last line that was right: it counts from then on */
+    bool skipping;      /* the rest of a line that was too long */
+    struct buf said;    /* the last line that was right: it counts from then on */
     struct buf refused; /* the last complaint; empty when all is well */
     bool quiet;
+    atomic_bool own; /* the next change is ours: whoever said "always" knows of it */
 };
 
 /* --control-fd; before the run. */

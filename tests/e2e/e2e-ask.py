@@ -339,12 +339,36 @@ def test_always(x, t):
     t(eventually(lambda: os.path.exists(path) and "denied.test:80" in open(path, encoding="utf-8").read(), PATIENCE),
       "and is written down")
     x.rests("out>")
+    t("settings" not in x.screen(), "without another word", x.screen())
     x.type(f"clear; {x.who.buckle()} run --ask -- sh ./script")
     t(x.shows(r"hello there\n(.*\n)*ended") and "wants to" not in x.screen(), "not asked again", x.screen())
     os.remove(path)
 
 
-TESTS = [test_always, test_answers, test_not_asked, test_several, test_terminal, test_jobs, test_other_roads, test_nobody]
+@with_terminal
+def test_strict(x, t):
+    """strictAllowlist, said while the command runs."""
+    path = os.path.join(x.who.home, "strict.json")
+
+    def say(text):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, 0o644)
+
+    say("{}")
+    with open(x.world.path("script"), "w", encoding="utf-8") as f:
+        f.write(f"until [ -e go ]; do sleep 0.1; done; {CURL} http://denied.test/; echo ended")
+    x.type(f"clear; {x.who.buckle()} run --ask --settings {path} -- sh ./script")
+    time.sleep(0.5)
+    say('{"network": {"strictAllowlist": true}}')
+    time.sleep(0.5)
+    with open(x.world.path("go"), "w", encoding="utf-8"):
+        pass
+    t(x.shows(r"ended") and "wants to" not in x.screen() and "hello" not in x.screen(),
+      "from then on nobody is asked, and the answer is no", x.screen())
+
+
+TESTS = [test_always, test_strict, test_answers, test_not_asked, test_several, test_terminal, test_jobs, test_other_roads, test_nobody]
 
 
 def main():
