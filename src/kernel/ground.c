@@ -34,6 +34,7 @@
 #include "kernel/own-filter.h"
 #include "kernel/pass.h"
 #include "kernel/processor.h"
+#include "kernel/terminals.h"
 
 /* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
  */
@@ -143,6 +144,7 @@ struct task {
     int controller; /* its pidfd */
     int spaces;     /* namespaces to make, but for the network */
     struct id_maps maps;
+    struct terminals terminals;
 };
 
 static int lay_mounts(struct task *t, enum launch_stage *stage)
@@ -161,6 +163,9 @@ static int lay_mounts(struct task *t, enum launch_stage *stage)
     *stage = STAGE_SHARED_MEMORY;
     if ((err = private_shared_memory(t->cwd)) < 0 ||
         (t->spaces & CLONE_NEWIPC && (err = private_queues()) < 0))
+        return err;
+    *stage = STAGE_TERMINALS;
+    if ((err = terminals_lay(&t->terminals)) < 0)
         return err;
     *stage = STAGE_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -218,7 +223,8 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigaction(GROUND_HOLD, &held, NULL);
     if (lay(t, to) < 0)
         _exit(1);
-    closefrom(0);
+    int terminal = terminals_settle(&t->terminals);
+    closefrom(terminal >= 0 && dup2(terminal, 0) == 0);
     /* whoever became somebody else inside is to stop as well */
     if (capabilities_drop(UINT64_C(1) << CAP_KILL) < 0 || only_wait() < 0)
         _exit(1);
@@ -262,50 +268,23 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
 
 int ground_tell(const struct ground *g, int to)
 {
-    struct ground told = *g;
-    struct iovec bytes = {&told, sizeof(told)};
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(2 * sizeof(int))];
-    } control = {0};
-    struct msghdr m = {.msg_iov = &bytes, .msg_iovlen = 1};
-    int fds[] = {g->ready, g->pidfd >= 0 ? g->pidfd : g->ready};
-    if (g->ready >= 0) {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof(control);
-        control.head = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
-    }
-    return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(told) ? 0 : -errno;
+    const int fds[] = {g->ready, g->pidfd};
+    return pass_send_many(to, g, sizeof(*g), fds, (g->ready >= 0) + (g->pidfd >= 0));
 }
 
 int ground_hear(struct ground *g, int from)
 {
     struct ground told;
-    struct iovec bytes = {&told, sizeof(told)};
-    union {
-        struct cmsghdr head;
-        char space[CMSG_SPACE(2 * sizeof(int))];
-    } control = {0};
-    struct msghdr m = {.msg_iov = &bytes,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof(control)};
-    ssize_t n;
-    int fds[2] = {-1, -1};
-    while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-        ;
+    int fds[] = {-1, -1};
+    size_t came;
+    ssize_t n = pass_receive_many(from, &told, sizeof(told), fds, 2, &came);
     if (n != sizeof(told))
-        return n < 0 ? -errno : -EIO;
-    if (m.msg_controllen >= CMSG_LEN(sizeof(fds)) && control.head.cmsg_type == SCM_RIGHTS)
-        memcpy(fds, CMSG_DATA(&control.head), sizeof(fds));
-    if (told.ready >= 0 && fds[1] < 0)
+        return n < 0 ? (int)n : -EIO;
+    if (came != (size_t)(told.ready >= 0) + (told.pidfd >= 0))
         return -EMFILE;
-    *g = (struct ground){.init = told.init,
-                         .ready = fds[0],
-                         .pidfd = told.pidfd >= 0 ? fds[1] : -1,
-                         .net_ns = told.net_ns};
+    told.ready = fds[0];
+    told.pidfd = fds[1];
+    *g = told;
     return 0;
 }
 

@@ -40,6 +40,7 @@
 #include "kernel/pass.h"
 #include "kernel/renew.h"
 #include "kernel/seal.h"
+#include "kernel/terminals.h"
 #include "kernel/worker.h"
 #include "net/rules.h"
 
@@ -105,6 +106,9 @@ static void lay_own_ground(const struct inside *in)
     if (p->mount_ns && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         fail(s, STAGE_PRIVATE_MOUNTS, errno);
     if (p->mount_ns) {
+        static struct terminals terminals; /* what is left of them lives as long as we do */
+        check(s, STAGE_TERMINALS, terminals_lay(&terminals));
+        terminals_settle(&terminals);
         check(s, STAGE_SHARED_MEMORY, private_shared_memory(s->launch->cwd));
         check(s, STAGE_SHARED_MEMORY, p->ipc_ns ? private_queues() : 0);
     }
