@@ -169,17 +169,31 @@ def processes_with(marker):
     return found
 
 
-def child_named(pid, name):
-    """The child of a process that calls itself so."""
+def all_processes():
+    """(number, name, parent's number) of each."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path) as f:
                 head, rest = f.read().rsplit(")", 1)
         except OSError:
             continue
-        if head.endswith("(" + name) and int(rest.split()[1]) == pid:
-            return int(head.split()[0])
-    return None
+        pid, name = head.split(" (", 1)
+        yield int(pid), name, int(rest.split()[1])
+
+
+def child_named(pid, name):
+    """The child of a process that calls itself so."""
+    return next((one for one, called, parent in all_processes()
+                 if called == name and parent == pid), None)
+
+
+def own_processes(pid):
+    """A running buckle with the processes of its own: worker, sentry, first process, keeper."""
+    found, everybody = [pid], list(all_processes())
+    for one in found:
+        found += [child for child, name, parent in everybody
+                  if parent == one and name.startswith("buckle")]
+    return found
 
 
 def is_alive(path):

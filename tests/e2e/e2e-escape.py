@@ -15,21 +15,27 @@ Everything is tried by root and by an ordinary user, and in several sandboxes:
     walls       without a judge (BUCKLE_PRETEND): only what the walls promise by themselves
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
+import termios
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import fusable  # first: it may start the program again
+import races
 import slowfs
 import tap
 from drive import FOLDER
-from world import World, child_named, escape, is_alive, people, processes_with, read_until, until
+from world import (Done, World, child_named, escape, is_alive, own_processes, people,
+                   processes_with, read_until, tool, until)
 
 SECONDS = float(os.environ.get("ESCAPE_SECONDS", "2"))
 
@@ -108,6 +114,7 @@ def test_wear(who, sandbox):
     attack(who, sandbox, "wear-stop", SECONDS / 2, least=3)
     attack(who, sandbox, "wear-fifo", least=7)
     attack(who, sandbox, "wear-limits", least=7)
+    attack(who, sandbox, "wear-hunger", least=4)
     if who.uid != 0:  # root has no limit of that kind
         attack(who, sandbox, "wear-forks", least=3, options=["--max-procs", "400"])
 
@@ -117,7 +124,7 @@ def test_wear(who, sandbox):
 
 def test_machine(who, sandbox):
     for name, least in (("machine-kernel", 40), ("machine-devices", 3), ("machine-groups", 1),
-                        ("machine-self", 12), ("machine-terminal", 3)):
+                        ("machine-self", 12)):
         attack(who, sandbox, name, least=least, places=0)
     if sandbox != "bare":  # without namespaces the first process is the host's
         attack(who, sandbox, "machine-first", least=10, places=0)
@@ -132,6 +139,99 @@ def test_bystander(who, sandbox):
     finally:
         other.kill()
         other.wait()
+
+
+def test_supervisors(who, sandbox):
+    """Buckle's own processes, by their numbers outside: who can see them at all can do nothing to
+    them, and they go on."""
+    world = World(who)
+    flags, env = SANDBOXES[sandbox]
+    script = (f"echo ready; while read pid; do {tool('escape')} machine-bystander $pid buckle; done; "
+              "echo x >made && echo own: still there: ok")
+    child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile",
+                       world.profile(READS), "--", "sh", "-c", script], world.inside, env=env,
+                      stdin=subprocess.PIPE)
+    read_until(child.stdout, "ready")
+    pids = own_processes(child.pid)
+    out, err = child.communicate("".join(f"{pid}\n" for pid in pids).encode(), timeout=30)
+    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    seen = done.out.count("in sight")
+    label = f"{who.name}, {sandbox}"
+    tap.ok(done.status == 0 and not wrong(done) and "own: still there: ok" in done.out,
+           f"{label}: Buckle's {len(pids)} processes are out of reach", *wrong(done), done)
+    tap.ok(len(pids) >= 2 and seen == (len(pids) if sandbox == "bare" else 0),
+           f"{label}: {seen} of them could be seen", pids, done)
+
+
+# ---- terminals ----
+
+
+def test_terminal(who, sandbox):
+    """The terminal it was given, and another of the same user's."""
+    world = World(who)
+    flags, env = SANDBOXES[sandbox]
+    (master, own), (elsewhere, other) = pty.openpty(), pty.openpty()
+    who.own(os.ttyname(own), os.ttyname(other))
+    os.write(elsewhere, b"password\n")
+    child = who.start([who.buckle(), "run", *flags, "--report", "none", "--",
+                       *escape("machine-terminal", os.ttyname(other))], world.inside, env=env,
+                      stdin=own, start_new_session=True,
+                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    out, err = child.communicate(timeout=30)
+    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    met = [line for line in wrong(done, sandbox)
+           if sandbox != "bare" or not line.startswith("another's: ")]  # takes a mount namespace
+    label = f"{who.name}, {sandbox}: machine-terminal"
+    tap.ok(done.status == 0 and len(attempts(done)) == 13 and not met, label, *met, done)
+    tap.equal(os.read(other, 99), b"password\n", f"{label}: what was typed elsewhere is still there")
+    for fd in (master, own, elsewhere, other):
+        os.close(fd)
+
+
+# ---- descriptors from outside ----
+
+
+def test_passed(who, sandbox):
+    """Somebody outside hands in what the command may not change: it is as protected as by name."""
+    world = World(who)
+    flags, env = SANDBOXES[sandbox]
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(world.path("socket"))
+        who.own(world.path("socket"))
+        server.listen()
+        profile = world.profile(races.TO_OWN_SERVER)
+        child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile", profile, "--",
+                           *escape("way-passed", world.path("socket"))], world.inside, env=env)
+        server.settimeout(10)
+        peer = server.accept()[0]
+        held = [os.open(world.outside, os.O_RDONLY), os.open(world.outside, os.O_PATH),
+                os.open(world.out("victim"), os.O_RDONLY), os.open(world.out("victim"), os.O_PATH)]
+        socket.send_fds(peer, [b"x"], held)
+        out, err = child.communicate(timeout=30)
+        peer.close()
+    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    label = f"{who.name}, {sandbox}: way-passed"
+    tap.ok(done.status == 0 and len(attempts(done)) > 40 and not wrong(done, sandbox),
+           f"{label}: {len(attempts(done))} attempts failed", *wrong(done, sandbox), done)
+    tap.ok(world.intact(attributes=sandbox != "walls"), f"{label}: nothing outside changed")
+    for fd in held:
+        os.close(fd)
+
+
+# ---- races ----
+
+
+def test_races(who, sandbox):
+    """All of trap 4's, for a shorter time each, by everybody and in every sandbox. Without a judge
+    attributes and Unix sockets are open."""
+    flags, env = SANDBOXES[sandbox]
+    how = {"options": flags, "env": env}
+    for name in races.FILES:
+        if sandbox != "walls" or name != "race-fd":  # which is about attributes
+            races.race(who, name, SECONDS / 5, f"{who.name}, {sandbox}: {name}",
+                       attributes=sandbox != "walls", **how)
+    for name in races.SOCKETS if sandbox != "walls" else ():
+        races.race_to_server(who, name, SECONDS / 5, f"{who.name}, {sandbox}: {name}", **how)
 
 
 # ---- reports ----
@@ -249,9 +349,9 @@ def test_slow(who, sandbox):
     tap.ok(world.intact(), f"{label}: nothing outside changed", world.before)
 
 
-TESTS = [test_slow, test_ways, test_reading, test_wear, test_machine, test_bystander, test_counts,
-         test_stopped]
-WALLED = [test_ways, test_machine, test_bystander]
+TESTS = [test_slow, test_races, test_ways, test_passed, test_reading, test_wear, test_machine,
+         test_bystander, test_supervisors, test_terminal, test_counts, test_stopped]
+WALLED = [test_races, test_ways, test_machine, test_bystander, test_supervisors, test_terminal]
 
 
 def main():

@@ -87,45 +87,43 @@ def test_forms(who):
           {form: "ok" for form in FORMS}, "and what is listed does")
 
 
+def race_to_start(who, world, policy, name, word="linger", link=False):
+    """One race to start what is denied: how many started, and how many of them were let be."""
+    log = put(who, world.path("log"), "", 0o666)
+    programs = [world.path("swap/run")] * 2 if link else [world.path("run"), world.out("run")]
+    other = link and who.start(escape("race-link-flip", 60, world.inside, world.outside), world.inside)
+    done = run(who, world, policy, escape(name, *programs, log, SECONDS, word), "--report", "none",
+               "--wait", timeout=60)
+    if other:
+        other.kill()
+        other.communicate()
+    check(who, done, {"started": "some", "refused": "some"}, f"10: {name} {word}: was run")
+    with open(log) as f:
+        told = f.read().split()
+    return told.count("started"), told.count("survived"), done
+
+
 def test_race(who):
     """Trap 10: execve() reads its path once more after it was judged."""
     world = World(who)
-    good, bad = (copied(who, tool("escape"), path("run")) for path in (world.path, world.out))
-    log = put(who, world.path("log"), "", 0o666)
-    argv = escape("exec-race", good, bad, log, SECONDS, "linger")
-
-    def counted():
-        with open(log) as f:
-            text = f.read().split()
-        with open(log, "w"):
-            pass
-        return text.count("started"), text.count("survived")
-
-    done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))', argv, "--report",
-               "none", timeout=60)
-    check(who, done, {"started": "some", "refused": "some"}, "10: the race was run")
-    begun, survived = counted()
-    tap.ok(survived == 0, f"{who.name}: 10: what started by a race is killed ({begun} started)",
-           f"{survived} survived", done)
-    done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))',
-               escape("exec-race-beside", *argv[2:]), "--report", "none", timeout=60)
-    check(who, done, {"started": "some", "refused": "some"}, "10: the race was run by a thread")
-    begun, survived = counted()
-    tap.ok(survived == 0, f"{who.name}: 10: also while others ask ({begun} started)",
-           f"{survived} survived", done)
-    done = run(who, world, OPEN + '(deny process-exec (subpath "{outside}"))', [*argv[:-1],
-               "linger-fork"], "--report", "none", "--wait", timeout=60)
-    check(who, done, {"started": "some", "refused": "some"}, "10: the race was run once more")
-    begun, survived = counted()
-    tap.ok(survived == 0, f"{who.name}: 10: and so are its children when they ask ({begun} started)",
-           f"{survived} survived", done)
+    for path in (world.path, world.out):
+        copied(who, tool("escape"), path("run"))
+    policy = OPEN + '(deny process-exec (subpath "{outside}"))'
+    for what, how in {
+            "what starts by a race is killed": ["exec-race"],
+            "also while others ask": ["exec-race-beside"],
+            "and so are its children when they ask": ["exec-race", "linger-fork"],
+            "also by descriptor": ["exec-race-descriptor"],
+            "also by way of a link": ["exec-race", "linger", True]}.items():
+        begun, survived, done = race_to_start(who, world, policy, *how)
+        tap.ok(survived == 0, f"{who.name}: 10: {what} ({begun} started)", f"{survived} survived",
+               done)
     walled = OPEN + ('(deny process-exec)\n(allow process-exec (subpath "{inside}") '
                      f'(literal "{tool("escape")}"))')
-    done = run(who, world, walled, argv, "--report", "none", timeout=60)
-    check(who, done, {"started": "some", "refused": "some"}, "10: the race against the wall was run")
-    begun, survived = counted()
-    tap.ok(begun == 0, f"{who.name}: 10: where folders bound what may run nothing else starts",
-           f"{begun} started, {survived} survived", done)
+    for how in (["exec-race"], ["exec-race-descriptor"], ["exec-race", "linger", True]):
+        begun, survived, done = race_to_start(who, world, walled, *how)
+        tap.ok(begun == 0, f"{who.name}: 10: where folders bound what may run nothing else starts",
+               f"{begun} started, {survived} survived", done)
 
 
 def test_scripts(who):

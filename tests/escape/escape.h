@@ -17,8 +17,9 @@ struct attack {
     int (*run)(char **args); /* exit status */
 };
 
-extern const struct attack attacks_race[], attacks_like[], attacks_call[], attacks_object[],
-    attacks_way[], attacks_wear[], attacks_machine[], attacks_program[];
+extern const struct attack attacks_race[], attacks_race_socket[], attacks_swap[], attacks_like[],
+    attacks_call[], attacks_object[], attacks_way[], attacks_wear[], attacks_machine[],
+    attacks_program[];
 
 /* "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);

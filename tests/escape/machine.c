@@ -270,13 +270,26 @@ static int machine_self(char **a)
 
 /* ---- terminals ---- */
 
+/* OTHER is a terminal of the same user's; ours is descriptor 0. */
 static int machine_terminal(char **a)
 {
-    (void)a;
     char byte = 'x';
+    int zero = 0, pair;
     tell("type into it", ioctl(0, TIOCSTI, &byte));
     tell("take the console", ioctl(0, TIOCCONS));
     tell("paste", ioctl(0, TIOCLINUX, "\003"));
+    tell_open("another's: read", open(a[0], O_RDONLY | O_NOCTTY | O_NONBLOCK));
+    tell_open("another's: write", open(a[0], O_WRONLY | O_NOCTTY | O_NONBLOCK));
+    tell_open("another's: both", open(a[0], O_RDWR | O_NOCTTY | O_NONBLOCK));
+    tell("another's: chmod", chmod(a[0], 0666));
+    /* the terminal works, and so do new ones */
+    tell("own: name", ttyname(0) ? 0 : -1);
+    tell_open("own: by name", open(ttyname(0) ? ttyname(0) : "", O_RDWR | O_NOCTTY));
+    tell_open("own: by its other name", open("/dev/tty", O_RDWR | O_NOCTTY));
+    pair = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+    tell("own: a new one", pair);
+    tell("own: unlock it", ioctl(pair, TIOCSPTLCK, &zero));
+    tell_open("own: its other end", open(ptsname(pair) ? ptsname(pair) : "", O_RDWR | O_NOCTTY));
     return 0;
 }
 
@@ -284,5 +297,5 @@ const struct attack attacks_machine[] = {
     {"machine-bystander", 2, machine_bystander}, {"machine-first", 0, machine_first},
     {"machine-kernel", 0, machine_kernel},       {"machine-devices", 0, machine_devices},
     {"machine-groups", 0, machine_groups},       {"machine-self", 0, machine_self},
-    {"machine-terminal", 0, machine_terminal},   {0},
+    {"machine-terminal", 1, machine_terminal},   {0},
 };

@@ -116,9 +116,27 @@ static void exec_beside(void)
         syscall(SYS_execve, "/nowhere", racing_argv, environ);
 }
 
+/* The same with a descriptor that is one file or the other. */
+enum { RACING_FD = 100 };
+static int choice_fd[2];
+
+static void *flip_descriptor(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0;; i++)
+        dup2(choice_fd[i & 1], RACING_FD);
+    return NULL;
+}
+
+static void exec_descriptor(void)
+{
+    syscall(SYS_execveat, RACING_FD, "", racing_argv, environ, AT_EMPTY_PATH);
+    _exit(errno == EPERM || errno == EACCES ? 100 : 101);
+}
+
 /* exec-race ALLOWED DENIED FILE SECONDS WORD: the paths differ in one byte; the programs are this
  * one, and get WORD and FILE. */
-static int race_to_exec(char **a, void (*run)(void))
+static int race_to_exec(char **a, void *(*exchange)(void *), void (*run)(void))
 {
     size_t n = strlen(a[0]);
     unsigned long started = 0, refused = 0;
@@ -133,7 +151,10 @@ static int race_to_exec(char **a, void (*run)(void))
             pthread_t t;
             memcpy((char *)racing, a[0], n + 1);
             char *argv[] = {a[0], a[4], a[2], NULL};
-            pthread_create(&t, NULL, flip, NULL);
+            for (int i = 0; i < 2; i++)
+                choice_fd[i] = open(a[i], O_PATH | O_CLOEXEC);
+            dup2(choice_fd[0], RACING_FD);
+            pthread_create(&t, NULL, exchange, NULL);
             racing_argv = argv;
             run();
         }
@@ -153,12 +174,17 @@ static void exec_here(void)
 
 static int run_exec_race(char **a)
 {
-    return race_to_exec(a, exec_here);
+    return race_to_exec(a, flip, exec_here);
 }
 
 static int run_exec_race_beside(char **a)
 {
-    return race_to_exec(a, exec_beside);
+    return race_to_exec(a, flip, exec_beside);
+}
+
+static int run_exec_race_descriptor(char **a)
+{
+    return race_to_exec(a, flip_descriptor, exec_descriptor);
 }
 
 /* ---- forms of executing ---- */
@@ -496,6 +522,7 @@ const struct attack attacks_program[] = {
     {"linger-fork", 1, run_linger_fork},
     {"exec-race", 5, run_exec_race},
     {"exec-race-beside", 5, run_exec_race_beside},
+    {"exec-race-descriptor", 5, run_exec_race_descriptor},
     {"nothing", 0, run_nothing},
     {"exec-forms", 1, run_exec_forms},
     {"fork-forms", 0, run_fork_forms},

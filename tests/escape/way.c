@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -212,6 +213,29 @@ static int way_descriptor(char **a)
     return 0;
 }
 
+/* SOCKET is somebody's outside who sends four of them: OUT and its victim, each open for reading
+ * and as a name. */
+static int way_passed(char **a)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fds[4], from = socket(AF_UNIX, SOCK_STREAM, 0);
+    char byte, room[CMSG_SPACE(sizeof(fds))] = {0};
+    struct iovec one = {&byte, 1};
+    struct msghdr m = {
+        .msg_iov = &one, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s", a[0]);
+    must(connect(from, (struct sockaddr *)&to, sizeof(to)), "connect");
+    must(recvmsg(from, &m, 0), "recvmsg");
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    must(c && c->cmsg_len == CMSG_LEN(sizeof(fds)) ? 0 : -1, "descriptors");
+    memcpy(fds, CMSG_DATA(c), sizeof(fds));
+    by_folder("a folder", fds[0]);
+    by_folder("a folder's name", fds[1]);
+    by_file("a file", fds[2]);
+    by_file("a file's name", fds[3]);
+    return 0;
+}
+
 /* ---- through links and moves ---- */
 
 static int way_link(char **a)
@@ -370,7 +394,11 @@ static int way_read(char **a)
 }
 
 const struct attack attacks_way[] = {
-    {"way-proc", 2, way_proc}, {"way-descriptor", 2, way_descriptor},
-    {"way-link", 2, way_link}, {"way-names", 2, way_names},
-    {"way-read", 2, way_read}, {0},
+    {"way-proc", 2, way_proc},
+    {"way-descriptor", 2, way_descriptor},
+    {"way-link", 2, way_link},
+    {"way-names", 2, way_names},
+    {"way-read", 2, way_read},
+    {"way-passed", 1, way_passed},
+    {0},
 };

@@ -140,8 +140,8 @@ static int wear_stop(char **a)
 /* One that waits in a judged open for ever, stopped: others must not wait with it. */
 static int wear_fifo(char **a)
 {
-    enum { WAITERS = 40 };
-    pid_t pids[WAITERS];
+    enum { WAITERS = 300 };
+    static pid_t pids[WAITERS];
     must(mkfifo("nobody-reads", 0600), "mkfifo");
     for (int i = 0; i < WAITERS; i++) {
         pids[i] = fork();
@@ -210,6 +210,40 @@ static int wear_limits(char **a)
     still_judged(a[1]);
     many_threads(victim);
     sum_up();
+    still_judged(a[1]);
+    return 0;
+}
+
+/* Every page that the limit leaves, in a child, which asks while it has nothing left. */
+static int hungry(const char *victim)
+{
+    enum { PIECE = 1 << 16 };
+    struct rlimit little = {64 << 20, 64 << 20};
+    must(setrlimit(RLIMIT_AS, &little), "setrlimit");
+    for (;;) {
+        char *more = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (more == MAP_FAILED)
+            break;
+        memset(more, 1, PIECE);
+    }
+    int own = open("hungry", O_WRONLY | O_CREAT, 0600);
+    return open(victim, O_WRONLY) >= 0 ? 9 : own >= 0 && unlink("hungry") == 0 ? 0 : 1;
+}
+
+static int wear_hunger(char **a)
+{
+    static char victim[4096];
+    int status;
+    snprintf(victim, sizeof(victim), "%s", in_folder(a[1], "victim"));
+    fflush(stdout);
+    pid_t pid = fork();
+    must(pid, "fork");
+    if (pid == 0)
+        _exit(hungry(victim));
+    must(waitpid(pid, &status, 0), "waitpid");
+    printf("own: judged without memory: %s\n", status == 0 ? "ok" : "no");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 9)
+        printf("opened without memory: ok\n");
     still_judged(a[1]);
     return 0;
 }
@@ -337,13 +371,9 @@ static int wear_processes(char **a)
 }
 
 const struct attack attacks_wear[] = {
-    {"wear-memory", 3, wear_memory},
-    {"wear-stop", 3, wear_stop},
-    {"wear-fifo", 2, wear_fifo},
-    {"wear-limits", 2, wear_limits},
-    {"wear-forks", 2, wear_forks},
-    {"wear-denies", 4, wear_denies},
-    {"wear-work", 4, wear_work},
-    {"wear-processes", 3, wear_processes},
-    {0},
+    {"wear-memory", 3, wear_memory},       {"wear-stop", 3, wear_stop},
+    {"wear-fifo", 2, wear_fifo},           {"wear-limits", 2, wear_limits},
+    {"wear-hunger", 2, wear_hunger},       {"wear-forks", 2, wear_forks},
+    {"wear-denies", 4, wear_denies},       {"wear-work", 4, wear_work},
+    {"wear-processes", 3, wear_processes}, {0},
 };
