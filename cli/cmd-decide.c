@@ -34,7 +34,8 @@ static int run(struct cli_args *args)
     if (view_from_args(&v, args, &err) < 0)
         return cli_fail(&err);
     struct decide_settings s = view_decides(&v);
-    struct decide_request r = {args->npos ? args->pos[0] : NULL, args_has(args, "bypass")};
+    struct decide_request r = {.command = args->npos ? args->pos[0] : NULL,
+                               .bypass = args_has(args, "bypass")};
     struct decision d = decide(&s, &r);
     if (args_has(args, "json"))
         buf_fmt(&out, "{\"decision\": \"%s\", \"sandboxed\": %s, \"reason\": \"%s\"}\n",

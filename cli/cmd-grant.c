@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/desk.h"
 #include "args.h"
 #include "base/own.h"
 #include "reach.h"
@@ -31,7 +32,7 @@ static int grant(int door, const char *option, const char *given, bool *waits, s
     snprintf(name, sizeof(name), "allow-%s", option);
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
-    OWN(json) json_t *answer = reach_ask(door, message, err);
+    OWN(json) json_t *answer = desk_ask(door, message, err);
     if (!answer)
         return -1;
     const char *later = json_string_value(json_object_get(answer, "waits"));
@@ -55,7 +56,7 @@ static int run(struct cli_args *args)
         n += args_count(args, kinds[k]);
     if (n == 0)
         return cli_usage(args, "grant what?");
-    OWN(fd) int door = reach_either(args_value(args, "run"), args_value(args, "session"), &err);
+    OWN(fd) int door = reach_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     for (size_t k = 0; k < 3; k++)

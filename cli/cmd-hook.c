@@ -190,7 +190,9 @@ static int answer_call(const struct cli_args *args, const json_t *message)
         return refuse(why.s ? why.s : "out of memory");
     }
     struct decide_settings s = view_decides(&v);
-    return carry_out(args, &call, decide(&s, &(struct decide_request){call.command, call.bypass}));
+    return carry_out(
+        args, &call,
+        decide(&s, &(struct decide_request){.command = call.command, .bypass = call.bypass}));
 }
 
 static int run(struct cli_args *args)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/desk.h"
 #include "args.h"
 #include "base/own.h"
 #include "reach.h"
@@ -69,7 +70,7 @@ static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
     int n = 0;
     for (;;) {
         OWN(json) json_t *question = json_pack("{s:b, s:I}", "log", 1, "after", *last);
-        OWN(json) json_t *answer = reach_ask(door, question, err);
+        OWN(json) json_t *answer = desk_ask(door, question, err);
         if (!answer)
             return -1;
         const json_t *events = json_object_get(answer, "events");
@@ -102,7 +103,7 @@ static int run(struct cli_args *args)
         return cli_usage(args, "log takes options only");
     if (args_has(args, "follow") && args_has(args, "group"))
         return cli_usage(args, "what goes on cannot be grouped yet");
-    OWN(fd) int door = reach_either(args_value(args, "run"), args_value(args, "session"), &err);
+    OWN(fd) int door = reach_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     OWN(json) json_t *groups = args_has(args, "group") ? json_object() : NULL;

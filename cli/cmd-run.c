@@ -79,7 +79,7 @@ static const struct cli_option options[] = {
     {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
     {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
     {"command-text", 0, "TEXT", "what the session is told the command is", NULL},
-    {"session", 0, "PID", "let the session of that process hear of events", NULL},
+    {"session", 0, "PID|fd:N", "let the session of that process hear of events", NULL},
     {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
     {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
     {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
@@ -402,6 +402,7 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
+    live_leave(&r->live);
     if (args_has(r->args, "annotate")) {
         live_annotate(&r->live, &summary);
     } else if (r->how == REPORT_TEXT && denied) {

@@ -9,14 +9,12 @@
 
 /* Talking to a run or session that is under way (agent/door.h). */
 
-/* A connection to the run of that process; NULL: to the only one. */
-int reach_run(const char *pid, struct bk_err *err);
-/* The same for a session. */
+/* A connection to the session of that process. */
 int reach_session(const char *pid, struct bk_err *err);
-/* Of a session when there is one, else of a run; either may be named. */
-int reach_either(const char *run, const char *session, struct bk_err *err);
-/* NULL when it fails or the answer is a refusal. */
-json_t *reach_ask(int door, const json_t *message, struct bk_err *err);
+/* To the run or session that is named. Neither is: to the current session, which is the only one
+ * that there is, or the only one of the working directory; a run that belongs to none is one of its
+ * own. */
+int reach_current(const char *run, const char *session, struct bk_err *err);
 /* A path of the caller's, to be told to somebody who works elsewhere. */
 int reach_absolute(const char *path, struct buf *out, struct bk_err *err);
 

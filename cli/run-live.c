@@ -6,17 +6,20 @@
  *
  *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
  *   {"log": true, "after": N}               → {"ok": true, "total": N, "last": N, "events": [{…}]}
- *   {"about": true}                         → {"ok": true, "pid": N, "cwd": …, "command": […]}
+ *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
+ *                                              "cwd": …, "command": […]}
  *
  * or {"ok": false, "error": TEXT}.
  */
 
 #include "run-live.h"
 
-#include <jansson.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,16 +76,32 @@ int live_grant(struct live *l, const char *option, const char *value, struct buf
 
 /* ---- events ---- */
 
-/* Nobody is waited for: what a session does not take at once it does not get. */
+/* Nobody is waited for: what a session does not take at once is told as a number later on. */
 static void tell_session(struct live *l, const struct event *e)
 {
     OWN(buf) struct buf message = {0};
     struct policies policies = run_policies(l->run);
-    buf_fmt(&message, "{\"event\": ");
+    buf_fmt(&message, "{\"missed\": %llu, \"event\": ", (unsigned long long)l->missed);
     event_json(e, policies_graph(&policies, e->policy), NULL, &message);
-    buf_fmt(&message, ", \"number\": %llu}", (unsigned long long)l->number);
-    if (buf_ok(&message) && message.n <= DOOR_MESSAGE)
-        send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    buf_chr(&message, '}');
+    bool told = buf_ok(&message) && message.n <= DOOR_MESSAGE &&
+                send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    l->missed = told ? 0 : l->missed + !e->allow;
+}
+
+void live_leave(struct live *l)
+{
+    const struct timeval patience = {.tv_sec = 1};
+    char message[64];
+    if (l->session <= 0)
+        return;
+    int n = snprintf(message, sizeof(message), "{\"event\": {}, \"missed\": %llu}",
+                     (unsigned long long)l->missed);
+    setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (l->missed)
+        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
+    close(l->session);
+    l->session = 0;
 }
 
 void live_event(struct live *l, const struct event *e)
@@ -151,13 +170,6 @@ static void tell_grant(struct live *l, const char *option, const char *what)
 
 /* ---- answers ---- */
 
-static void answer_error(struct buf *out, const char *what)
-{
-    buf_str(out, "{\"ok\": false, \"error\": ");
-    buf_json(out, what, strlen(what));
-    buf_chr(out, '}');
-}
-
 static void answer_grant(struct live *l, const json_t *message, struct buf *out)
 {
     static const char *const options[] = {"allow-read", "allow-write", "allow-net"};
@@ -169,9 +181,9 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     for (size_t i = 0; option && i < sizeof(options) / sizeof(options[0]); i++)
         known |= strcmp(option, options[i]) == 0;
     if (!known || !what || !what[0])
-        return answer_error(out, "what is to be granted?");
+        return desk_refuse(out, "what is to be granted?");
     if (live_grant(l, option, what, &waits, &err) < 0)
-        return answer_error(out, err.msg);
+        return desk_refuse(out, err.msg);
     tell_grant(l, option, what);
     buf_str(out, "{\"ok\": true, \"waits\": ");
     buf_json(out, waits.s ? waits.s : "", waits.n);
@@ -198,7 +210,8 @@ static void answer_log(struct live *l, const json_t *message, struct buf *out)
 static void answer_about(const struct live *l, struct buf *out)
 {
     const struct run_spec *s = l->run->spec;
-    buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"cwd\": ", (int)getpid());
+    buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"member\": %s, \"cwd\": ", (int)getpid(),
+            l->session > 0 ? "true" : "false");
     buf_json(out, s->cwd, strlen(s->cwd));
     buf_str(out, ", \"command\": [");
     for (size_t i = 0; s->argv[i] && out->n < DOOR_MESSAGE / 8; i++) {
@@ -209,10 +222,10 @@ static void answer_about(const struct live *l, struct buf *out)
     buf_str(out, "]}");
 }
 
-static void answer(void *arg, const char *message, size_t n, struct buf *out)
+static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 {
     struct live *l = arg;
-    OWN(json) json_t *m = json_loadb(message, n, JSON_REJECT_DUPLICATES, NULL);
+    (void)guest;
     if (json_object_get(m, "grant"))
         answer_grant(l, m, out);
     else if (json_object_get(m, "log"))
@@ -220,7 +233,7 @@ static void answer(void *arg, const char *message, size_t n, struct buf *out)
     else if (json_object_get(m, "about"))
         answer_about(l, out);
     else
-        answer_error(out, "nothing that a run knows how to answer");
+        desk_refuse(out, "nothing that a run knows how to answer");
 }
 
 /* ---- a session ---- */
@@ -236,18 +249,29 @@ static int take_grants(const json_t *grants, bool shipped, struct buf *rules, st
     return 0;
 }
 
-int live_join(struct live *l, const char *pid, const char *command, bool shipped, struct buf *rules,
-              struct bk_err *err)
+/* A process that keeps a session, or a descriptor that leads to one: fd:N. */
+static int find_session(const char *where, struct bk_err *err)
 {
-    OWN(fd) int door = reach_session(pid, err);
+    char *end;
+    if (strncmp(where, "fd:", 3) != 0)
+        return reach_session(where, err);
+    long fd = strtol(where + 3, &end, 10);
+    if (*end || fd <= STDERR_FILENO || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_set(err, BK_E_INPUT, "--session: %s is no open descriptor", where);
+    return (int)fd;
+}
+
+int live_join(struct live *l, const char *where, const char *command, bool shipped,
+              struct buf *rules, struct bk_err *err)
+{
+    OWN(fd) int door = find_session(where, err);
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
-    OWN(json) json_t *answer = door >= 0 && hello ? reach_ask(door, hello, err) : NULL;
+    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, err) : NULL;
     if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, err) < 0)
         return -1;
-    l->number = (uint64_t)json_integer_value(json_object_get(answer, "number"));
     l->session = steal_fd(&door);
     return 0;
 }
@@ -265,8 +289,8 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->run = r;
     hear_init(&l->hearing);
     l->nbase = run_sources(r, l->base, LIVE_SOURCES);
-    l->desk.door = -1;
-    desk_open(&l->desk, "run", 0, &l->hearing, answer, l, &err);
+    l->desk = (struct desk){.hearing = &l->hearing, .fn = answer, .arg = l};
+    (void)desk_open(&l->desk, "run", 0, &err);
     spec->hears = l->hearing.fd;
 }
 
@@ -276,8 +300,7 @@ void live_close(struct live *l)
         desk_close(&l->desk);
         hear_end(&l->hearing);
     }
-    if (l->session > 0)
-        close(l->session);
+    live_leave(l);
     buf_free(&l->grants);
     free(l->events);
 }

@@ -23,13 +23,16 @@ struct live {
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
     int session;     /* the session that hears of events; 0: none */
-    uint64_t number; /* of this command in it */
+    uint64_t missed; /* denials that it did not hear of */
 };
 
-/* Joins the session of that process, which hears of every event from then on. What was granted to
- * it is appended to rules. shipped: as in rule_write(). */
-int live_join(struct live *l, const char *pid, const char *command, bool shipped, struct buf *rules,
-              struct bk_err *err);
+/* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which hears of
+ * every event from then on. What was granted to it is appended to rules. shipped: as in
+ * rule_write(). */
+int live_join(struct live *l, const char *where, const char *command, bool shipped,
+              struct buf *rules, struct bk_err *err);
+/* At the end: the session has all counts, and no run any more. */
+void live_leave(struct live *l);
 
 /* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
  * run goes on without. */

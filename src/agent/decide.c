@@ -50,7 +50,7 @@ struct decision decide(const struct decide_settings *s, const struct decide_requ
         return outside(s, "sandboxing is disabled");
     if (r->bypass && s->allow_unsandboxed)
         return outside(s, "the request asks to run outside the sandbox, which the settings allow");
-    if (is_excluded(s, r->command))
+    if (!r->other_shell && is_excluded(s, r->command))
         return outside(s, "the settings exclude this command from the sandbox");
     if (r->bypass)
         return inside(s, "the settings do not allow commands outside the sandbox");

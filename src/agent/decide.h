@@ -33,6 +33,7 @@ struct decide_settings {
 struct decide_request {
     const char *command; /* a shell's; may be NULL */
     bool bypass;         /* dangerouslyDisableSandbox */
+    bool other_shell;    /* to be run by a program of the agent's choice: never excluded */
 };
 
 enum decide_action { DECIDE_SANDBOXED, DECIDE_ASK, DECIDE_OUTSIDE, DECIDE_REFUSE };

@@ -11,72 +11,118 @@
 
 #include "base/own.h"
 
-static void show_out(struct desk *d, int fd)
+/* ---- answering ---- */
+
+void desk_refuse(struct buf *answer, const char *why)
 {
-    for (size_t i = 0; i < DESK_GUESTS; i++)
-        if (d->guests[i] == fd)
-            d->guests[i] = -1;
-    hear_drop(d->hearing, fd);
-    close(fd);
+    buf_str(answer, "{\"ok\": false, \"error\": ");
+    buf_json(answer, why, strlen(why));
+    buf_chr(answer, '}');
+}
+
+void desk_say(struct buf *answer, json_t *what)
+{
+    OWN(json) json_t *said = what;
+    OWN(mem) char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+    if (text)
+        buf_str(answer, text);
+    else
+        desk_refuse(answer, "out of memory");
+}
+
+static void show_out(struct desk *d, int guest)
+{
+    hear_drop(d->hearing, guest);
+    d->nguests--;
+    if (d->left)
+        d->left(d->arg, guest);
+    close(guest);
 }
 
 /* Nobody is waited for: a guest who does not take his answer at once has to leave. */
-static void hear_guest(void *arg, int fd)
+static void hear_guest(void *arg, int guest)
 {
     static char message[DOOR_MESSAGE]; /* large, and there is one thread to a desk */
     struct desk *d = arg;
     OWN(buf) struct buf answer = {0};
-    ssize_t n = recv(fd, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = recv(guest, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fine = n > 0 && (size_t)n <= sizeof(message);
-    if (fine)
-        d->fn(d->arg, message, (size_t)n, &answer);
+    if (fine) {
+        OWN(json) json_t *m = json_loadb(message, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+        d->fn(d->arg, guest, m, &answer);
+    }
     fine &= buf_ok(&answer) && answer.n <= DOOR_MESSAGE;
     if (fine && answer.n)
-        fine = send(fd, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
+        fine = send(guest, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
     if (!fine)
-        show_out(d, fd);
+        show_out(d, guest);
 }
 
-static void hear_door(void *arg, int fd)
+int desk_admit(struct desk *d, int sock, struct bk_err *err)
 {
-    struct desk *d = arg;
-    struct bk_err err;
-    int guest = door_answer(fd);
-    for (size_t i = 0; i < DESK_GUESTS && guest >= 0; i++)
-        if (d->guests[i] < 0 && hear_add(d->hearing, guest, hear_guest, d, &err) == 0) {
-            d->guests[i] = guest;
-            return;
-        }
-    if (guest >= 0)
-        close(guest);
-}
-
-int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct hearing *h, desk_fn *fn,
-              void *arg, struct bk_err *err)
-{
-    *d = (struct desk){.hearing = h, .fn = fn, .arg = arg};
-    memset(d->guests, 0xff, sizeof(d->guests)); /* -1 */
-    d->door = for_whom ? door_open_for(kind, for_whom, err) : door_open(kind, err);
-    if (d->door < 0)
+    OWN(fd) int guest = sock;
+    if (d->nguests == DESK_GUESTS)
+        return err_set(err, BK_E_LIMIT, "more than %d at once", DESK_GUESTS);
+    if (hear_add(d->hearing, guest, hear_guest, d, err) < 0)
         return -1;
-    return hear_add(h, d->door, hear_door, d, err);
+    d->nguests++;
+    (void)steal_fd(&guest);
+    return 0;
+}
+
+static void hear_door(void *arg, int door)
+{
+    struct bk_err err;
+    int guest = door_answer(door);
+    if (guest >= 0)
+        (void)desk_admit(arg, guest, &err);
+}
+
+/* Who comes here only wants to know who is there. */
+static void hear_claim(void *arg, int claim)
+{
+    (void)arg;
+    OWN(fd) int sock = accept4(claim, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* ---- beginning and end ---- */
+
+int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct bk_err *err)
+{
+    d->nguests = 0;
+    d->door = door_open(kind, err);
+    d->claim = d->door >= 0 && for_whom ? door_claim(kind, for_whom, err) : -1;
+    if (d->door >= 0 && (!for_whom || d->claim >= 0) &&
+        hear_add(d->hearing, d->door, hear_door, d, err) == 0 &&
+        (d->claim < 0 || hear_add(d->hearing, d->claim, hear_claim, d, err) == 0))
+        return 0;
+    desk_close(d);
+    return -1;
+}
+
+static void close_door(struct desk *d, int *door)
+{
+    if (*door < 0)
+        return;
+    hear_drop(d->hearing, *door);
+    close(steal_fd(door));
 }
 
 void desk_close(struct desk *d)
 {
-    for (size_t i = 0; i < DESK_GUESTS; i++)
-        if (d->guests[i] >= 0)
-            show_out(d, d->guests[i]);
-    if (d->door >= 0) {
-        hear_drop(d->hearing, d->door);
-        close(d->door);
-    }
-    d->door = -1;
+    const struct hearing *h = d->hearing;
+    for (size_t i = 0; i < h->n; i++)
+        if (h->at[i].fd >= 0 && h->at[i].fn == hear_guest && h->at[i].arg == d)
+            show_out(d, h->at[i].fd);
+    close_door(d, &d->door);
+    close_door(d, &d->claim);
 }
 
-int desk_ask(int sock, const char *message, size_t n, struct buf *answer, struct bk_err *err)
+/* ---- the other side ---- */
+
+static int exchange(int sock, const char *message, size_t n, struct buf *answer, struct bk_err *err)
 {
     enum { PATIENCE_MS = 5000 };
     static char got[DOOR_MESSAGE];
@@ -93,4 +139,20 @@ int desk_ask(int sock, const char *message, size_t n, struct buf *answer, struct
                        "the door is shut: the run has ended, or this is inside a sandbox");
     buf_add(answer, got, (size_t)len);
     return buf_ok(answer) ? 0 : err_nomem(err);
+}
+
+json_t *desk_ask(int sock, const json_t *message, struct bk_err *err)
+{
+    OWN(buf) struct buf got = {0};
+    OWN(mem) char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    if (!text)
+        return err_nomem(err), NULL;
+    if (exchange(sock, text, strlen(text), &got, err) < 0)
+        return NULL;
+    OWN(json) json_t *answer = json_loadb(got.s, got.n, 0, NULL);
+    if (!json_is_true(json_object_get(answer, "ok"))) {
+        const char *why = json_text(answer, "error");
+        return err_set(err, BK_E_INPUT, "%s", why ? why : "an answer that means nothing"), NULL;
+    }
+    return json_incref(answer);
 }

@@ -93,30 +93,31 @@ static bool is_one_of_us(int sock)
 
 /* ---- keeping one ---- */
 
-int door_open(const char *kind, struct bk_err *err)
+static int listen_at(const char *kind, pid_t pid, struct bk_err *err)
 {
     struct sockaddr_un a;
-    socklen_t n = address_of(kind, getpid(), &a);
+    socklen_t n = address_of(kind, pid, &a);
     OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (sock < 0 || bind(sock, (struct sockaddr *)&a, n) < 0 || listen(sock, 16) < 0)
+    if (sock < 0 || bind(sock, (struct sockaddr *)&a, n) < 0 || listen(sock, 64) < 0)
         return err_sys(err, "cannot be reached while it runs");
     return steal_fd(&sock);
 }
 
-/* A second name, "session-for", that leads to the first: whoever listens there says nothing. */
-int door_open_for(const char *kind, pid_t for_whom, struct bk_err *err)
+int door_open(const char *kind, struct bk_err *err)
 {
-    struct sockaddr_un a;
+    return listen_at(kind, getpid(), err);
+}
+
+static const char *for_others(const char *kind, char out[32])
+{
+    snprintf(out, 32, "%s-for", kind);
+    return out;
+}
+
+int door_claim(const char *kind, pid_t for_whom, struct bk_err *err)
+{
     char name[32];
-    snprintf(name, sizeof(name), "%s-for-%d", kind, (int)for_whom);
-    socklen_t n = address_of(name, getpid(), &a);
-    OWN(fd) int claim = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (claim < 0 || bind(claim, (struct sockaddr *)&a, n) < 0)
-        return err_sys(err, "cannot be reached while it runs");
-    int door = door_open(kind, err);
-    if (door >= 0)
-        (void)steal_fd(&claim); /* for as long as we live */
-    return door;
+    return listen_at(for_others(kind, name), for_whom, err);
 }
 
 int door_answer(int door)
@@ -148,24 +149,32 @@ size_t door_list(const char *kind, pid_t *pids, size_t cap)
     return n;
 }
 
+static int connect_to(const char *kind, pid_t pid, struct ucred *who)
+{
+    struct sockaddr_un a;
+    socklen_t n = address_of(kind, pid, &a), size = sizeof(*who);
+    OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (sock < 0 || connect(sock, (struct sockaddr *)&a, n) < 0 ||
+        getsockopt(sock, SOL_SOCKET, SO_PEERCRED, who, &size) < 0)
+        return -1;
+    return steal_fd(&sock);
+}
+
 pid_t door_owner(const char *kind, pid_t for_whom)
 {
     char name[32];
-    pid_t pid = 0;
-    snprintf(name, sizeof(name), "%s-for-%d", kind, (int)for_whom);
-    return door_list(name, &pid, 1) ? pid : 0;
+    struct ucred who;
+    OWN(fd) int sock = connect_to(for_others(kind, name), for_whom, &who);
+    return sock >= 0 && who.uid == getuid() ? who.pid : 0;
 }
 
 int door_knock(const char *kind, pid_t pid, struct bk_err *err)
 {
-    struct sockaddr_un a;
-    socklen_t n = address_of(kind, pid, &a);
-    OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (sock < 0 || connect(sock, (struct sockaddr *)&a, n) < 0)
-        return err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
     struct ucred who;
-    socklen_t size = sizeof(who);
-    if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 || who.uid != getuid())
+    OWN(fd) int sock = connect_to(kind, pid, &who);
+    if (sock < 0)
+        return err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
+    if (who.uid != getuid())
         return err_set(err, BK_E_INPUT, "the %s of process %d is somebody else's", kind, (int)pid);
     return steal_fd(&sock);
 }

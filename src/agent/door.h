@@ -21,8 +21,9 @@ enum { DOOR_MESSAGE = 64 << 10 };
 
 /* A listening socket for this process. kind: "run" or "session". */
 int door_open(const char *kind, struct bk_err *err);
-/* The same, to be found by whom it is kept for as well: door_owner(). There is only one. */
-int door_open_for(const char *kind, pid_t for_whom, struct bk_err *err);
+/* Says for whom this process keeps its door, see door_owner(); fails when another one does already.
+ * A listening socket: who connects has learned what he wanted, and is to be closed. */
+int door_claim(const char *kind, pid_t for_whom, struct bk_err *err);
 /* Somebody who may come in: a connected socket, or -1 when nobody is there who may. Never waits. */
 int door_answer(int door);
 

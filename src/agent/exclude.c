@@ -19,11 +19,11 @@ static bool is_blank(char c)
 }
 
 /* Characters that stand for themselves in every shell, anywhere in a word. Patterns (* ? [) are
- * expanded to arguments; ~ to a path. */
+ * expanded to arguments; ~ to a path. (^ is a pipe or a redirection to old ones.) */
 static bool is_plain(unsigned char c)
 {
     return c > 0x7f || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c && strchr("_@%+=:,./-~*?[]^", c));
+           (c && strchr("_@%+=:,./-~*?[]", c));
 }
 
 /* Past a quoted part, or NULL when it does not end or means more than it says. */
@@ -51,13 +51,24 @@ static const char *skip_word(const char *at)
 static bool is_reserved(const char *word, size_t n)
 {
     static const char *const words[] = {
-        "if",   "then",   "else",   "elif",     "fi",   "for",  "while",   "until",   "do",
-        "done", "case",   "esac",   "function", "time", "in",   "select",  "coproc",  "eval",
-        "exec", "source", "export", "alias",    ".",    "trap", "command", "builtin", "set"};
+        "if",   "then",   "else",   "elif",  "fi",       "for",    "while",    "until", "do",
+        "done", "case",   "esac",   "in",    "function", "select", "coproc",   "time",  "eval",
+        "exec", "source", "export", "alias", ".",        "trap",   "command",  "set",   "builtin",
+        "not",  "and",    "or",     "begin", "repeat",   "noglob", "nocorrect"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strlen(words[i]) == n && memcmp(words[i], word, n) == 0)
             return true;
     return false;
+}
+
+/* The first word: no quotes, which hide what it is; no patterns, which are names of files that
+ * anybody may have made; no NAME=value, which is for the environment of what follows. */
+static bool is_program(const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strchr("'\"=*?[", word[i]))
+            return false;
+    return !is_reserved(word, n);
 }
 
 bool exclude_is_simple(const char *command)
@@ -73,9 +84,7 @@ bool exclude_is_simple(const char *command)
     memcpy(text, at, n);
     text[n] = '\0';
     const char *end = skip_word(text);
-    /* NAME=value before a program is for its environment; [ alone is a test */
-    if (!end || memchr(text, '=', (size_t)(end - text)) || text[0] == '[' ||
-        is_reserved(text, (size_t)(end - text)))
+    if (!end || !is_program(text, (size_t)(end - text)))
         return false;
     while (*end) {
         end += strspn(end, " \t");

@@ -18,11 +18,11 @@
 
 #include "base/own.h"
 
-enum { GRACE_MS = 2000, EVENTS_MOST = 1 << 20, WORDS = 40 };
+enum { GRACE_MS = 2000, WORDS = 24 };
 
 /* Where it ends is where the next one begins, however it ends. */
 static const char script[] = "trap 'pwd -P >&9' EXIT 2>/dev/null; eval \"$1\"";
-enum { CWD_FD = 9, EVENTS_FD = 8 };
+enum { CWD_FD = 9, SESSION_FD = 8 };
 
 static uint64_t now_ms(void)
 {
@@ -34,22 +34,24 @@ static uint64_t now_ms(void)
 /* ---- starting ---- */
 
 struct words {
-    const char *at[WORDS];
+    const char **at;
     size_t n;
-    char timeout[32];
 };
 
 static void add(struct words *w, const char *word)
 {
-    if (w->n < WORDS - 1)
-        w->at[w->n++] = word;
+    w->at[w->n++] = word;
 }
 
-static void word_command(struct words *w, const struct job_spec *s)
+static int word_command(struct words *w, const struct job_spec *s)
 {
+    w->at = calloc(WORDS + 2 * s->nsettings, sizeof(*w->at));
+    if (!w->at)
+        return -1;
     if (s->sandboxed) {
-        static const char *const fixed[] = {"run",           "--here",      "--watch-net",
-                                            "--report=fd:8", "--keep-fd=9", "--max-procs=4096"};
+        static const char *const fixed[] = {
+            "run",         "--here",          "--watch-net", "--report=none", "--session=fd:8",
+            "--keep-fd=9", "--max-procs=4096"};
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);
@@ -59,7 +61,7 @@ static void word_command(struct words *w, const struct job_spec *s)
         add(w, s->tmpdir);
         if (s->grantable)
             add(w, "--grantable");
-        for (size_t i = 0; i < s->nsettings && w->n < WORDS - 12; i++) {
+        for (size_t i = 0; i < s->nsettings; i++) {
             add(w, "--settings");
             add(w, s->settings[i]);
         }
@@ -70,7 +72,7 @@ static void word_command(struct words *w, const struct job_spec *s)
     add(w, script);
     add(w, "sh");
     add(w, s->command);
-    w->at[w->n] = NULL;
+    return 0;
 }
 
 static void put_at(int from, int to)
@@ -86,6 +88,7 @@ static void __attribute__((noreturn))
 become(const struct job_spec *s, const struct words *w, pid_t owner, const int writing[JOB_PIPES])
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int session = s->sandboxed ? fcntl(s->session, F_DUPFD_CLOEXEC, 20) : -1;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -99,8 +102,9 @@ become(const struct job_spec *s, const struct words *w, pid_t owner, const int w
     put_at(null, 0);
     put_at(high[JOB_OUT], 1);
     put_at(high[JOB_ERR], 2);
-    put_at(high[JOB_EVENTS], EVENTS_FD);
     put_at(high[JOB_CWD], CWD_FD);
+    if (session >= 0)
+        put_at(session, SESSION_FD);
     if (!s->sandboxed && s->tmpdir && s->tmpdir[0])
         setenv("TMPDIR", s->tmpdir, 1);
     const char *folder = s->sandboxed ? s->root : s->cwd;
@@ -136,29 +140,21 @@ static int make_pipes(struct job *j, int writing[JOB_PIPES])
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
 {
     struct words w = {.n = 0};
-    int writing[JOB_PIPES] = {-1, -1, -1, -1};
-    *j = (struct job){.pidfd = -1, .pipes = {-1, -1, -1, -1}, .sandboxed = spec->sandboxed};
+    int writing[JOB_PIPES] = {-1, -1, -1};
+    *j = (struct job){.pidfd = -1, .pipes = {-1, -1, -1}, .sandboxed = spec->sandboxed};
     capture_init(&j->captured[JOB_OUT], spec->max_output);
     capture_init(&j->captured[JOB_ERR], spec->max_output);
-    word_command(&w, spec);
-    if (make_pipes(j, writing) < 0) {
-        err_sys(err, "cannot start another command");
-        close_all(writing);
-        close_all(j->pipes);
-        return -1;
-    }
     pid_t owner = getpid();
-    j->pid = fork();
+    j->pid = word_command(&w, spec) == 0 && make_pipes(j, writing) == 0 ? fork() : -1;
     if (j->pid == 0)
         become(spec, &w, owner, writing);
-    close_all(writing);
-    if (j->pid > 0)
-        j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
-    if (j->pid < 0) {
+    if (j->pid < 0)
         err_sys(err, "cannot start another command");
-        close_all(j->pipes);
-        return -1;
-    }
+    free(w.at);
+    close_all(writing);
+    if (j->pid < 0)
+        return close_all(j->pipes), -1;
+    j->pidfd = (int)syscall(SYS_pidfd_open, j->pid, 0);
     j->deadline_ms = spec->timeout_ms ? now_ms() + spec->timeout_ms : 0;
     return 0;
 }
@@ -171,10 +167,6 @@ static void take(struct job *j, enum job_pipe from, const char *s, size_t n)
     case JOB_OUT:
     case JOB_ERR:
         capture_add(&j->captured[from], s, n);
-        break;
-    case JOB_EVENTS:
-        if (j->events.n + n <= EVENTS_MOST)
-            buf_add(&j->events, s, n);
         break;
     case JOB_CWD:
         for (size_t i = 0; i < n; i++) /* the last line counts */
@@ -228,18 +220,6 @@ bool job_is_over(const struct job *j)
     return j->exited;
 }
 
-bool job_event(struct job *j, struct buf *out)
-{
-    const char *end = j->events.n ? memchr(j->events.s, '\n', j->events.n) : NULL;
-    if (!end || !buf_ok(&j->events))
-        return false;
-    size_t n = (size_t)(end - j->events.s) + 1;
-    buf_add(out, j->events.s, n - 1);
-    memmove(j->events.s, j->events.s + n, j->events.n - n);
-    j->events.n -= n;
-    return buf_ok(out);
-}
-
 /* ---- ending ---- */
 
 static void signal_all(const struct job *j, int sig)
@@ -290,7 +270,6 @@ void job_free(struct job *j)
         close(j->pidfd);
     capture_free(&j->captured[JOB_OUT]);
     capture_free(&j->captured[JOB_ERR]);
-    buf_free(&j->events);
     j->pid = 0;
     j->pidfd = -1;
 }

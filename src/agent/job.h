@@ -10,8 +10,8 @@
 
 /*
  * One command of an agent's: a shell in a sandbox (a `buckle run` of its own, so that one that is
- * lost takes nothing else along) or outside of one, with everything it prints, what was denied, and
- * the folder it ended in. Nothing here waits; the owner polls job_fds().
+ * lost takes nothing else along) or outside of one, with everything it prints and the folder it
+ * ended in. Nothing here waits; the owner polls job_fds().
  */
 struct job_spec {
     const char *program; /* this one */
@@ -20,18 +20,18 @@ struct job_spec {
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;
+    int session; /* its end of a socket to the session (keeper.h) */
     uint32_t timeout_ms;
     size_t max_output;
 };
 
-enum job_pipe { JOB_OUT, JOB_ERR, JOB_EVENTS, JOB_CWD, JOB_PIPES };
+enum job_pipe { JOB_OUT, JOB_ERR, JOB_CWD, JOB_PIPES };
 
 struct job {
     pid_t pid;
     int pidfd;
     int pipes[JOB_PIPES];       /* reading ends; -1 when at their end */
     struct capture captured[2]; /* JOB_OUT, JOB_ERR */
-    struct buf events;          /* lines that have not been taken yet */
     char cwd[4096];             /* where it ended; empty while nobody knows */
     size_t ncwd;
     bool sandboxed, exited, timed_out, cancelled;
@@ -48,8 +48,6 @@ void job_end(struct job *j);
 int job_tick(struct job *j);
 /* Whether the process has ended and everything it said was read. */
 bool job_is_over(const struct job *j);
-/* One line of events (JSON), NUL-terminated, into out; false when there is none. */
-bool job_event(struct job *j, struct buf *out);
 /* Ends what is left. */
 void job_free(struct job *j);
 

@@ -168,13 +168,14 @@ static void on_message(void *arg, json_t *message)
 
 /* ---- the loop ---- */
 
-enum { FDS = 2 + MCP_CALLS * (JOB_PIPES + 1) };
+enum { FDS = 3 + MCP_CALLS * (JOB_PIPES + 1) };
 
 static size_t list_fds(const struct mcp *m, struct pollfd *fds)
 {
     size_t n = 0;
     fds[n++] = (struct pollfd){m->rpc.in, POLLIN, 0};
     fds[n++] = (struct pollfd){m->rpc.queue.n ? m->rpc.out : -1, POLLOUT, 0};
+    fds[n++] = (struct pollfd){m->keeper.hearing.fd, POLLIN, 0};
     for (size_t i = 0; i < MCP_CALLS; i++) {
         const struct job *j = &m->calls[i].job;
         if (!m->calls[i].used || !m->calls[i].started)
@@ -207,10 +208,12 @@ static void turn(struct mcp *m)
         return;
     }
     for (size_t i = 0; i < MCP_CALLS; i++)
-        if (m->calls[i].used && m->calls[i].started) {
+        if (m->calls[i].used && m->calls[i].started)
             job_hear(&m->calls[i].job);
+    hear_all(&m->keeper.hearing); /* all that those which have ended had to tell */
+    for (size_t i = 0; i < MCP_CALLS; i++)
+        if (m->calls[i].used && m->calls[i].started)
             mcp_tend(m, &m->calls[i]);
-        }
     if (fds[1].revents)
         rpc_flush(&m->rpc);
     if (fds[0].revents)
@@ -227,6 +230,27 @@ static void raise_descriptors(void)
     }
 }
 
+static void on_violations(void *arg, struct store *s)
+{
+    struct mcp *m = arg;
+    (void)s;
+    if (m->watched)
+        rpc_notify(&m->rpc, "notifications/resources/updated",
+                   json_pack("{s:s}", "uri", "buckle://events"));
+}
+
+static int open_all(struct mcp *m, struct bk_err *err)
+{
+    if (!getcwd(m->root, sizeof(m->root)))
+        return err_sys(err, "cannot tell the working directory");
+    memcpy(m->cwd, m->root, sizeof(m->cwd));
+    if (keeper_open(&m->keeper, "mcp", 0, err) < 0)
+        return -1;
+    if (store_subscribe(m->keeper.store, on_violations, m) < 0)
+        return err_nomem(err);
+    return scratch_name(&m->scratch, err) < 0 ? -1 : scratch_make(&m->scratch, err);
+}
+
 int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
 {
     struct mcp *m = calloc(1, sizeof(*m));
@@ -234,24 +258,16 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
         return err_nomem(err);
     m->o = o;
     m->scratch.lock = -1;
-    m->store = store_new(0);
     raise_descriptors();
     signal(SIGPIPE, SIG_IGN);
     rpc_init(&m->rpc, in, out);
-    int result = -1;
-    if (!m->store)
-        err_nomem(err);
-    else if (!getcwd(m->root, sizeof(m->root)))
-        err_sys(err, "cannot tell the working directory");
-    else if (scratch_name(&m->scratch, err) == 0 && scratch_make(&m->scratch, err) == 0)
-        result = 0;
-    memcpy(m->cwd, m->root, sizeof(m->cwd));
+    int result = open_all(m, err);
     while (result == 0 && !m->rpc.ended)
         turn(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         call_free(&m->calls[i]);
     scratch_remove(&m->scratch);
-    store_free(m->store);
+    keeper_close(&m->keeper);
     rpc_free(&m->rpc);
     free(m);
     return result;

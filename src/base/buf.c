@@ -133,7 +133,7 @@ void buf_safe(struct buf *b, const char *s, size_t n)
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)s[i];
         size_t w = utf8_width(s + i, n - i);
-        if (w == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(s + i, w)) {
+        if (w == 0 || c < 0x20 || c == 0x7f || utf8_is_hidden(s + i, w)) {
             size_t bad = w ? w : 1;
             for (size_t k = 0; k < bad; k++)
                 buf_fmt(b, "\\x%02x", (unsigned char)s[i + k]);

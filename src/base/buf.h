@@ -29,7 +29,8 @@ void buf_json(struct buf *b, const char *s, size_t n);
 /* s as SBPL reads it back: "…" with \" \\ \n \t and \xHH for other control bytes. */
 void buf_sbpl(struct buf *b, const char *s, size_t n);
 
-/* s for a person's terminal: control bytes and broken UTF-8 shown as \xHH, never sent raw. */
+/* s for a person's terminal: control bytes, hidden characters (utf8.h) and broken UTF-8 shown as
+ * \xHH, never sent raw. */
 void buf_safe(struct buf *b, const char *s, size_t n);
 
 #define OWN_buf buf_free

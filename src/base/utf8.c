@@ -28,7 +28,24 @@ size_t utf8_width(const char *s, size_t n)
     return cp < least[w] || cp > 0x10ffff || surrogate ? 0 : w;
 }
 
-bool utf8_is_c1(const char *s, size_t w)
+/* C1, zero-width and direction marks, line separators, invisible operators, tags. */
+static const struct {
+    uint32_t first, last;
+} hidden[] = {
+    {0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x180e, 0x180e}, {0x200b, 0x200f},
+    {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+};
+
+bool utf8_is_hidden(const char *s, size_t w)
 {
-    return w == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0;
+    const unsigned char *u = (const unsigned char *)s;
+    if (w < 2)
+        return false;
+    uint32_t cp = u[0] & (0xffu >> (w + 1));
+    for (size_t i = 1; i < w; i++)
+        cp = cp << 6 | (u[i] & 0x3f);
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+        if (cp >= hidden[i].first && cp <= hidden[i].last)
+            return true;
+    return false;
 }

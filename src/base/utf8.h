@@ -10,7 +10,9 @@
  * overlong forms, surrogates and values past U+10FFFF do not. */
 size_t utf8_width(const char *s, size_t n);
 
-/* Whether the w-byte character at s is a C1 control (U+0080 to U+009F), which terminals obey. */
-bool utf8_is_c1(const char *s, size_t w);
+/* Whether the w-byte character at s, which is not ASCII, is one that a person cannot see or that
+ * changes how others are seen: C1 controls, which terminals obey, direction marks, line separators,
+ * zero-width characters, tags. */
+bool utf8_is_hidden(const char *s, size_t w);
 
 #endif

@@ -219,6 +219,14 @@ bool store_add_event(struct store *s, const struct event *e, const struct graph 
                                             .json = json.s ? json.s : ""});
 }
 
+void store_missed(struct store *s, uint64_t n)
+{
+    pthread_mutex_lock(&s->lock);
+    s->total += n;
+    pthread_mutex_unlock(&s->lock);
+    tell(s);
+}
+
 /* ---- looking ---- */
 
 uint64_t store_total(struct store *s)

@@ -42,6 +42,9 @@ bool store_add(struct store *s, const struct violation *v);
 bool store_add_event(struct store *s, const struct event *e, const struct graph *g,
                      uint64_t command_id, const char *command);
 
+/* n that nobody could tell of: they count, and no more is known. */
+void store_missed(struct store *s, uint64_t n);
+
 uint64_t store_total(struct store *s); /* of all that were ever stored */
 size_t store_count(struct store *s);   /* of those still there */
 void store_clear(struct store *s);     /* keeps the total */

@@ -235,7 +235,7 @@ static enum quoting quoting_of(const char *s, size_t n)
     for (size_t i = 0, w; i < n; i += w) {
         w = utf8_width(s + i, n - i);
         unsigned char c = (unsigned char)s[i];
-        if (w == 0 || c < 0x20 || c == 0x7f || c == '\'' || utf8_is_c1(s + i, w))
+        if (w == 0 || c < 0x20 || c == 0x7f || c == '\'' || utf8_is_hidden(s + i, w))
             return QUOTE_ESCAPED;
         if (w > 1 || !is_plain(s[i]))
             q = QUOTE_SINGLE;

@@ -3,53 +3,63 @@
 
 #include "run/hear.h"
 
-#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 void hear_init(struct hearing *h)
 {
-    h->fd = -1;
-    for (size_t i = 0; i < HEAR_MOST; i++)
-        h->at[i].fd = -1;
+    *h = (struct hearing){.fd = -1};
+}
+
+/* A free place; made when there is none. NULL when there are too many. */
+static struct hear *free_place(struct hearing *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->at[i].fd < 0)
+            return &h->at[i];
+    struct hear *grown = h->n < HEAR_MOST ? realloc(h->at, (h->n + 1) * sizeof(*grown)) : NULL;
+    if (!grown)
+        return NULL;
+    h->at = grown;
+    grown[h->n] = (struct hear){.fd = -1};
+    return &grown[h->n++];
 }
 
 int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
              struct bk_err *err)
 {
-    size_t i = 0;
-    while (i < HEAR_MOST && h->at[i].fd >= 0)
-        i++;
-    if (i == HEAR_MOST)
+    struct hear *place = free_place(h);
+    if (!place)
         return err_set(err, BK_E_LIMIT, "too many to listen to");
     if (h->fd < 0)
         h->fd = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = i};
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(place - h->at)};
     if (h->fd < 0 || epoll_ctl(h->fd, EPOLL_CTL_ADD, fd, &e) < 0)
         return err_sys(err, "cannot listen to descriptor %d", fd);
-    h->at[i] = (struct hear){fd, fn, arg};
+    *place = (struct hear){fd, fn, arg};
     return 0;
 }
 
 void hear_drop(struct hearing *h, int fd)
 {
-    for (size_t i = 0; i < HEAR_MOST; i++)
+    for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd == fd) {
             epoll_ctl(h->fd, EPOLL_CTL_DEL, fd, NULL);
             h->at[i].fd = -1;
         }
 }
 
-/* One at a time: whoever is called may drop others. */
+/* One at a time: whoever is called may drop others, or add some, which moves them all. */
 void hear_all(struct hearing *h)
 {
     struct epoll_event e;
     while (h->fd >= 0 && epoll_wait(h->fd, &e, 1, 0) == 1) {
-        const struct hear *one = &h->at[e.data.u64 % HEAR_MOST];
-        if (one->fd >= 0)
-            one->fn(one->arg, one->fd);
-        else
+        struct hear one = e.data.u64 < h->n ? h->at[e.data.u64] : (struct hear){.fd = -1};
+        if (one.fd < 0)
             break;
+        one.fn(one.arg, one.fd);
     }
 }
 
@@ -57,5 +67,6 @@ void hear_end(struct hearing *h)
 {
     if (h->fd >= 0)
         close(h->fd);
-    h->fd = -1;
+    free(h->at);
+    hear_init(h);
 }

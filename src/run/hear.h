@@ -3,6 +3,8 @@
 #ifndef BK_RUN_HEAR_H
 #define BK_RUN_HEAR_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 /*
@@ -10,15 +12,16 @@
  * who grant something), behind the one descriptor that a run listens to: run_spec.hears is
  * hearing.fd, and on_heard calls hear_all().
  */
-enum { HEAR_MOST = 24 };
+enum { HEAR_MOST = 1024 };
 
 struct hearing {
     int fd; /* -1 while there is nothing to listen to */
+    size_t n;
     struct hear {
         int fd;                        /* -1: free */
         void (*fn)(void *arg, int fd); /* something can be read there, or it has ended */
         void *arg;
-    } at[HEAR_MOST];
+    } * at;
 };
 
 void hear_init(struct hearing *h);

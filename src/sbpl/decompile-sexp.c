@@ -50,7 +50,7 @@ void sexp_string(const char *s, size_t n, struct buf *out)
         if (c == '"' || c == '\\') {
             buf_fmt(out, "\\%c", c);
             i++;
-        } else if (w == 0 || c < 0x20 || c == 0x7f || utf8_is_c1(s + i, w)) {
+        } else if (w == 0 || c < 0x20 || c == 0x7f || utf8_is_hidden(s + i, w)) {
             for (size_t end = i + (w ? w : 1); i < end; i++)
                 buf_fmt(out, "\\x%02x", (unsigned char)s[i]);
         } else {

@@ -68,7 +68,7 @@ static void table(void)
                                     .nexcluded = 3,
                                     .mode = r->mode,
                                     .planning = r->planning};
-        struct decide_request q = {r->command, r->bypass};
+        struct decide_request q = {.command = r->command, .bypass = r->bypass};
         struct decision d = decide(&s, &q);
         ok(d.action == r->action && d.sandboxed == r->sandboxed, "%s, %s%s%s: %s%s → %s",
            setting_names[r->setting], mode_names[r->mode], r->planning ? ", planning" : "",

@@ -135,8 +135,15 @@ static void test_utf8(void)
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         is_int((intmax_t)utf8_width(rows[i].bytes, rows[i].n), (intmax_t)rows[i].width, "UTF-8: %s",
                rows[i].name);
-    ok(utf8_is_c1("\xc2\x80", 2) && utf8_is_c1("\xc2\x9f", 2), "C1 controls are known");
-    ok(!utf8_is_c1("\xc2\xa0", 2) && !utf8_is_c1("\xc3\x80", 2), "and nothing else is");
+    ok(utf8_is_hidden("\xc2\x80", 2) && utf8_is_hidden("\xc2\x9f", 2), "C1 controls are hidden");
+    ok(!utf8_is_hidden("\xc2\xa0", 2) && !utf8_is_hidden("\xc3\x80", 2), "letters are not");
+    ok(utf8_is_hidden("\xe2\x80\xae", 3) && utf8_is_hidden("\xe2\x81\xa6", 3),
+       "what turns the direction of text is (U+202E, U+2066)");
+    ok(utf8_is_hidden("\xe2\x80\xa8", 3) && utf8_is_hidden("\xe2\x80\x8b", 3),
+       "and a line separator, and a space of no width (U+2028, U+200B)");
+    ok(utf8_is_hidden("\xf3\xa0\x81\x81", 4), "and a tag (U+E0041)");
+    ok(!utf8_is_hidden("\xe2\x82\xac", 3) && !utf8_is_hidden("\xf0\x9f\x98\x80", 4),
+       "the euro sign and a face are not");
 }
 
 static void test_err(void)

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * An agent's commands, from the decision to the answer. What becomes of one is decide()'s word;
+ * here it is carried out: asked about, started, told of while it runs, and told in the end.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "agent/mcp-int.h"
+#include "base/own.h"
+#include "report/annotate.h"
+
+/* ---- those that there are ---- */
+
+void call_free(struct call *c)
+{
+    if (!c->used)
+        return;
+    if (c->started)
+        job_free(&c->job);
+    json_decref(c->id);
+    json_decref(c->token);
+    free(c->command);
+    free(c->shell);
+    *c = (struct call){0};
+}
+
+bool call_is_done(const struct call *c)
+{
+    return c->started && job_is_over(&c->job);
+}
+
+struct call *call_new(struct mcp *m)
+{
+    struct call *oldest = NULL;
+    for (size_t i = 0; i < MCP_CALLS; i++) {
+        struct call *c = &m->calls[i];
+        if (!c->used)
+            return c;
+        if (c->background && call_is_done(c) && (!oldest || c->number < oldest->number))
+            oldest = c;
+    }
+    if (oldest)
+        call_free(oldest);
+    return oldest;
+}
+
+struct call *call_find(struct mcp *m, uint64_t number)
+{
+    for (size_t i = 0; number && i < MCP_CALLS; i++)
+        if (m->calls[i].used && m->calls[i].number == number)
+            return &m->calls[i];
+    return NULL;
+}
+
+/* ---- while it runs ---- */
+
+/* Not more often than somebody could read. */
+static void tell_progress(struct mcp *m, struct call *c)
+{
+    enum { PAUSE_MS = 200, SHOWN = 2000 };
+    struct capture *out = &c->job.captured[JOB_OUT], *err = &c->job.captured[JOB_ERR];
+    uint64_t bytes = out->total + err->total, now = mcp_now_ms();
+    OWN(buf) struct buf news = {0};
+    if (!c->token || bytes == c->told_bytes || now - c->told_ms < PAUSE_MS)
+        return;
+    c->told_bytes = bytes;
+    c->told_ms = now;
+    capture_news(out, &news);
+    capture_news(err, &news);
+    size_t from = news.n > SHOWN ? news.n - SHOWN : 0;
+    while (from && from < news.n && ((unsigned char)news.s[from] & 0xc0) == 0x80)
+        from++;
+    rpc_notify(&m->rpc, "notifications/progress",
+               json_pack("{s:O, s:I, s:o}", "progressToken", c->token, "progress",
+                         (json_int_t)bytes, "message", mcp_string(news.s + from, news.n - from)));
+}
+
+void mcp_cancel(struct mcp *m, const json_t *request)
+{
+    for (size_t i = 0; request && i < MCP_CALLS; i++) {
+        struct call *c = &m->calls[i];
+        if (!c->used || !c->id || !json_equal(c->id, request))
+            continue;
+        if (!c->started) {
+            call_free(c);
+            continue;
+        }
+        c->job.cancelled = true;
+        job_end(&c->job);
+    }
+}
+
+/* ---- what came of it ---- */
+
+size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, const struct buf *err,
+                 struct buf *annotated, struct buf *text)
+{
+    bool over = call_is_done(c);
+    const struct store_wanted its = {.command_id = c->number};
+    struct violations *v = over && c->number ? store_get(m->keeper.store, &its) : NULL;
+    size_t n = v ? v->n : 0;
+    annotate(out->s ? out->s : "", out->n, NULL, text); /* no block but ours, there either */
+    annotate(err->s ? err->s : "", err->n, v, annotated);
+    buf_add(text, annotated->s ? annotated->s : "", annotated->n);
+    free(v);
+    const struct job *j = &c->job;
+    if (over && j->timed_out)
+        buf_fmt(text, "\n[ended after its time limit of %u ms]", c->timeout_ms);
+    else if (over && j->cancelled)
+        buf_str(text, "\n[cancelled]");
+    else if (over && WIFSIGNALED(j->status))
+        buf_fmt(text, "\n[ended by signal %d]", WTERMSIG(j->status));
+    else if (over && WEXITSTATUS(j->status))
+        buf_fmt(text, "\n[exit status %d]", WEXITSTATUS(j->status));
+    return n;
+}
+
+int call_status(const struct call *c)
+{
+    int status = c->job.status;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static json_t *result_of(struct mcp *m, struct call *c)
+{
+    const struct job *j = &c->job;
+    OWN(buf) struct buf out = {0};
+    OWN(buf) struct buf err = {0};
+    OWN(buf) struct buf annotated = {0};
+    OWN(buf) struct buf text = {0};
+    capture_text(&j->captured[JOB_OUT], &out);
+    capture_text(&j->captured[JOB_ERR], &err);
+    size_t denied = call_text(m, c, &out, &err, &annotated, &text);
+    json_t *facts =
+        json_pack("{s:o, s:o, s:i, s:b, s:b, s:b, s:I, s:s}", "stdout", mcp_string(out.s, out.n),
+                  "stderr", mcp_string(annotated.s, annotated.n), "exitCode", call_status(c),
+                  "sandboxed", c->sandboxed, "timedOut", j->timed_out, "cancelled", j->cancelled,
+                  "violations", (json_int_t)denied, "cwd", m->cwd);
+    return mcp_text(text.s, text.n, j->status != 0 || j->timed_out || j->cancelled, facts);
+}
+
+/* The next command begins where this one ended, if that is still a folder. */
+static void follow_cwd(struct mcp *m, const struct call *c)
+{
+    struct stat st;
+    const char *cwd = c->job.cwd;
+    if (!c->background && cwd[0] == '/' && stat(cwd, &st) == 0 && S_ISDIR(st.st_mode))
+        snprintf(m->cwd, sizeof(m->cwd), "%s", cwd);
+}
+
+void mcp_tend(struct mcp *m, struct call *c)
+{
+    tell_progress(m, c);
+    if (!call_is_done(c) || !c->id)
+        return;
+    follow_cwd(m, c);
+    if (!c->job.cancelled) /* nobody waits for an answer to what was cancelled */
+        rpc_result(&m->rpc, c->id, result_of(m, c));
+    call_free(c);
+}
+
+/* ---- starting ---- */
+
+static void refuse(struct mcp *m, struct call *c, const char *why)
+{
+    mcp_refuse(m, c->id, why);
+    call_free(c);
+}
+
+/* It has its request's answer; from now on it is asked after by its number. */
+static void leave_behind(struct mcp *m, struct call *c)
+{
+    char text[128];
+    snprintf(text, sizeof(text),
+             "Started in the background as job %llu. bash_output shows its output.",
+             (unsigned long long)c->number);
+    json_t *facts =
+        json_pack("{s:I, s:b}", "job", (json_int_t)c->number, "sandboxed", c->sandboxed);
+    rpc_result(&m->rpc, c->id, mcp_text(text, strlen(text), false, facts));
+    json_decref(c->id);
+    c->id = NULL;
+}
+
+static void start(struct mcp *m, struct call *c)
+{
+    struct bk_err err;
+    OWN(fd) int session = keeper_admit(&m->keeper, c->command, &c->number, &err);
+    struct job_spec spec = {.program = m->o->program,
+                            .command = c->command,
+                            .shell = c->shell ? c->shell : m->o->shell,
+                            .root = m->root,
+                            .cwd = m->cwd,
+                            .tmpdir = m->scratch.path,
+                            .settings = m->o->settings,
+                            .nsettings = m->o->nsettings,
+                            .sandboxed = c->sandboxed,
+                            .grantable = m->o->grantable,
+                            .session = session,
+                            .timeout_ms = c->timeout_ms,
+                            .max_output = m->o->max_output};
+    if (session < 0 || job_start(&c->job, &spec, &err) < 0) {
+        mcp_refuse_error(m, c->id, &err);
+        call_free(c);
+        return;
+    }
+    c->started = true;
+    if (c->background)
+        leave_behind(m, c);
+}
+
+/* Through the client, when it can: the person decides whether this one runs outside. */
+static void ask(struct mcp *m, struct call *c)
+{
+    char id[32];
+    OWN(buf) struct buf words = {0};
+    c->asked = ++m->last_question;
+    snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)c->asked);
+    buf_str(&words, "Run this command outside the sandbox?\n\n");
+    buf_safe(&words, c->command, strlen(c->command));
+    if (c->shell) {
+        buf_str(&words, "\n\nby the shell ");
+        buf_safe(&words, c->shell, strlen(c->shell));
+    }
+    rpc_send(&m->rpc,
+             json_pack("{s:s, s:s, s:{s:o, s:{s:s, s:{}}}}", "id", id, "method",
+                       "elicitation/create", "params", "message", mcp_string(words.s, words.n),
+                       "requestedSchema", "type", "object", "properties"));
+}
+
+static void refuse_decided(struct mcp *m, struct call *c, const struct decision *d)
+{
+    OWN(buf) struct buf why = {0};
+    buf_fmt(&why, "Not run: %s", d->reason);
+    if (d->action != DECIDE_REFUSE)
+        buf_str(&why, "; that needs the person's word, and this client cannot ask for it (the "
+                      "person can start `buckle mcp --mode open`)");
+    buf_chr(&why, '.');
+    refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
+}
+
+/* By the settings of this moment; approved: the person was asked meanwhile. */
+static void decide_again(struct mcp *m, struct call *c, bool approved)
+{
+    OWN(agent_view) struct agent_view v;
+    struct bk_err err;
+    if (mcp_view(m, &v, &err) < 0) { /* no settings that can be read, no command */
+        mcp_refuse_error(m, c->id, &err);
+        call_free(c);
+        return;
+    }
+    struct decide_settings s = view_decides(&v);
+    struct decision d = decide(&s, &(struct decide_request){.command = c->command,
+                                                            .bypass = c->bypass,
+                                                            .other_shell = c->shell != NULL});
+    c->sandboxed = d.sandboxed;
+    /* the client lets the person approve calls: that is the asking for what runs inside */
+    bool question = d.action == DECIDE_ASK && !d.sandboxed && !approved;
+    if (d.action == DECIDE_REFUSE || (question && !m->asks))
+        refuse_decided(m, c, &d);
+    else if (question)
+        ask(m, c);
+    else
+        start(m, c);
+}
+
+void call_decide(struct mcp *m, struct call *c)
+{
+    decide_again(m, c, false);
+}
+
+void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
+{
+    const char *action = json_text(result, "action");
+    for (size_t i = 0; question && i < MCP_CALLS; i++) {
+        struct call *c = &m->calls[i];
+        if (!c->used || c->asked != question || c->started)
+            continue;
+        c->asked = 0;
+        if (action && strcmp(action, "accept") == 0)
+            decide_again(m, c, true);
+        else
+            refuse(m, c, "The person does not want this command to run outside the sandbox.");
+    }
+}
