@@ -13,30 +13,9 @@ import textwrap
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import running
+from agents import call, hook, said, settings
 from running import eventually, for_everybody, processes
 from tap import done
-
-
-def settings(person, **values):
-    return person.write(f"{person.home}/.config/buckle/settings.json", json.dumps(values))
-
-
-def hook(person, message, *words, cwd=None):
-    text = message if isinstance(message, str) else json.dumps(message)
-    r = person.call([running.BUCKLE, "hook", *words], stdin=text, cwd=cwd)
-    try:
-        return r, json.loads(r.out)
-    except ValueError:
-        return r, {}
-
-
-def call(command, cwd, tool="Bash", mode="default", **more):
-    return {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd, "permission_mode": mode,
-            "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
-
-
-def said(answer):
-    return answer.get("hookSpecificOutput", {})
 
 
 def test_decisions(person, t):

@@ -8,104 +8,20 @@ cancelled, a hundred at once, and clients that misbehave.
 
 import json
 import os
-import select
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import running
-import tap
+from agents import Client, Said, settings
 from running import eventually, for_everybody, processes
 from tap import done, skip
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-class Client:
-    """Speaks to a server of its own."""
-
-    def __init__(self, person, folder, *words, capabilities=None, greet=True, env=None):
-        self.child = person.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.rest, self.last, self.notes = b"", 0, []
-        if greet:
-            self.hello = self.ask("initialize", {"protocolVersion": "2025-06-18",
-                                                 "capabilities": capabilities or {},
-                                                 "clientInfo": {"name": "test", "version": "1"}})
-            self.send({"method": "notifications/initialized"})
-
-    def raw(self, data):
-        self.child.stdin.write(data)
-        self.child.stdin.flush()
-
-    def send(self, message):
-        self.raw(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-
-    def read(self, timeout=20):
-        end = time.monotonic() + timeout
-        while b"\n" not in self.rest:
-            ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
-            got = os.read(self.child.stdout.fileno(), 1 << 20) if ready else b""
-            if not got:
-                raise RuntimeError("no answer")
-            self.rest += got
-        line, self.rest = self.rest.split(b"\n", 1)
-        return json.loads(line)
-
-    def begin(self, method, params=None):
-        self.last += 1
-        self.send({"id": self.last, "method": method, "params": params or {}})
-        return self.last
-
-    def wait(self, number, timeout=30):
-        """The answer to a request; what else arrives meanwhile is kept."""
-        for _ in range(100000):
-            message = self.read(timeout)
-            if message.get("id") == number and "method" not in message:
-                return message
-            self.notes.append(message)
-        raise RuntimeError("no answer")
-
-    def ask(self, method, params=None, timeout=30):
-        return self.wait(self.begin(method, params), timeout)
-
-    def tool(self, name, **arguments):
-        """A tool's result: its text and its facts."""
-        result = self.ask("tools/call", {"name": name, "arguments": arguments}, 90)["result"]
-        return Said(result)
-
-    def bash(self, command, **arguments):
-        return self.tool("bash", command=command, **arguments)
-
-    def close(self):
-        self.child.stdin.close()
-        try:
-            return self.child.wait(10)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            return None
-
-
-class Said:
-    def __init__(self, result):
-        self.text = result["content"][0]["text"]
-        self.error = result["isError"]
-        self.facts = result.get("structuredContent", {})
-
-    def __str__(self):
-        return f"error {self.error}: {self.text[:500]}\n{str(self.facts)[:500]}"
-
-
-def settings(person, folder, **values):
-    """The user's own settings."""
-    return person.write(f"{person.home}/.config/buckle/settings.json", json.dumps(values))
-
 
 def test_session(person, t):
-    """Ten commands of one session, from the first to a change of settings half-way."""
+    """What e2e-agent.py does not see: the greeting, folders that are kept, resources, the end."""
     folder, outside = person.folder(), person.folder("outside")
-    settings(person, folder, autoAllowBashIfSandboxed=True, excludedCommands=["echo outside:*"])
+    settings(person, autoAllowBashIfSandboxed=True)
     c = Client(person, folder)
     told = c.hello["result"]
     t.ok(told["protocolVersion"] == "2025-06-18" and told["serverInfo"]["name"] == "buckle" and
@@ -114,77 +30,120 @@ def test_session(person, t):
     t.equal(names, ["bash", "bash_output", "bash_kill", "sandbox_status", "sandbox_violations"],
             "its tools")
 
-    said = c.bash("mkdir -p src && cd src && echo text > file && cat file")  # 1 allowed
-    t.ok(not said.error and said.text == "text\n" and said.facts["sandboxed"], "a command runs", said)
-    said = c.bash("pwd; ls")  # the folder is kept
-    t.equal(said.text, f"{folder}/src\nfile\n", "where the last one ended")
-    said = c.bash("echo above > ../above && cat ../above")
-    t.equal(said.text, "above\n", "the project stays writable from there")
+    c.bash("mkdir -p src && cd src && echo text > file")
+    t.equal(c.bash("pwd; ls").text, f"{folder}/src\nfile\n", "a command begins where the last one ended")
+    t.equal(c.bash("echo above > ../above && cat ../above").text, "above\n",
+            "the project stays writable from there")
+    c.bash("cd /nowhere; exit 3")
+    t.equal(c.bash("pwd").text, f"{folder}/src\n", "also after one that failed")
+    c.bash("mkdir gone; cd gone; rmdir ../gone")
+    t.equal(c.bash("pwd").text, f"{folder}/src\n", "or after one whose folder is gone")
 
-    said = c.bash(f"touch {outside}/x")  # 2 denied by file
-    block = said.text[said.text.find("<sandbox_violations>"):]
+    said = c.bash(f"touch {outside}/x")
     t.ok(said.error and said.facts["exitCode"] == 1 and said.facts["violations"] == 1 and
-         f"file-write-create {outside}/x" in block, "a denied file is annotated", said)
-    said = c.bash("getent hosts host.example")  # 3 denied by network
-    t.ok(said.error and "network-outbound host.example" in said.text, "a denied host is, too", said)
-
-    said = c.bash(f"echo outside > {outside}/y")  # 4 a redirection stays inside
-    t.ok(said.error and not os.path.exists(outside + "/y"), "a redirection is never excluded", said)
-    said = c.bash("touch no", dangerouslyDisableSandbox=True)  # 5 bypass without a person to ask
+         "[exit status 1]" in said.text, "a failure is told", said)
+    said = c.bash("touch no", dangerouslyDisableSandbox=True)
     t.ok(said.error and "person" in said.text and not os.path.exists(folder + "/src/no"),
          "nobody can be asked, so nothing runs outside", said)
-
-    said = c.bash("echo one; sleep 0.3; echo two; sleep 60", run_in_background=True)  # 6
-    job = said.facts["job"]
-    seen = ""
-    t.ok(eventually(lambda: "two" in _more(c, job)), "a command in the background goes on")
-    said = c.bash("true")
-    t.ok(not said.error, "and others run meanwhile", said)
+    job = c.bash("sleep 60", run_in_background=True).facts["job"]
     c.tool("bash_kill", job=job)
-    t.ok(eventually(lambda: _over(c, job)), "until it is killed")
-    said = c.bash("sleep 60 & sleep 60", timeout=300)  # 7 timed out
-    t.ok(said.error and said.facts["timedOut"] and "time limit" in said.text, "a time limit ends it",
-         said)
-    number = c.begin("tools/call", {"name": "bash", "arguments": {"command": "sleep 61 & sleep 61"}})
-    t.ok(eventually(lambda: processes(r"sleep 61")), "a command is under way")
-    c.send({"method": "notifications/cancelled", "params": {"requestId": number}})  # 8
-    t.ok(eventually(lambda: not processes(r"sleep 61")), "and ended with all it started, cancelled")
+    t.ok(eventually(lambda: not c.tool("bash_output", job=job).facts["running"]), "a job is killed")
+    t.ok(c.tool("bash_output", job=job).error, "and is gone once that was read")
 
-    settings(person, folder, autoAllowBashIfSandboxed=True, filesystem={"allowWrite": [".", outside]})
-    said = c.bash(f"touch {outside}/x")  # 9 settings changed half-way
-    t.ok(not said.error and os.path.exists(outside + "/x"), "changed settings count at once", said)
-    said = c.tool("sandbox_status")
-    t.ok(outside in said.text and said.facts["enabled"], "and are told", said)
-
+    for command in (f"touch {outside}/y", f"touch {outside}/z"):
+        c.bash(command)
     said = c.tool("sandbox_violations")
-    t.ok(said.facts["total"] >= 3 and f"{outside}/x" in said.text, "the session's violations", said)
-    said = c.tool("sandbox_violations", command="getent hosts host.example")
-    t.ok(said.facts["violations"] and all("host.example" in v["line"] for v in said.facts["violations"]),
-         "of one command", said)
+    t.ok(said.facts["total"] == 3 and [v["path"] for v in said.facts["violations"]] ==
+         [f"{outside}/{name}" for name in "xyz"], "the session's violations", said)
+    said = c.tool("sandbox_violations", limit=1)
+    t.ok([v["path"] for v in said.facts["violations"]] == [outside + "/z"], "the newest of them", said)
+    said = c.tool("sandbox_violations", command=f"touch {outside}/y")
+    t.ok([v["path"] for v in said.facts["violations"]] == [outside + "/y"], "those of one command", said)
     text = c.ask("resources/read", {"uri": "buckle://policy"})["result"]["contents"][0]["text"]
-    t.ok(text.startswith(";") or "(version 1)" in text, "the policy is SBPL", text[:200])
+    t.ok("(version 1)" in text and folder in text, "the policy is SBPL", text[:200])
     text = c.ask("resources/read", {"uri": "buckle://events"})["result"]["contents"][0]["text"]
-    t.ok(json.loads(text)["total"] >= 3, "events are JSON", text[:200])
+    t.ok(json.loads(text)["total"] == 3, "events are JSON", text[:200])
+    c.ask("resources/subscribe", {"uri": "buckle://events"})
+    c.notes.clear()
+    c.bash(f"touch {outside}/x")
+    t.ok({"jsonrpc": "2.0", "method": "notifications/resources/updated",
+          "params": {"uri": "buckle://events"}} in c.notes, "who subscribed is told of more", c.notes)
     said = c.bash("echo $TMPDIR; echo kept > $TMPDIR/kept")
-    said2 = c.bash("cat $TMPDIR/kept")
-    t.equal(said2.text, "kept\n", "TMPDIR is the session's")
+    t.equal(c.bash("cat $TMPDIR/kept").text, "kept\n", "TMPDIR is the session's")
     t.equal(c.close(), 0, "it ends with the client")
     t.ok(not os.path.exists(said.text.strip()), "and leaves nothing behind", said)
+    settings(person)
 
 
-def _more(c, job):
-    _more.seen = getattr(_more, "seen", "") + c.tool("bash_output", job=job).text
-    return _more.seen
+def test_shells(person, t):
+    """A shell of the agent's choice is a program of the agent's choice."""
+    folder, outside = person.folder(), person.folder("outside")
+    settings(person, excludedCommands=["true:*"])
+    shell = person.write(folder + "/shell", f"#!/bin/sh\ntouch {outside}/x\necho ours\n", 0o755)
+    c = Client(person, folder, "--mode=open")
+    said = c.bash("true", shellExecutable=shell)
+    t.ok("ours" in said.text and said.facts["sandboxed"] and not os.path.exists(outside + "/x"),
+         "an excluded command stays inside with it", said)
+    said = c.bash("true", shellExecutable=os.path.realpath("/bin") + "/bash")
+    t.ok(not said.facts["sandboxed"], "but not with the one that it would have anyway", said)
+    c.close()
+    settings(person)
+    c = Client(person, folder, capabilities={"elicitation": {}})
+    c.begin("tools/call", {"name": "bash", "arguments": {
+        "command": "true", "shellExecutable": shell, "dangerouslyDisableSandbox": True}})
+    question = c.read()
+    t.ok(shell in question["params"]["message"], "a person who is asked is told of it", question)
+    settings(person, allowUnsandboxedCommands=False)
+    c.send({"id": question["id"], "result": {"action": "accept", "content": {}}})
+    said = Said(c.read()["result"])
+    t.ok(said.facts.get("sandboxed") and not os.path.exists(outside + "/x"),
+         "a yes counts as far as settings allow it by then", said)
+    c.close()
+    settings(person)
 
 
-def _over(c, job):
-    said = c.tool("bash_output", job=job)
-    return said.error or not said.facts["running"]
+def buckle(person, folder, *words):
+    return person.call([running.BUCKLE, *words], cwd=folder)
+
+
+def test_current(person, t):
+    """`buckle log` and `buckle grant` find the session, whoever keeps it."""
+    folder, outside, other = (person.folder(n) for n in ("work", "outside", "other"))
+    settings(person, autoAllowBashIfSandboxed=True)
+    c = Client(person, folder, "--grantable")
+    command = f"touch {outside}/x"
+    c.bash(command)
+    r = buckle(person, folder, "log", "--json")
+    events = [json.loads(line) for line in r.out.splitlines()]
+    t.ok([(e["command"], e["path"]) for e in events] == [(command, outside + "/x")],
+         "the server's events, without saying whose", r)
+    number = c.begin("tools/call", {"name": "bash", "arguments": {
+        "command": f"until touch {outside}/x; do sleep 0.05; done 2>/dev/null"}})
+    eventually(lambda: buckle(person, folder, "log").out.count("\n") > 2)
+    r = buckle(person, folder, "grant", "--write", outside)
+    t.equal(r.status, 0, "something is granted to the session", r)
+    t.ok(not Said(c.wait(number)["result"]).error, "a command under way has it")
+    t.ok(not c.bash(f"touch {outside}/y").error, "and the next one")
+    r = buckle(person, folder, "grant", "--net", "not a host")
+    t.ok(r.status == 2 and not c.bash("true").error, "nonsense is refused, and harms nobody", r)
+
+    lone = person.start([running.BUCKLE, "run", "sh", "-c", f"touch {other}/../lone; sleep 20"],
+                        cwd=other, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    t.ok(eventually(lambda: "lone" in buckle(person, other, "log").out),
+         "from the folder of another, a run of its own is meant")
+    t.ok(outside in buckle(person, folder, "log").out, "from its own folder, the server")
+    r = buckle(person, "/", "log")
+    t.ok(r.status == 2 and f"--session {c.child.pid}: mcp, in {folder}" in r.err and
+         f"--run {lone.pid}: sh -c" in r.err, "from elsewhere, all are told", r)
+    lone.terminate()
+    lone.wait()
+    c.close()
+    settings(person)
 
 
 def test_decisions(person, t):
     folder = person.folder()
-    settings(person, folder, excludedCommands=["id:*"])
+    settings(person, excludedCommands=["id:*"])
     c = Client(person, folder, "--mode=open")
     said = c.bash("id -u")
     t.ok(not said.error and not said.facts["sandboxed"], "an excluded command runs outside", said)
@@ -195,7 +154,7 @@ def test_decisions(person, t):
     said = c.bash("true")
     t.ok(said.facts["sandboxed"], "does not last", said)
     c.close()
-    settings(person, folder, allowUnsandboxedCommands=False)
+    settings(person, allowUnsandboxedCommands=False)
     c = Client(person, folder, "--mode=open")
     said = c.bash("true", dangerouslyDisableSandbox=True)
     t.ok(said.facts["sandboxed"], "a bypass that policy does not allow runs inside", said)
@@ -209,12 +168,12 @@ def test_decisions(person, t):
     said = c.bash("true")
     t.ok(said.error and "settings.json" in said.text, "broken settings run nothing", said)
     c.close()
-    settings(person, folder)
+    settings(person)
 
 
 def test_asking(person, t):
     folder = person.folder()
-    settings(person, folder)
+    settings(person)
     c = Client(person, folder, capabilities={"elicitation": {}})
     for action, runs in ("accept", True), ("decline", False), ("cancel", False):
         number = c.begin("tools/call", {"name": "bash", "arguments": {
@@ -371,7 +330,7 @@ def test_sdk(person, t):
 
 if __name__ == "__main__":
     heavy = "sdk" in sys.argv[1:]
-    tests = [test_sdk] if heavy else [test_session, test_decisions, test_asking, test_progress,
+    tests = [test_sdk] if heavy else [test_session, test_shells, test_current, test_decisions, test_asking, test_progress,
                                       test_many, test_bounds, test_vanishing, test_no_way_in]
     for_everybody(tests)
     done()

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents, for the end-to-end tests: a client of `buckle mcp`, and what asks `buckle hook`."""
+
+import json
+import os
+import select
+import subprocess
+import time
+
+import running
+
+
+def settings(person, **values):
+    """The user's own settings."""
+    return person.write(f"{person.home}/.config/buckle/settings.json", json.dumps(values))
+
+
+class Client:
+    """Speaks to a server of its own."""
+
+    def __init__(self, person, folder, *words, capabilities=None, greet=True, env=None):
+        self.child = person.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.rest, self.last, self.notes = b"", 0, []
+        if greet:
+            self.hello = self.ask("initialize", {"protocolVersion": "2025-06-18",
+                                                 "capabilities": capabilities or {},
+                                                 "clientInfo": {"name": "test", "version": "1"}})
+            self.send({"method": "notifications/initialized"})
+
+    def raw(self, data):
+        self.child.stdin.write(data)
+        self.child.stdin.flush()
+
+    def send(self, message):
+        self.raw(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def read(self, timeout=20):
+        end = time.monotonic() + timeout
+        while b"\n" not in self.rest:
+            ready, _, _ = select.select([self.child.stdout], [], [], max(0, end - time.monotonic()))
+            got = os.read(self.child.stdout.fileno(), 1 << 20) if ready else b""
+            if not got:
+                raise RuntimeError("no answer")
+            self.rest += got
+        line, self.rest = self.rest.split(b"\n", 1)
+        return json.loads(line)
+
+    def begin(self, method, params=None):
+        self.last += 1
+        self.send({"id": self.last, "method": method, "params": params or {}})
+        return self.last
+
+    def wait(self, number, timeout=30):
+        """The answer to a request; what else arrives meanwhile is kept."""
+        for _ in range(100000):
+            message = self.read(timeout)
+            if message.get("id") == number and "method" not in message:
+                return message
+            self.notes.append(message)
+        raise RuntimeError("no answer")
+
+    def ask(self, method, params=None, timeout=30):
+        return self.wait(self.begin(method, params), timeout)
+
+    def tool(self, name, **arguments):
+        """A tool's result: its text and its facts."""
+        result = self.ask("tools/call", {"name": name, "arguments": arguments}, 90)["result"]
+        return Said(result)
+
+    def bash(self, command, **arguments):
+        return self.tool("bash", command=command, **arguments)
+
+    def close(self):
+        self.child.stdin.close()
+        try:
+            return self.child.wait(10)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            return None
+
+
+class Said:
+    def __init__(self, result):
+        self.text = result["content"][0]["text"]
+        self.error = result["isError"]
+        self.facts = result.get("structuredContent", {})
+
+    def __str__(self):
+        return f"error {self.error}: {self.text[:500]}\n{str(self.facts)[:500]}"
+
+
+def hook(person, message, *words, cwd=None):
+    text = message if isinstance(message, str) else json.dumps(message)
+    r = person.call([running.BUCKLE, "hook", *words], stdin=text, cwd=cwd)
+    try:
+        return r, json.loads(r.out)
+    except ValueError:
+        return r, {}
+
+
+def call(command, cwd, tool="Bash", mode="default", **more):
+    return {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd, "permission_mode": mode,
+            "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
+
+
+def said(answer):
+    return answer.get("hookSpecificOutput", {})

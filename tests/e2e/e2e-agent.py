@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A whole session of an agent, once through `buckle mcp` and once through `buckle hook`: the same ten
+commands (allowed, denied by file and by network, excluded, a bypass that policy refuses, in the
+background, timed out, cancelled, after a change of settings, of a sub-agent), with what the agent
+reads, what the person reads, what the session keeps and what a model is told.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import running
+from agents import Client, settings
+from running import eventually, for_everybody, processes
+from tap import done
+
+BLOCK = re.compile(r"<sandbox_violations>\n([\s\S]*?)</sandbox_violations>")
+
+
+def for_person(stderr):
+    """What a person is shown, as agents do it: without the block, and without space around."""
+    return BLOCK.sub("", stderr).strip()
+
+
+def denied(stderr):
+    """What the block says was denied, without who: `file-write-create /x`."""
+    found = BLOCK.search(stderr)
+    return {line.split(" deny(1) ")[1] for line in found.group(1).splitlines()} if found else set()
+
+
+class ByMcp:
+    """An agent that uses the server's tools."""
+
+    name = "mcp"
+
+    def __init__(self, person, folder):
+        self.person, self.folder = person, folder
+        self.client = Client(person, folder, "--mode=open")
+        self.session = self.client.child.pid
+        self.jobs = {}
+
+    def told(self):
+        return self.client.tool("sandbox_status").text
+
+    def bash(self, command, **how):
+        """Exit status, standard output, error output."""
+        facts = self.client.bash(command, **how).facts
+        return facts["exitCode"], facts["stdout"], facts["stderr"]
+
+    def bypass(self, command):
+        return self.bash(command, dangerouslyDisableSandbox=True)
+
+    def timed_out(self, command, milliseconds):
+        return self.client.bash(command, timeout=milliseconds).facts["timedOut"]
+
+    def begin(self, command):
+        return self.client.begin("tools/call", {"name": "bash", "arguments": {"command": command}})
+
+    def cancel(self, number):
+        self.client.send({"method": "notifications/cancelled", "params": {"requestId": number}})
+
+    def leave(self, command):
+        return self.client.bash(command, run_in_background=True).facts["job"]
+
+    def left(self, job):
+        """All that a job has printed, once it is over."""
+        said = self.client.tool("bash_output", job=job)
+        self.jobs[job] = self.jobs.get(job, "") + said.text
+        return None if said.facts["running"] else self.jobs[job]
+
+    def sub_agent(self):
+        return ByMcp(self.person, self.folder)
+
+    def close(self):
+        self.client.close()
+
+
+# An agent as a process: asks the hook before each command, as agents do, and runs what it is told.
+AGENT = """
+import json, os, signal, subprocess, sys
+buckle, folder = sys.argv[1:3]
+running, last = {}, 0
+
+def start(command, bypass):
+    message = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": folder,
+               "permission_mode": "bypassPermissions",
+               "tool_input": {"command": command, "dangerouslyDisableSandbox": bypass}}
+    a = subprocess.run([buckle, "hook"], input=json.dumps(message), capture_output=True, text=True,
+                       cwd=folder)
+    said = json.loads(a.stdout)["hookSpecificOutput"]
+    if said["permissionDecision"] != "allow":
+        raise SystemExit(a.stdout)
+    return subprocess.Popen(["sh", "-c", said.get("updatedInput", {}).get("command", command)],
+                            cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+def finish(child, timeout):
+    try:
+        out, err = child.communicate(timeout=timeout)
+        return [child.returncode, out, err]
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGTERM)
+        out, err = child.communicate()
+        return ["timed out", out, err]
+
+for line in sys.stdin:
+    what, *given = json.loads(line)
+    answer = None
+    if what == "run":
+        answer = finish(start(given[0], given[1]), given[2])
+    elif what == "start":
+        last += 1
+        running[last] = start(given[0], False)
+        answer = last
+    elif what == "cancel":
+        os.killpg(running[given[0]].pid, signal.SIGTERM)
+        answer = finish(running.pop(given[0]), 20)
+    elif what == "poll":
+        over = running[given[0]].poll() is not None
+        answer = finish(running[given[0]], 20) if over else None
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class ByHook:
+    """An agent whose own shell tool is told by the hook what to run."""
+
+    name = "hook"
+
+    def __init__(self, person, folder):
+        self.person, self.folder = person, folder
+        script = person.write(person.home + "/agent.py", textwrap.dedent(AGENT))
+        self.child = person.start(["python3", script, running.BUCKLE, folder], cwd=folder,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    @property
+    def session(self):
+        """The session that the hook started for this agent."""
+        found = [p for p, _ in processes(rf"buckle session --for {self.child.pid}\b")]
+        return found[0] if found else 0
+
+    def say(self, *words):
+        self.child.stdin.write(json.dumps(words).encode() + b"\n")
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())
+
+    def told(self):
+        return self.person.call([running.BUCKLE, "summary", "--mode=open"], cwd=self.folder).out
+
+    def bash(self, command):
+        return tuple(self.say("run", command, False, 60))
+
+    def bypass(self, command):
+        return tuple(self.say("run", command, True, 60))
+
+    def timed_out(self, command, milliseconds):
+        return self.say("run", command, False, milliseconds / 1000)[0] == "timed out"
+
+    def begin(self, command):
+        return self.say("start", command)
+
+    def cancel(self, number):
+        self.say("cancel", number)
+
+    def leave(self, command):
+        return self.begin(command)
+
+    def left(self, job):
+        got = self.say("poll", job)
+        return got and got[1] + got[2]
+
+    def sub_agent(self):
+        return ByHook(self.person, self.folder)
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait(10)
+
+
+def test_commands(agent, t, outside):
+    """One to eight; what each was denied, by its text."""
+    expected = {}
+    status, out, err = agent.bash("echo hello > made && cat made")
+    t.equal((status, out, err), (0, "hello\n", ""), "1 allowed: as if there were no sandbox")
+
+    command = f"echo mine >&2; touch {outside}/file 2>/dev/null"
+    status, out, err = agent.bash(command)
+    expected[command] = {f"file-write-create {outside}/file"}
+    t.ok(status == 1 and denied(err) == expected[command], "2 a file: the agent reads what was denied",
+         err)
+    t.equal(for_person(err), "mine", "  and the person what the command said")
+
+    command = "getent hosts host.example"
+    status, out, err = agent.bash(command)
+    expected[command] = {"network-outbound host.example"}
+    t.ok(status != 0 and denied(err) == expected[command] and for_person(err) == "",
+         "3 a host: the agent reads which", status, err)
+
+    status, out, err = agent.bash(f"touch {outside}/excluded")
+    t.ok((status, err) == (0, "") and os.path.exists(outside + "/excluded"), "4 excluded: it runs outside",
+         status, err)
+
+    command = f"touch {outside}/bypass"
+    status, out, err = agent.bypass(command)
+    expected[command] = {f"file-write-create {outside}/bypass"}
+    t.ok(status == 1 and denied(err) == expected[command] and not os.path.exists(outside + "/bypass"),
+         "5 a bypass that policy refuses: it runs inside", err)
+
+    command = f"echo one; sleep 0.3; echo two; touch {outside}/later 2>/dev/null"
+    job = agent.leave(command)
+    expected[command] = {f"file-write-create {outside}/later"}
+    t.equal(agent.bash("echo meanwhile")[1], "meanwhile\n", "6 in the background: others run meanwhile")
+    got = []
+    t.ok(eventually(lambda: got.append(agent.left(job)) or got[-1]) and
+         got[-1].startswith("one\ntwo\n") and denied(got[-1]) == expected[command],
+         "  and it is heard of in the end", got[-1:])
+
+    t.ok(agent.timed_out("sleep 31 & sleep 31", 400), "7 timed out")
+    t.ok(eventually(lambda: not processes(r"^sleep 31")), "  with everything it started")
+
+    number = agent.begin("sleep 32 & sleep 32")
+    t.ok(eventually(lambda: len(processes(r"^sleep 32")) == 2), "8 a command is under way")
+    agent.cancel(number)
+    t.ok(eventually(lambda: not processes(r"^sleep 32")), "  and cancelled, with everything it started")
+    return expected
+
+
+def test_session(person, t, how):
+    folder, outside, elsewhere = (person.folder(n) for n in ("work", "outside", "elsewhere"))
+    rules = {"autoAllowBashIfSandboxed": True, "allowUnsandboxedCommands": False,
+             "excludedCommands": [f"touch {outside}/excluded"]}
+    settings(person, **rules)
+    agent = how(person, folder)
+    told = agent.told()
+    t.ok(folder in told and outside + "/excluded" in told and "disabled by policy" in told,
+         "a model is told of the rules, of what is excluded, and that there is no bypass", told)
+    expected = test_commands(agent, t, outside)
+
+    settings(person, **{**rules, "allowUnsandboxedCommands": True,
+                        "filesystem": {"allowWrite": [".", outside]}})
+    t.equal(agent.bash(f"touch {outside}/file"), (0, "", ""), "9 after a change of settings: allowed")
+    again = agent.told()
+    t.ok(again != told and f"{folder}, {outside}" in again and "disabled by policy" not in again and
+         "dangerouslyDisableSandbox" in again, "  and told", again)
+
+    t.equal(agent.bypass(f"touch {elsewhere}/main")[0], 0, "10 a bypass that policy allows")
+    sub = agent.sub_agent()
+    command = f"touch {elsewhere}/sub 2>/dev/null"
+    status, out, err = sub.bash(command)
+    t.ok(status == 1 and denied(err) == {f"file-write-create {elsewhere}/sub"} and
+         not os.path.exists(elsewhere + "/sub"), "  is not inherited by a sub-agent", err)
+    t.equal(sub.bash(f"touch {outside}/sub"), (0, "", ""), "  which has all other settings")
+    sub.close()
+
+    r = person.call([running.BUCKLE, "log", "--json", "--session", str(agent.session)])
+    kept = {}
+    for line in r.out.splitlines():
+        event = json.loads(line)
+        kept.setdefault(event["command"], set()).add(event["line"].split(" deny(1) ")[1])
+    t.equal(kept, expected, "the session has what was denied, by command", r)
+    session = agent.session
+    agent.close()
+    t.ok(eventually(lambda: person.call([running.BUCKLE, "log", "--session", str(session)]).status == 2),
+         "and forgets it with the agent")
+    settings(person)
+
+
+def test_mcp(person, t):
+    test_session(person, t, ByMcp)
+
+
+def test_hook(person, t):
+    test_session(person, t, ByHook)
+
+
+if __name__ == "__main__":
+    for_everybody([test_mcp, test_hook])
+    done()
