@@ -23,9 +23,8 @@ void source_map_init(struct source_map *map, struct arena *arena)
     map->next = 1;
 }
 
-/* Takes over a text that already lies in the map's arena. */
-static struct source *adopt(struct source_map *map, const char *name, const char *text, size_t len,
-                            struct bk_err *err)
+struct source *source_lend(struct source_map *map, const char *name, const char *text, size_t len,
+                           struct bk_err *err)
 {
     struct source *s = arena_new(map->arena, struct source);
     char *copy = arena_strndup(map->arena, name, strlen(name));
@@ -65,7 +64,7 @@ struct source *source_add(struct source_map *map, const char *name, const char *
         err_set(err, BK_E_LIMIT, "%s: no room left for its text", name);
         return NULL;
     }
-    return adopt(map, name, copy, len, err);
+    return source_lend(map, name, copy, len, err);
 }
 
 /* Reads at most cap bytes; -1 with errno, or the count. cap itself means "perhaps more". */
@@ -203,4 +202,28 @@ struct source_place source_find(struct source_map *map, src_pos pos)
     }
     p.col = column_of(s, start, at) + 1;
     return p;
+}
+
+static src_pos position_in(const struct source *s, uint32_t line, uint32_t col)
+{
+    const char *at = s->text, *end = s->text + s->len;
+    for (uint32_t l = 1; at && l < line; l++) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    for (uint32_t c = 1; at && c < col && at < end; c++) {
+        size_t width = utf8_width(at, (size_t)(end - at));
+        at += width ? width : 1;
+    }
+    return at ? s->base + (src_pos)(at - s->text) : 0;
+}
+
+src_pos source_position(const struct source_map *map, const char *name, size_t cap, uint32_t line,
+                        uint32_t col)
+{
+    src_pos pos = 0;
+    for (const struct source *s = map->first; s && !pos; s = s->next)
+        if (strncmp(s->name, name, cap) == 0)
+            pos = position_in(s, line, col);
+    return pos;
 }

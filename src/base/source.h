@@ -48,10 +48,18 @@ void source_map_init(struct source_map *map, struct arena *arena);
 struct source *source_add(struct source_map *map, const char *name, const char *text, size_t len,
                           struct bk_err *err);
 
+/* The same for a text that outlives the map, and is not copied. */
+struct source *source_lend(struct source_map *map, const char *name, const char *text, size_t len,
+                           struct bk_err *err);
+
 /* Reads a regular file (or a pipe) of at most SOURCE_MAX bytes; "-" is standard input. */
 struct source *source_read(struct source_map *map, const char *path, struct bk_err *err);
 
 /* Not for two threads at once on the same map: it notes where lines start. */
 struct source_place source_find(struct source_map *map, src_pos pos);
+
+/* The other way round: 0 when there is no such text. Of names, `cap` bytes are looked at. */
+src_pos source_position(const struct source_map *map, const char *name, size_t cap, uint32_t line,
+                        uint32_t col);
 
 #endif

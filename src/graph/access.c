@@ -48,6 +48,14 @@ const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule
     return rule < g->nrules ? &g->rules[rule] : NULL;
 }
 
+int graph_rule_word(struct graph *g, uint32_t rule, const char *text)
+{
+    const char *own = rule < g->nrules ? arena_strndup(&g->arena, text, strlen(text)) : NULL;
+    if (own)
+        g->rules[rule].origin.text = own;
+    return own ? 0 : -1;
+}
+
 uint32_t graph_policy_count(const struct graph *g)
 {
     return g->npolicies;

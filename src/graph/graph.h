@@ -180,6 +180,8 @@ const struct graph_mod *graph_mod_at(const struct graph *g, uint32_t mod);
 const char *graph_rule_message(const struct graph *g, uint32_t rule);
 uint32_t graph_rule_count(const struct graph *g);
 const struct graph_rule_info *graph_rule_at(const struct graph *g, uint32_t rule);
+/* Sets the words of a rule, which change nothing else. -1: no memory. */
+int graph_rule_word(struct graph *g, uint32_t rule, const char *text);
 uint32_t graph_entry(const struct graph *g, enum vocab_op op);
 uint32_t graph_policy_count(const struct graph *g); /* nested policies, numbered from 1 */
 uint32_t graph_policy_entry(const struct graph *g, uint32_t policy, enum vocab_op op);

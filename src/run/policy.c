@@ -94,6 +94,15 @@ int run_policy_compile(struct run_policy *p, struct bk_err *err)
     return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
 }
 
+int run_policy_word(struct run_policy *p, struct bk_err *err)
+{
+    bool worded = !p->unit.opt.terse;
+    p->unit.opt.terse = false;
+    if (p->graph && !worded)
+        return sbpl_word_rules(&p->unit, p->graph, err);
+    return run_policy_compile(p, err);
+}
+
 void run_policy_free(struct run_policy *p)
 {
     graph_free(p->graph);

@@ -22,6 +22,8 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
                       struct bk_err *err);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
+/* The same, and its rules have their words, for reports. */
+int run_policy_word(struct run_policy *p, struct bk_err *err);
 void run_policy_free(struct run_policy *p);
 #define OWN_run_policy run_policy_free
 

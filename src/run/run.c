@@ -96,7 +96,7 @@ int run_plan(struct run *r, struct bk_err *err)
 const struct graph *run_graph(struct run *r)
 {
     struct bk_err err;
-    return run_policy_compile(&r->policy, &err) == 0 ? r->policy.graph : NULL;
+    return run_policy_word(&r->policy, &err) == 0 ? r->policy.graph : NULL;
 }
 
 static int prepare_env(struct run *r, struct bk_err *err)
@@ -263,6 +263,7 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     struct launch l;
     if (run_by_seatbelt())
         return go_by_seatbelt(r, end, err);
+    r->policy.unit.opt.terse = !r->policy.shipped; /* words are for whoever asks run_graph() */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
         return end->stage = STAGE_POLICY, refuse(r, err);
     if (prepare_env(r, err) < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sbpl/machine.h"
+#include "sbpl/ready.h"
 
 /* The name's binding in one environment. A program can make both the list of bindings and the chain
  * of environments long, so walking them is counted, to be charged. */
@@ -35,13 +36,19 @@ struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *e
         return b->value;
     if (!name->global)
         name->global = machine_builtin(m, name);
-    return name->global;
+    return name->global && name->global->type == V_UNREAD ? ready_value(m, name) : name->global;
+}
+
+static void define_global(struct machine *m, struct symbol *name, struct val *value)
+{
+    name->global = value;
+    m->altered = m->altered || !machine_in_shipped(m);
 }
 
 int machine_define(struct machine *m, struct symbol *name, struct val *value, struct env *env)
 {
     if (!env) {
-        name->global = value;
+        define_global(m, name, value);
         return 0;
     }
     size_t walked = 0;
@@ -74,7 +81,7 @@ int machine_assign(struct machine *m, struct symbol *name, struct val *value, st
         machine_hint(m, "write (define %s …) first", name->v.s);
         return -1;
     }
-    name->global = value;
+    define_global(m, name, value);
     return 0;
 }
 

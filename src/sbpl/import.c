@@ -15,6 +15,7 @@
 
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
+#include "sbpl/ready.h"
 
 enum { IMPORT_DEPTH = 32, IMPORT_MAX = 1000, IMPORT_PATH = 4096 };
 
@@ -38,12 +39,18 @@ static const struct sbpl_builtin *find_shipped(const char *name)
     return NULL;
 }
 
+/* The name among the shipped ones that a text has. */
+static const char *shipped_name(const struct source *s)
+{
+    return s->name + sizeof(shipped_prefix) - 1;
+}
+
 static struct source *add_shipped(struct machine *m, const struct sbpl_builtin *b,
                                   struct bk_err *err)
 {
     char name[128];
     snprintf(name, sizeof(name), "%s%s", shipped_prefix, b->name);
-    return source_add(&m->unit->map, name, b->text, b->len, err);
+    return source_lend(&m->unit->map, name, b->text, b->len, err);
 }
 
 /* Devices and pipes would keep the compiler waiting; profiles are files. */
@@ -150,5 +157,8 @@ struct val *import_apply(struct machine *m, const struct call *c)
     if (in_progress(m, src->name, m->main))
         return machine_error(m, c->pos, "import-cycle", "%s imports itself, through %s", src->name,
                              from ? from->name : "?");
+    const struct ready_text *ready;
+    if (is_shipped(src) && ready_find(m, shipped_name(src), &ready))
+        return ready_import(m, ready, src) < 0 ? NULL : &val_void;
     return enter(m, c, src);
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "sbpl/read.h"
 
 struct sbpl_text {
@@ -97,7 +96,7 @@ int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err)
         if (strcmp(b->name, name) == 0) {
             char shown[128];
             snprintf(shown, sizeof(shown), "<buckle>/%s", name);
-            return sbpl_add_text(u, shown, b->text, b->len, err);
+            return append(u, source_lend(&u->map, shown, b->text, b->len, err), err);
         }
     return err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
 }
@@ -158,22 +157,10 @@ static int first_error(struct sbpl_unit *u, struct bk_err *err)
 /* Position of the place that an error names; where the program starts when it names none. */
 static src_pos named_place(const struct sbpl_unit *u, const struct bk_err *err)
 {
-    for (const struct source *s = u->map.first; s && err->line; s = s->next) {
-        const char *at = s->text, *end = s->text + s->len;
-        if (strncmp(s->name, err->file, sizeof(err->file) - 1) != 0)
-            continue;
-        for (uint32_t line = 1; at && line < err->line; line++) {
-            at = memchr(at, '\n', (size_t)(end - at));
-            at = at ? at + 1 : NULL;
-        }
-        for (uint32_t col = 1; at && col < err->col && at < end; col++) {
-            size_t width = utf8_width(at, (size_t)(end - at));
-            at += width ? width : 1;
-        }
-        if (at)
-            return s->base + (src_pos)(at - s->text);
-    }
-    return u->first ? u->first->source->base : 0;
+    src_pos pos =
+        err->line ? source_position(&u->map, err->file, sizeof(err->file) - 1, err->line, err->col)
+                  : 0;
+    return pos || !u->first ? pos : u->first->source->base;
 }
 
 /* What the graph refuses is a finding like any other. */

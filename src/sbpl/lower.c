@@ -89,6 +89,23 @@ static void set_origin(struct machine *m, const struct sbpl_rule *r, struct grap
     o->via_line = top.source == p.source ? top.line : 0;
 }
 
+int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err)
+{
+    char text[RULE_TEXT + 4];
+    for (uint32_t i = 0; i < graph_rule_count(g); i++) {
+        const struct graph_origin *o = &graph_rule_at(g, i)->origin;
+        src_pos pos =
+            o->line && !o->text ? source_position(&u->map, o->file, SIZE_MAX, o->line, o->col) : 0;
+        struct source_place p = source_find(&u->map, pos);
+        if (!p.source)
+            continue;
+        rule_text(p.source, pos, text);
+        if (graph_rule_word(g, i, text) < 0)
+            return err_nomem(err);
+    }
+    return 0;
+}
+
 static int lower_rule(struct machine *m, struct graph_build *b, const struct sbpl_rule *r,
                       struct bk_err *err)
 {

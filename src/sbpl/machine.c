@@ -502,11 +502,11 @@ static int step_return(struct machine *m)
 
 /* ---- running ---- */
 
-static int run(struct machine *m)
+static int run_down_to(struct machine *m, size_t depth)
 {
     static int (*const steps[])(struct machine *) = {
         [MODE_EVAL] = step_eval, [MODE_APPLY] = step_apply, [MODE_RETURN] = step_return};
-    while (m->mode != MODE_RETURN || m->depth > 0) {
+    while (m->mode != MODE_RETURN || m->depth > depth) {
         if (++m->steps > m->max_steps) {
             machine_no_steps(m);
             return -1;
@@ -515,6 +515,11 @@ static int run(struct machine *m)
             return -1;
     }
     return 0;
+}
+
+static int run(struct machine *m)
+{
+    return run_down_to(m, 0);
 }
 
 /* Profiles wrap rules by assigning to allow and deny and putting them back at the end of a form,
@@ -563,4 +568,23 @@ int machine_run_call(struct machine *m, struct val *fn)
     m->top_pos = m->rule_pos = 0;
     machine_apply(m, fn, &val_nil, 0);
     return finish(m, run(m), &words);
+}
+
+/* The registers are as they were afterwards; the stack above them is used. */
+struct val *machine_value_of(struct machine *m, struct val *expr, src_pos pos)
+{
+    const struct machine before = *m;
+    machine_eval(m, expr, pos, NULL);
+    int result = run_down_to(m, before.depth);
+    struct val *value = result < 0 ? NULL : m->value;
+    m->mode = before.mode;
+    m->expr = before.expr;
+    m->pos = before.pos;
+    m->env = before.env;
+    m->fn = before.fn;
+    m->args = before.args;
+    m->arg_exprs = before.arg_exprs;
+    m->value = before.value;
+    m->rule_pos = before.rule_pos;
+    return value;
 }

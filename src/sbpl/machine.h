@@ -147,6 +147,7 @@ struct machine {
     const char *trace, *debug;
     bool no_inference; /* (disable-syscall-inference) */
     bool unchecked;    /* (disable-rule-checks) */
+    bool altered;      /* a text that is not shipped has defined something */
     size_t loop_names; /* counter for names made by the machine */
     struct val *cons, *append, *apply,
         *cdr; /* what special forms call, whatever a profile defines */
@@ -161,6 +162,9 @@ void machine_free(struct machine *m);
  * error; m->fatal says whether going on makes sense. */
 int machine_run_form(struct machine *m, struct val *form, src_pos pos);
 int machine_run_call(struct machine *m, struct val *fn);
+/* Evaluates an expression of a shipped text while something else is being evaluated. NULL after an
+ * error was reported. */
+struct val *machine_value_of(struct machine *m, struct val *expr, src_pos pos);
 
 /* ---- for special forms and procedures ---- */
 
@@ -192,6 +196,8 @@ struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *e
 /* What a name means when no program defined it: vocabulary, built-ins, library. */
 struct val *machine_builtin(struct machine *m, struct symbol *name);
 bool machine_in_shipped(const struct machine *m); /* the text being evaluated is a shipped one */
+/* Value of a parameter, NULL when it was not given. */
+const char *machine_param(const struct machine *m, const char *key);
 
 /* Place of the i-th argument of a call, or of the call itself. */
 src_pos call_arg_pos(const struct call *c, int i);
@@ -225,6 +231,7 @@ int syntax_resume(struct machine *m, const struct frame *f);
 /* ---- rules and filters (rule.c, filter.c) ---- */
 
 struct val *rule_apply(struct machine *m, bool allow, const struct call *c);
+void policy_add(struct sbpl_policy *p, struct sbpl_rule *r);
 struct val *filter_make(struct machine *m, struct val *maker, const struct call *c);
 struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const struct call *c);
 struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val *const *kids,

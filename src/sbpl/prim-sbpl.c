@@ -62,7 +62,7 @@ struct val *prim_version(struct machine *m, const struct call *c)
     return &val_void;
 }
 
-static const char *find_param(const struct machine *m, const char *key)
+const char *machine_param(const struct machine *m, const char *key)
 {
     for (size_t i = m->unit->opt.nparams; i-- > 0;)
         if (strcmp(m->unit->opt.params[i].key, key) == 0)
@@ -75,7 +75,7 @@ struct val *prim_param(struct machine *m, const struct call *c)
     struct val *k = want(m, c, 0, V_STRING);
     if (!k)
         return NULL;
-    const char *value = find_param(m, k->s);
+    const char *value = machine_param(m, k->s);
     if (!value) {
         m->missing_param = k->s;
         return &val_false;

@@ -295,6 +295,15 @@ static int set_modifiers(struct machine *m, struct sbpl_rule *r, const struct pa
     return 0;
 }
 
+void policy_add(struct sbpl_policy *p, struct sbpl_rule *r)
+{
+    if (p->last)
+        p->last->next = r;
+    else
+        p->first = r;
+    p->last = r;
+}
+
 static int emit(struct machine *m, bool allow, const struct parts *p, const struct call *c)
 {
     struct sbpl_rule *r = arena_new(m->arena, struct sbpl_rule);
@@ -310,11 +319,7 @@ static int emit(struct machine *m, bool allow, const struct parts *p, const stru
     r->top = m->top_pos;
     if (rule_condition(m, p, &r->when) < 0 || set_modifiers(m, r, p, c) < 0)
         return -1;
-    if (m->policy->last)
-        m->policy->last->next = r;
-    else
-        m->policy->first = r;
-    m->policy->last = r;
+    policy_add(m->policy, r);
     return 0;
 }
 

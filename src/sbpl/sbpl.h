@@ -32,9 +32,10 @@ struct sbpl_options {
     const char *entitlements; /* path of a plist or JSON file, or NULL */
     enum vocab_os os;         /* VOCAB_OS_ANY: every known name */
     bool fold_case;
-    bool no_inferred; /* rules bring no others along: graph_options */
-    bool terse;       /* nobody will read the rules: their words are left out */
-    size_t reserve;   /* about as much memory as it will take; what is not used costs nothing */
+    bool no_inferred;  /* rules bring no others along: graph_options */
+    bool evaluate_all; /* shipped texts too, which the build has evaluated: for tests */
+    bool terse;        /* rules go without their words until sbpl_word_rules() */
+    size_t reserve;    /* about as much memory as it will take; what is not used costs nothing */
     /* budgets; 0 means the default in parentheses */
     uint64_t max_steps; /* evaluation steps (20,000,000) */
     uint32_t max_depth; /* pending calls and nested lists (100,000) */
@@ -71,6 +72,9 @@ const struct source *sbpl_text_at(const struct sbpl_unit *u, size_t n);
 /* Reads, evaluates and lowers. All mistakes that can be found in one go are in u->diags; on
  * failure *err repeats the first, with its place. On success *out is the graph. */
 int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
+
+/* Gives the rules of a graph that was compiled tersely, from this unit, their words. */
+int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err);
 
 struct sbpl_flat_options {
     const char *message; /* of every denial that is reported, instead of its own; or NULL */

@@ -38,6 +38,7 @@ enum val_type {
     V_FILTER,   /* a condition */
     V_MODIFIER, /* (with …) or an (apply-message-filter …) */
     V_PORT,     /* open-input-string */
+    V_UNREAD,   /* stands for a definition in a shipped text: only in symbol.global (ready.h) */
 };
 
 struct env;
@@ -76,6 +77,10 @@ struct val {
         const struct graph_expr *expr;
         const struct graph_mod *mod;
         struct port *port;
+        struct { /* V_UNREAD: a place in a text */
+            const struct source *text;
+            size_t at;
+        };
     };
 };
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SBPL_READY_H
+#define BK_SBPL_READY_H
+
+#include "sbpl/machine.h"
+
+/*
+ * What importing a shipped text comes to, worked out when the program is built (tools/ready.c): its
+ * rules, and where it defines which name. Importing it so takes a tenth of what reading and
+ * evaluating it takes, at every launch.
+ *
+ * The bytes are numbers in LEB128 and texts (length, bytes, NUL), without a pointer, so that the
+ * loader has nothing to do for them:
+ *
+ *     text       definitions rules
+ *     definition name offset
+ *     rule       allow flags offset offset-of-top-form operations modifiers condition
+ *     modifier   id number string
+ *     condition  items, operands before operators
+ *     item       kind, then: of a test: filter, how, and a hole and text, or a number;
+ *                else the number of operands
+ *
+ * Lists begin with their length. A number that may be negative has its sign in the lowest bit. A
+ * string that may be absent has its length plus one in front. A hole is 0, or 1 and up for the
+ * parameter whose value the text follows.
+ */
+struct ready_text {
+    const char *name; /* "system.sb"; NULL ends the table */
+    bool either;      /* the same for root and for others */
+    bool ordinary;    /* with the parameter ORDINARY */
+    const unsigned char *bytes;
+};
+
+extern const struct ready_text ready_texts[];
+
+/* Parameters that such a text may ask for. All must be there, but for ORDINARY; of those before it
+ * the values may be used, as the beginning of a string. */
+enum { READY_HOME, READY_TMPDIR, READY_ORDINARY, READY_PARAMS };
+extern const char *const ready_params[READY_PARAMS];
+
+enum { READY_STACK = 256 }; /* operands that a condition may leave waiting */
+
+/* Whether this program may import the text so: nothing that it has defined or was given makes a
+ * difference. Then *out has it. */
+bool ready_find(const struct machine *m, const char *name, const struct ready_text **out);
+
+/* As if the text, which is src, had been evaluated. -1 after an error was reported. */
+int ready_import(struct machine *m, const struct ready_text *t, const struct source *src);
+
+/* The value of a name that a text imported so defines: read and evaluated when first asked for.
+ * NULL after an error was reported. */
+struct val *ready_value(struct machine *m, struct symbol *name);
+
+#endif
