@@ -141,8 +141,9 @@ class Row:
             raise NotHere("not a canonical path: the kernel never asks about it")
         if self.path.startswith("/proc/"):
             raise NotHere("procfs has files of its own")
-        if self.path.startswith("/dev/shm"):
-            raise NotHere("the sandbox has a /dev/shm of its own")
+        own = re.match("/dev/(shm|pts)(?=/|$)", self.path)
+        if own:
+            raise NotHere(f"the sandbox has a {own[0]} of its own")
         if any(len(os.fsencode(part)) > 255 for part in self.path.split("/")):
             raise NotHere("a name longer than any on disk")
         if self.repository:
