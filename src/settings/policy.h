@@ -96,7 +96,8 @@ int access_sbpl(const struct access_policy *p, const struct access_target *t, st
 /* For commands that are run here. */
 struct access_target access_target_here(void);
 
-/* Whether nothing is restricted, so that a profile would be for nothing. */
+/* Whether nothing is restricted, so that a profile would be for nothing: what settings keep of
+ * themselves then is no more than they ask for. */
 bool access_is_open(const struct access_policy *p);
 
 /* What holds whatever other rules say, for the end of a profile: denied writes and hosts, denied

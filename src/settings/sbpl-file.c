@@ -180,7 +180,7 @@ int write_reads(struct writer *w)
 {
     write_section(w, "file read");
     buf_str(w->out, "(allow file-read*)\n");
-    if (w->p->as_shipped && may_import(w) && write_secrets(w) < 0)
+    if (w->p->as_shipped && !w->p->writes_everything && may_import(w) && write_secrets(w) < 0)
         return -1;
     if (w->p->reads_nothing && write_only_reads(w) < 0)
         return -1;

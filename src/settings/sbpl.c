@@ -99,10 +99,18 @@ struct access_target access_target_here(void)
     return (struct access_target){.macos = macos, .flattened = macos};
 }
 
+static bool every_host(const struct access_policy *p)
+{
+    for (size_t i = 0; i < p->allowed_domains.n; i++)
+        if (strcmp(p->allowed_domains.at[i], "*") == 0)
+            return p->all_unix_sockets && p->local_binding && !p->denied_addresses.n;
+    return p->network_open;
+}
+
 bool access_is_open(const struct access_policy *p)
 {
-    return p->network_open && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
-           !p->deny_write.n && !p->reads_nothing && !p->deny_read.n;
+    return every_host(p) && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
+           !p->reads_nothing && !p->deny_read.n;
 }
 
 int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,

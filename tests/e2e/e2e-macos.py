@@ -223,6 +223,16 @@ def test_wrap_bare(person, t):
     off = person.write(mac.folder + "/off.json", json.dumps({"filesystem": {"disabled": True}}))
     r = wrap(mac, "--bare", "-s", off, "ls -l | wc")
     t.ok(r.status == 0 and "sandbox-exec" in r.out, "the network is restricted still", r)
+    everything = {"filesystem": {"disabled": True},
+                  "network": {"allowAllDomains": True, "allowAllUnixSockets": True, "allowLocalBinding": True}}
+    for name, text in (("nothing is restricted", everything), ("sandboxes are off", {"enabled": False})):
+        person.write(off, json.dumps(text))
+        for words in (["--bare"], []):
+            r = wrap(mac, *words, "-s", off, "ls -l | wc")
+            t.equal((r.status, r.out), (0, "ls -l | wc\n"), f"{name}: the command as it is", r)
+    everything["network"]["deniedDomains"] = ["a.test"]
+    person.write(off, json.dumps(everything))
+    t.ok("sandbox-exec" in wrap(mac, "-s", off, "ls").out, "but one host that is denied restricts")
 
 
 # ---- the network ----

@@ -161,11 +161,12 @@ LINKS = Table(
 
 DISABLED = Table(
     "filesystem.disabled: everything but settings",
-    "w/.bashrc o/file h/.config/buckle/settings.json",
+    "w/.bashrc o/file h/.config/buckle/settings.json h/.aws/credentials",
     {"filesystem": {"disabled": True}},
     """
     write  w/.bashrc            allow
     write  o/file               allow
+    read   h/.aws/credentials   allow
     write  h/.config/buckle/settings.json  deny
     make   h/.config/buckle/more           deny
     """)
