@@ -19,6 +19,7 @@ import tap
 from running import eventually, for_everybody
 
 TOOLS = os.environ.get("TOOLS", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/gcc/tests"))
+SRT = os.path.join(os.path.dirname(running.BUCKLE), "srt")
 PROBE = os.path.join(os.path.realpath(drive.FOLDER), "bin", "probe")
 
 # what a row asks: (operation, call)
@@ -189,7 +190,36 @@ REPOSITORIES = Table(
     make   w/deep/er/.claude/commands/x            deny
     """)
 
-TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, NAMES, LINKS, DISABLED]
+NESTED = Table(
+    "protected names at any depth, in repositories of any kind",
+    "w/a/.git/config w/a/.git/modules/m/config w/a/.git/modules/m/n/hooks/x w/a/.git/worktrees/t/config.worktree "
+    "w/a/.git/worktrees/t/HEAD w/a/.git/index w/a/b/.bashrc w/a/b/.vscode/tasks.json w/a/b/.claude/agents/x w/a/b/file",
+    {"filesystem": {"allowWrite": ["."]}},
+    """
+    write  w/a/.git/config                        deny
+    remove w/a/.git/config                        deny
+    write  w/a/.git/modules/m/config              deny
+    write  w/a/.git/modules/m/n/hooks/x           deny
+    make   w/a/.git/modules/m/n/hooks/y           deny
+    write  w/a/.git/worktrees/t/config.worktree   deny
+    write  w/a/.git/worktrees/t/HEAD              allow
+    write  w/a/.git/index                         allow
+    write  w/a/b/.bashrc                          deny
+    make   w/a/b/c/.zprofile                      deny
+    make   w/a/b/.ripgreprc                       deny
+    make   w/a/b/.idea                            deny
+    write  w/a/b/.vscode/tasks.json               deny
+    make   w/a/b/.claude/agents/y                 deny
+    make   w/a/b/.claude/commands/y               deny
+    make   w/a/b/.gitmodules                      deny
+    write  w/a/b/file                             allow
+    make   w/a/b/bashrc                           allow
+    make   w/a/b/.bashrc2                         allow
+    """)
+
+TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, NAMES, LINKS, DISABLED, NESTED]
+# those that say all of it themselves mean the same under the name srt, whose text is another one
+AS_SRT = [READING, WRITING, GLOBS, NAMES, LINKS, NESTED]
 
 
 class Place:
@@ -225,8 +255,8 @@ class Place:
             return os.path.realpath(path)
         return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
-    def by_eval(self, table):
-        r = self.person.call([running.BUCKLE, "profile", "--no-settings", "-s", self.file], cwd=self.w)
+    def by_eval(self, table, *how):
+        r = self.person.call([running.BUCKLE, "profile", "--no-settings", *how, "-s", self.file], cwd=self.w)
         if r.status != 0:
             return [str(r)] * len(table.rows)
         profile = self.person.write(os.path.join(self.person.home, "made.sb"), r.out)
@@ -235,10 +265,21 @@ class Place:
         answers = [line.split()[0] for line in r.out.splitlines()]
         return answers if len(answers) == len(table.rows) else [str(r)] * len(table.rows)
 
+    def by_eval_of_srt(self, table):
+        return self.by_eval(table, "--bare")
+
+    def by_eval_of_macos(self, table):
+        return self.by_eval(table, "--bare", "--macos")
+
     def by_kernel(self, table):
+        return self.by_calls(table, [running.BUCKLE, "run", "--no-settings", "--report", "none", "--strict-reads"])
+
+    def by_srt(self, table):
+        return self.by_calls(table, [SRT])
+
+    def by_calls(self, table, program):
         calls = "".join(f"{ASKS[ask][1]}\t{self.path(name)}\n" for ask, name, _ in table.rows)
-        r = self.person.run("--no-settings", "-s", self.file, "--report", "none", "--strict-reads", PROBE, "--batch",
-                            cwd=self.w, stdin=calls)
+        r = self.person.call([*program, "-s", self.file, PROBE, "--batch"], cwd=self.w, stdin=calls)
         answers = r.out.split()
         if len(answers) != len(table.rows):
             return [str(r)] * len(table.rows)
@@ -259,8 +300,11 @@ def test_hidden(person, t):
 
 
 def test_rows(person, t):
+    if not os.path.lexists(SRT):
+        os.symlink("buckle", SRT)
     for table in TABLES:
-        for how in ("by_eval", "by_kernel"):
+        as_srt = ("by_eval_of_srt", "by_eval_of_macos", "by_srt") if table in AS_SRT else ()
+        for how in ("by_eval", "by_kernel", *as_srt):
             place = Place(person, table)
             got = getattr(place, how)(table)
             wrong = [f"{ask} {name}: want {want}, got {came}"
