@@ -8,6 +8,8 @@
  * else.
  */
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,13 +184,33 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     return sum->flags[PRESET_ALLOW_GIT] ? allow_git(&a) : 0;
 }
 
+static int protect(struct arena *a, const char *path, const struct path_base *base,
+                   struct access_policy *policy, struct bk_err *err)
+{
+    struct path_entry e = {.text = path,
+                           .n = strlen(path),
+                           .origin = "decides what sandboxes allow",
+                           .literal = true,
+                           .denies = true};
+    return path_places(a, base, &e, &policy->deny_write, err);
+}
+
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
                    struct access_policy *policy, struct bk_err *err)
 {
-    struct path_entry e = {.text = c->file,
-                           .n = c->file ? strlen(c->file) : 0,
-                           .origin = "the presets file",
-                           .literal = true,
-                           .denies = true};
-    return e.text ? path_places(a, base, &e, &policy->deny_write, err) : 0;
+    static const char *const names[] = {"cage", "buckle"};
+    const char *xdg = getenv("XDG_CONFIG_HOME");
+    if (c->file && protect(a, c->file, base, policy, err) < 0)
+        return -1;
+    for (int place = 0; place < 2; place++) {
+        const char *folder = place ? base->home : xdg;
+        for (size_t i = 0; folder && folder[0] == '/' && i < 2; i++) {
+            char path[PATH_MAX];
+            int n = snprintf(path, sizeof(path), "%s%s/%s", folder, place ? "/.config" : "",
+                             names[i]);
+            if (n < PATH_MAX && protect(a, path, base, policy, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
 }

@@ -92,8 +92,9 @@ int preset_push(struct arena *a, struct preset_paths *list, const struct preset_
 int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
                  struct access_policy *policy, struct words *unset, struct bk_err *err);
 
-/* Denies writing the file that presets come from: whoever can write it decides what the next
- * command may do. */
+/* Denies writing the file that presets come from, and the folders where presets and settings are
+ * looked for, whether they are there or not: whoever can write them decides what the next command
+ * may do. */
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
                    struct access_policy *policy, struct bk_err *err);
 

@@ -187,6 +187,14 @@ def test_search(person, t):
     r = cage(person, "--allow", person.home, "sh", "-c", f"echo >{config}/presets.yaml")
     t.ok(r.status == 2 and os.path.getsize(config + "/presets.yaml") > 2,
          "nobody inside writes the presets file", r)
+    os.unlink(config + "/presets.yaml")
+    new = [f"{person.home}/.config/cage/presets.yaml", f"{person.home}/.config/buckle/settings.json",
+           f"{xdg}/cage/presets.yml", f"{xdg}/buckle/settings.json"]
+    r = cage(person, "--allow", person.home, "sh", "-c",
+             "".join(f"mkdir -p {os.path.dirname(f)}; echo >{f}; " for f in new) + f"echo >{person.home}/made",
+             env={"XDG_CONFIG_HOME": xdg})
+    t.ok(os.path.exists(person.home + "/made") and not [f for f in new if os.path.exists(f)],
+         "nor makes one where it would be looked for", r)
 
 
 def test_merging(person, t):
