@@ -45,7 +45,8 @@ static uint32_t hash_expr(const struct dc *c, const struct dc_expr *e)
 static bool same_expr(const struct dc *c, const struct dc_expr *a, const struct dc_expr *b)
 {
     return a->kind == b->kind && a->test == b->test && a->n == b->n &&
-           memcmp(c->kids + a->kids, c->kids + b->kids, a->n * sizeof(*c->kids)) == 0;
+           (a->n == 0 ||
+            memcmp(c->kids + a->kids, c->kids + b->kids, a->n * sizeof(*c->kids)) == 0);
 }
 
 static int table_grow(struct dc *c)
