@@ -45,7 +45,8 @@ static int verify(const struct loaded *l, const struct buf *text, struct bk_err 
     if (sbpl_add_text(&unit, "<decompiled>", text->s, text->n, err) < 0 ||
         sbpl_compile(&unit, &again, err) < 0)
         return -1;
-    int r = graph_diff(l->graph, again, l->compiled ? l->ops : NULL, note, &proof, &how, err);
+    struct graph_diff_how alike = {.ops = l->compiled ? l->ops : NULL};
+    int r = graph_diff(l->graph, again, &alike, note, &proof, &how, err);
     graph_free(again);
     if (r < 0 || how == GRAPH_EQUAL)
         return r;

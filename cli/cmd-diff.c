@@ -2,17 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle diff`: two profiles, text or compiled, operation by operation. When one of them is a
- * compiled profile that does not mind case, the other is read so as well; only operations that a
+ * `buckle diff`: two profiles, text or compiled, operation by operation. Only operations that a
  * compiled one has are compared.
  */
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "args.h"
 #include "base/own.h"
-#include "load.h"
+#include "pair.h"
 #include "rule.h"
 
 static const struct cli_option options[] = {
@@ -21,6 +19,7 @@ static const struct cli_option options[] = {
     {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"},
     {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL},
     {"era", 0, "A…E", "read compiled profiles as ones of this era", "A B C D E"},
+    {"verdicts", 0, NULL, "compare allow and deny only, not what else a rule says", NULL},
     {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
     {0},
 };
@@ -31,21 +30,6 @@ struct telling {
     struct buf out;
 };
 
-static void tell_fact(const struct graph_fact *f, struct buf *out)
-{
-    const struct vocab_filter_info *info = &vocab_filters[f->filter];
-    const char *constant = vocab_filter_constant_name((enum vocab_filter)f->filter, f->num);
-    buf_fmt(out, " %s=", info->name);
-    if (info->arg == ARG_NETWORK)
-        net_endpoint_print(&f->net, out);
-    else if (f->str)
-        buf_sbpl(out, f->str, f->len);
-    else if (constant)
-        buf_str(out, constant);
-    else
-        buf_fmt(out, "%" PRId64, f->num);
-}
-
 static void tell(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     struct telling *t = arg;
@@ -54,8 +38,10 @@ static void tell(void *arg, enum graph_equality how, const struct graph_differen
         buf_str(&t->out, ": could not be decided\n");
         return;
     }
-    for (size_t i = 0; i < d->nfacts; i++)
-        tell_fact(&d->facts[i], &t->out);
+    for (size_t i = 0; i < d->nfacts; i++) {
+        buf_chr(&t->out, ' ');
+        graph_fact_print(&d->facts[i], &t->out);
+    }
     buf_chr(&t->out, '\n');
     for (int s = 0; s < 2; s++) {
         const struct graph_verdict *v = &d->verdict[s];
@@ -67,77 +53,24 @@ static void tell(void *arg, enum graph_equality how, const struct graph_differen
     }
 }
 
-static int complain(const struct loaded *l, const struct bk_err *err)
+static int run(struct cli_args *args)
 {
-    if (!l->unit.diags.errors)
-        return cli_fail(err);
-    OWN(buf) struct buf text = {0};
-    load_findings(&l->unit, &text);
-    fputs(text.s ? text.s : "buckle: out of memory\n", stderr);
-    return CLI_ERROR;
-}
-
-static bool folds(const struct loaded *l)
-{
-    return graph_options_of(l->graph)->fold_case;
-}
-
-/* A text is read as the other side minds case. */
-static int read_alike(const struct cli_args *args, struct loaded *sides, int side)
-{
-    struct bk_err err;
-    struct loaded again;
-    if (sides[side].compiled || folds(&sides[side]) == folds(&sides[!side]))
-        return CLI_OK;
-    int r = load_profile_folded(args, args->pos[side], folds(&sides[!side]), &again, &err);
-    int status = r < 0 ? complain(&again, &err) : CLI_OK;
-    loaded_free(r < 0 ? &again : &sides[side]);
-    if (r == 0)
-        sides[side] = again;
-    return status;
-}
-
-static int compare(const struct cli_args *args, const struct loaded *sides)
-{
-    struct telling t = {.names = args->pos, .sides = sides};
+    struct telling t = {.names = args->pos};
     enum graph_equality how = GRAPH_UNDECIDED;
     struct bk_err err;
-    bool ops[OP_COUNT];
-    for (uint32_t op = 0; op < OP_COUNT; op++)
-        ops[op] =
-            (!sides[0].compiled || sides[0].ops[op]) && (!sides[1].compiled || sides[1].ops[op]);
+    OWN(loaded_pair) struct loaded_pair pair;
+    if (pair_or_complain(args, &pair) != CLI_OK)
+        return CLI_ERROR;
+    t.sides = pair.sides;
+    struct graph_diff_how alike = {.ops = pair.ops, .verdicts = args_has(args, "verdicts")};
     int status = CLI_ERROR;
-    if (graph_diff(sides[0].graph, sides[1].graph, ops, tell, &t, &how, &err) < 0)
+    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, tell, &t, &how, &err) < 0)
         cli_fail(&err);
     else
         status = how == GRAPH_EQUAL ? CLI_OK : how == GRAPH_DIFFERENT ? CLI_NO : CLI_ERROR;
     if (t.out.n && !args_has(args, "quiet"))
         status = cli_emit(&t.out, status);
     buf_free(&t.out);
-    return status;
-}
-
-static int run(struct cli_args *args)
-{
-    struct bk_err err;
-    if (args->npos != 2)
-        return cli_usage(args, "which two profiles?");
-    if (strcmp(args->pos[0], "-") == 0 || strcmp(args->pos[1], "-") == 0)
-        return cli_usage(args, "profiles that are compared come from files");
-    struct loaded sides[2];
-    memset(sides, 0, sizeof(sides));
-    int status = CLI_OK;
-    for (int s = 0; s < 2 && status == CLI_OK; s++)
-        if (load_profile(args, args->pos[s], &sides[s], &err) < 0)
-            status = complain(&sides[s], &err);
-    if (status == CLI_OK)
-        status = read_alike(args, sides, 0);
-    if (status == CLI_OK)
-        status = read_alike(args, sides, 1);
-    if (status == CLI_OK)
-        status = compare(args, sides);
-    loaded_free(&sides[0]);
-    loaded_free(&sides[1]);
     return status;
 }
 

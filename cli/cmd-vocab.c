@@ -14,7 +14,7 @@
 #include "args.h"
 #include "base/own.h"
 #include "doc.h"
-#include "vocab/vocab.h"
+#include "versions.h"
 
 static const struct cli_option options[] = {
     {"os", 0, "VERSION", "the words of one version: 14.4.1, 13, 10.15, ios9…", "os"},
@@ -25,9 +25,6 @@ static const struct cli_option options[] = {
     {"json", 'j', NULL, "print one JSON document", NULL},
     {0},
 };
-
-#define VERSIONS_KNOWN                                                                             \
-    "known are ios4, ios8.4.1, ios9.3, ios13.0, 10.12 to 10.15, 12.5, 13.0 and 14.4.1"
 
 /* What was asked for. */
 struct query {
@@ -509,41 +506,13 @@ static void changes(struct doc *d, const struct query *q, enum vocab_os a, enum 
     }
 }
 
-/* "13.0..14.4.1"; on failure *a and *b are untouched. */
-static int parse_span(const char *text, enum vocab_os *a, enum vocab_os *b, struct bk_err *err)
-{
-    char first[32];
-    enum vocab_os from, to;
-    const char *dots = strstr(text, "..");
-    size_t n = dots ? (size_t)(dots - text) : 0;
-    if (!dots || n >= sizeof(first)) {
-        err_set(err, BK_E_INPUT, "--changes wants two versions, not \"%s\"", text);
-        err_hint(err, "write --changes 13.0..14.4.1");
-        return -1;
-    }
-    memcpy(first, text, n);
-    first[n] = '\0';
-    if (!vocab_os_find(first, &from) || !vocab_os_find(dots + 2, &to)) {
-        err_set(err, BK_E_INPUT, "unknown version in \"%s\"", text);
-        err_hint(err, VERSIONS_KNOWN);
-        return -1;
-    }
-    *a = from;
-    *b = to;
-    return 0;
-}
-
 /* ---- the command ---- */
 
 static int parse_query(const struct cli_args *args, struct query *q, struct bk_err *err)
 {
-    const char *os = args_value(args, "os");
-    *q = (struct query){.os = VOCAB_OS_ANY, .json = args_has(args, "json")};
-    if (os && !vocab_os_find(os, &q->os)) {
-        err_set(err, BK_E_INPUT, "unknown version \"%s\"", os);
-        err_hint(err, VERSIONS_KNOWN);
+    *q = (struct query){.json = args_has(args, "json")};
+    if (versions_os(args, &q->os, err) < 0)
         return -1;
-    }
     q->kinds = (args_has(args, "ops") ? 1u << WORD_OP : 0) |
                (args_has(args, "filters") ? 1u << WORD_FILTER : 0) |
                (args_has(args, "modifiers") ? 1u << WORD_MODIFIER : 0);
@@ -592,7 +561,7 @@ static int run(struct cli_args *args)
         return cli_usage(args, "one name or id at a time");
     if (span && (name || args_has(args, "os")))
         return cli_usage(args, "--changes goes with neither a name nor --os");
-    if (parse_query(args, &q, &err) < 0 || (span && parse_span(span, &a, &b, &err) < 0))
+    if (parse_query(args, &q, &err) < 0 || (span && versions_span(span, &a, &b, &err) < 0))
         return cli_fail(&err);
 
     OWN(buf) struct buf out = {0};

@@ -16,6 +16,7 @@
 #include "base/own.h"
 #include "format/format.h"
 #include "profile/profile.h"
+#include "versions.h"
 
 bool load_from_text(const struct cli_args *args)
 {
@@ -58,20 +59,6 @@ static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_er
     for (size_t i = 0; i < n; i++)
         l->dirs[i] = args_nth(args, "import-dir", i);
     return 0;
-}
-
-static int take_os(const struct cli_args *args, enum vocab_os *os, struct bk_err *err)
-{
-    const char *name = args_value(args, "os");
-    *os = VOCAB_OS_ANY;
-    if (!name || vocab_os_find(name, os))
-        return 0;
-    err_set(err, BK_E_INPUT, "--os %s: not a version whose names are known", name);
-    OWN(buf) struct buf known = {0};
-    for (unsigned v = 0; v < VOCAB_OS_COUNT; v++)
-        buf_fmt(&known, "%s%s", v ? ", " : "", vocab_os_name((enum vocab_os)v));
-    err_hint(err, "known: %s", known.s ? known.s : "");
-    return -1;
 }
 
 static int take_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
@@ -168,18 +155,18 @@ static int decode(const struct cli_args *args, const struct source *s, const str
     return 0;
 }
 
-int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
-                 struct bk_err *err)
-{
-    return load_profile_folded(args, name, args_has(args, "fold-case"), out, err);
-}
-
-int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
-                        struct loaded *out, struct bk_err *err)
+static int load_folded(const struct cli_args *args, const char *name, bool fold, struct loaded *out,
+                       struct bk_err *err)
 {
     struct load_how how = {.fold = fold};
     *out = (struct loaded){0};
-    return take_os(args, &how.os, err) < 0 ? -1 : load_profile_as(args, name, &how, out, err);
+    return versions_os(args, &how.os, err) < 0 ? -1 : load_profile_as(args, name, &how, out, err);
+}
+
+int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
+                 struct bk_err *err)
+{
+    return load_folded(args, name, args_has(args, "fold-case"), out, err);
 }
 
 int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,
@@ -247,10 +234,16 @@ static int complain(const struct loaded *l, const struct bk_err *err)
     return CLI_ERROR;
 }
 
-int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
+int load_folded_or_complain(const struct cli_args *args, const char *name, bool fold,
+                            struct loaded *out)
 {
     struct bk_err err;
-    return load_profile(args, name, out, &err) == 0 ? CLI_OK : complain(out, &err);
+    return load_folded(args, name, fold, out, &err) == 0 ? CLI_OK : complain(out, &err);
+}
+
+int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
+{
+    return load_folded_or_complain(args, name, args_has(args, "fold-case"), out);
 }
 
 int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
@@ -258,7 +251,7 @@ int load_file_or_complain(const struct cli_args *args, const char *name, struct 
     struct bk_err err;
     struct load_how how = {.fold = args_has(args, "fold-case"), .alone = true};
     *out = (struct loaded){0};
-    if (take_os(args, &how.os, &err) < 0)
+    if (versions_os(args, &how.os, &err) < 0)
         return cli_fail(&err);
     return load_as_or_complain(args, name, &how, out);
 }

@@ -58,9 +58,6 @@ bool load_from_text(const struct cli_args *args);
  * happened. */
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
                  struct bk_err *err);
-/* The same, whatever --fold-case says. */
-int load_profile_folded(const struct cli_args *args, const char *name, bool fold,
-                        struct loaded *out, struct bk_err *err);
 /* The same, whatever --fold-case and --os say. */
 struct load_how {
     bool fold;        /* without regard to case */
@@ -78,6 +75,9 @@ void loaded_free(struct loaded *l);
 /* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
  * CLI_ERROR. */
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+/* The same, whatever --fold-case says. */
+int load_folded_or_complain(const struct cli_args *args, const char *name, bool fold,
+                            struct loaded *out);
 /* The same for a file beside the profile that --text and --prelude are about. */
 int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
 int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,

@@ -31,6 +31,7 @@ void *arena_array(struct arena *a, size_t count, size_t size); /* overflow-check
 void *arena_dup(struct arena *a, const void *p, size_t n);
 char *arena_strndup(struct arena *a, const char *s, size_t n); /* adds the NUL */
 
+#define OWN_arena arena_free
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 
 #endif

@@ -85,6 +85,7 @@ struct decision {
 
 struct differ {
     const struct graph *g[2];
+    struct graph_diff_how how;
     struct graph_cache *cache[2];
     struct arena arena;
     struct diff_tests tests;

@@ -59,10 +59,13 @@ static bool same_mods(const struct graph *g, const struct graph_node *a, const s
     }
 }
 
-static bool same_but_filter(const struct decision *a, const struct decision *b)
+static bool same_but_filter(const struct differ *d, const struct decision *a,
+                            const struct decision *b)
 {
-    return a->node->allow == b->node->allow && a->node->flags == b->node->flags &&
-           same_mods(a->g, a->node, b->g, b->node);
+    if (a->node->allow != b->node->allow)
+        return false;
+    return d->how.verdicts ||
+           (a->node->flags == b->node->flags && same_mods(a->g, a->node, b->g, b->node));
 }
 
 static uint32_t policy_of(const struct graph *g, const struct graph_node *n)
@@ -77,10 +80,10 @@ uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n)
 {
     struct decision x = {.g = d->g[side], .node = n};
     uint32_t i = 0;
-    x.policy[side] = policy_of(x.g, n);
+    x.policy[side] = d->how.verdicts ? 0 : policy_of(x.g, n);
     x.filter = d->filters[side] ? d->filters[side][x.policy[side]] : 0;
     while (i < d->ndecisions &&
-           (d->decisions[i].filter != x.filter || !same_but_filter(&d->decisions[i], &x)))
+           (d->decisions[i].filter != x.filter || !same_but_filter(d, &d->decisions[i], &x)))
         i++;
     if (i == d->ndecisions) {
         if (d->ndecisions == d->cap_decisions) {
@@ -266,8 +269,8 @@ static void bear_witness(struct differ *d, bool same_verdict)
         if (o->nested && !o->policy[s])
             o->verdict[s] = (struct graph_verdict){.allow = true, .rule = GRAPH_NO_RULE};
     }
-    bool differ =
-        o->verdict[0].allow != o->verdict[1].allow || o->verdict[0].flags != o->verdict[1].flags;
+    bool differ = o->verdict[0].allow != o->verdict[1].allow ||
+                  (!d->how.verdicts && o->verdict[0].flags != o->verdict[1].flags);
     if (differ || same_verdict)
         d->found = true;
     else
@@ -292,7 +295,7 @@ static void compare_decisions(struct differ *d, uint32_t a, uint32_t b)
 {
     const struct decision *x = &d->decisions[a], *y = &d->decisions[b];
     bool same = x->node->allow == y->node->allow && x->node->flags == y->node->flags;
-    if (same_but_filter(x, y))
+    if (same_but_filter(d, x, y))
         note_pair(d, x->policy[0], y->policy[1]);
     else
         bear_witness(d, same);
@@ -447,12 +450,11 @@ static bool known_equal(const struct differ *d, const uint32_t at[2])
     return false;
 }
 
-static enum graph_equality compare_all(struct differ *d, const bool *ops, graph_diff_fn *each,
-                                       void *arg)
+static enum graph_equality compare_all(struct differ *d, graph_diff_fn *each, void *arg)
 {
     enum graph_equality all = GRAPH_EQUAL;
     for (uint16_t op = 0; op < OP_COUNT; op++) {
-        if ((ops && !ops[op]) || vocab_ops[op].message_filter)
+        if ((d->how.ops && !d->how.ops[op]) || vocab_ops[op].message_filter)
             continue;
         d->npairs = 0;
         const uint32_t at[2] = {graph_entry(d->g[0], (enum vocab_op)op),
@@ -498,8 +500,8 @@ static bool start(struct differ *d)
     return true;
 }
 
-int graph_diff(const struct graph *a, const struct graph *b, const bool *ops, graph_diff_fn *each,
-               void *arg, enum graph_equality *out, struct bk_err *err)
+int graph_diff(const struct graph *a, const struct graph *b, const struct graph_diff_how *how,
+               graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err)
 {
     if (a->opt.fold_case != b->opt.fold_case)
         return err_set(err, BK_E_INPUT, "one of the policies minds case, the other does not");
@@ -508,6 +510,7 @@ int graph_diff(const struct graph *a, const struct graph *b, const bool *ops, gr
         return err_nomem(err);
     d->g[0] = a;
     d->g[1] = b;
+    d->how = how ? *how : (struct graph_diff_how){0};
     arena_init(&d->arena, MAX_BYTES);
     d->cache[0] = graph_cache_new(a);
     d->cache[1] = graph_cache_new(b);
@@ -515,7 +518,7 @@ int graph_diff(const struct graph *a, const struct graph *b, const bool *ops, gr
     if (r == 0 && !number_filters(d))
         r = err_set(err, BK_E_LIMIT, "the policies' message filters are too large to compare");
     if (r == 0)
-        *out = compare_all(d, ops, each, arg);
+        *out = compare_all(d, each, arg);
     graph_cache_free(d->cache[0]);
     graph_cache_free(d->cache[1]);
     bdd_free(&d->bdd);

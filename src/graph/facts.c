@@ -217,3 +217,18 @@ int graph_facts_parse(enum vocab_op op, const char *const *args, size_t n, struc
     *nfacts = n;
     return 0;
 }
+
+void graph_fact_print(const struct graph_fact *f, struct buf *out)
+{
+    const struct vocab_filter_info *info = &vocab_filters[f->filter];
+    const char *constant = vocab_filter_constant_name((enum vocab_filter)f->filter, f->num);
+    buf_fmt(out, "%s=", info->name);
+    if (info->arg == ARG_NETWORK)
+        net_endpoint_print(&f->net, out);
+    else if (f->str)
+        buf_sbpl(out, f->str, f->len);
+    else if (constant)
+        buf_str(out, constant);
+    else
+        buf_fmt(out, "%lld", (long long)f->num);
+}

@@ -234,8 +234,4 @@ bool graph_same_decision(const struct graph *g, uint32_t a, uint32_t b);
 /* eval.c */
 const struct entry *graph_entry_of(const struct graph *g, const struct graph_query *q);
 
-/* words.c: "the path is below /usr", or that it is not. */
-void graph_test_says(const struct graph_test *t, bool holds, struct buf *out);
-const char *graph_filter_noun(uint16_t filter);
-
 #endif

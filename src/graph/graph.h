@@ -240,13 +240,22 @@ struct graph_verdict graph_trace(const struct graph *g, struct graph_cache *cach
  * strings point into args. */
 int graph_facts_parse(enum vocab_op op, const char *const *args, size_t n, struct graph_fact *facts,
                       size_t *nfacts, struct bk_err *err);
+/* `path="/etc/hosts"`, for a person. */
+void graph_fact_print(const struct graph_fact *f, struct buf *out);
 
 /* ---- printing ---- */
 
 /* `(subpath "/usr")`, `(target self)`: a test as SBPL. */
 void graph_test_print(const struct graph_test *t, struct buf *out);
-/* "the path is at or below /usr". */
-void graph_test_words(const struct graph_test *t, struct buf *out);
+/* "the path is at or below /usr", or that it is not. */
+void graph_test_says(const struct graph_test *t, bool holds, struct buf *out);
+/* What it looks for, without saying where: "/usr and below", "what matches ^/dev/", "SIGKILL". */
+void graph_test_briefly(const struct graph_test *t, struct buf *out);
+
+/* {"filter": "path", "how": "subpath", "sbpl": "(subpath \"/usr\")", "value": "/usr"} */
+void graph_test_json(const struct graph_test *t, struct buf *out);
+/* "service name": what the filter looks at. */
+const char *graph_filter_noun(uint16_t filter);
 
 /* The whole graph, or one operation's part (op != OP_NONE). */
 void graph_print_text(const struct graph *g, enum vocab_op op, struct buf *out);
@@ -275,12 +284,17 @@ struct graph_difference {
     struct graph_verdict verdict[2]; /* alike when only modifiers differ */
 };
 
-/* Calls each for every operation (of those in ops; NULL: all) that the graphs decide differently,
- * with a witness, and for those about which nothing could be proved (facts then mean nothing).
- * *out is the worst. EQUAL is a proof; see diff.c for what may stay undecided. */
+struct graph_diff_how {
+    const bool *ops; /* OP_COUNT: those that are compared; NULL: all */
+    bool verdicts;   /* allow or deny only: neither modifiers nor message filters count */
+};
+
+/* Calls each for every operation that the graphs decide differently, with a witness, and for those
+ * about which nothing could be proved (facts then mean nothing). *out is the worst. EQUAL is a
+ * proof; see diff.c for what may stay undecided. how NULL: everything is compared. */
 typedef void graph_diff_fn(void *arg, enum graph_equality how, const struct graph_difference *d);
-int graph_diff(const struct graph *a, const struct graph *b, const bool *ops, graph_diff_fn *each,
-               void *arg, enum graph_equality *out, struct bk_err *err);
+int graph_diff(const struct graph *a, const struct graph *b, const struct graph_diff_how *how,
+               graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err);
 
 /* ---- looking for rules that can never decide ---- */
 

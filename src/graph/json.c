@@ -45,7 +45,7 @@ void graph_rule_json(const struct graph *g, uint32_t rule, struct buf *out)
     buf_chr(out, '}');
 }
 
-static void test_json(const struct graph_test *t, struct buf *out)
+void graph_test_json(const struct graph_test *t, struct buf *out)
 {
     static const char *const hows[] = {
         [GRAPH_LITERAL] = "literal", [GRAPH_PREFIX] = "prefix", [GRAPH_SUBPATH] = "subpath",
@@ -113,7 +113,7 @@ static void nodes_json(const struct graph *g, const uint8_t *wanted, struct buf 
     buf_str(out, "\n  ],\n  \"tests\": [");
     for (uint32_t i = 0; i < g->ntests; i++) {
         buf_fmt(out, "%s\n    ", i ? "," : "");
-        test_json(&g->tests[i], out);
+        graph_test_json(&g->tests[i], out);
     }
     buf_str(out, "\n  ],\n  \"rules\": [");
     for (uint32_t i = 0; i < g->nrules; i++) {

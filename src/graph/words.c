@@ -126,6 +126,16 @@ static const struct {
     [GRAPH_FLAG] = {"is set", "is not set"},
 };
 
+static void print_value(const struct graph_test *t, struct buf *out)
+{
+    if (t->how == GRAPH_NET)
+        net_endpoint_print(&t->net, out);
+    else if (t->how == GRAPH_INT || t->how == GRAPH_MODE)
+        print_number(t, out);
+    else if (t->how != GRAPH_FLAG)
+        buf_safe(out, t->str, t->len);
+}
+
 void graph_test_says(const struct graph_test *t, bool holds, struct buf *out)
 {
     buf_fmt(out, "the %s ", graph_filter_noun(t->filter));
@@ -137,15 +147,25 @@ void graph_test_says(const struct graph_test *t, bool holds, struct buf *out)
     if (t->how == GRAPH_FLAG)
         return;
     buf_chr(out, ' ');
-    if (t->how == GRAPH_NET)
-        net_endpoint_print(&t->net, out);
-    else if (t->how == GRAPH_INT || t->how == GRAPH_MODE)
-        print_number(t, out);
-    else
-        buf_safe(out, t->str, t->len);
+    print_value(t, out);
 }
 
-void graph_test_words(const struct graph_test *t, struct buf *out)
+void graph_test_briefly(const struct graph_test *t, struct buf *out)
 {
-    graph_test_says(t, true, out);
+    static const struct {
+        const char *before, *behind;
+    } around[] = {
+        [GRAPH_LITERAL] = {"", ""},
+        [GRAPH_PREFIX] = {"what begins with ", ""},
+        [GRAPH_SUBPATH] = {"", " and below"},
+        [GRAPH_REGEX] = {"what matches ", ""},
+        [GRAPH_INT] = {"", ""},
+        [GRAPH_MODE] = {"any bit of ", ""},
+        [GRAPH_NET] = {"", ""},
+        [GRAPH_DOMAIN] = {"", ""},
+        [GRAPH_FLAG] = {"", ""},
+    };
+    buf_str(out, around[t->how].before);
+    print_value(t, out);
+    buf_str(out, around[t->how].behind);
 }

@@ -103,8 +103,9 @@ const struct vocab_inferred vocab_inferred_rules[] = {
 
 static const struct {
     const char *name, *words;
+    uint16_t primary; /* enum vocab_filter */
 } categories[CAT_COUNT] = {
-#define CATEGORY(id, text, primary, says) [CAT_##id] = {text, says},
+#define CATEGORY(id, text, primary, says) [CAT_##id] = {text, says, FILTER_##primary},
 #include "vocab/categories.def"
 #undef CATEGORY
 };
@@ -301,6 +302,12 @@ bool vocab_op_is_within(enum vocab_op op, enum vocab_op ancestor)
 enum vocab_filter vocab_op_subject(enum vocab_op op)
 {
     return op < OP_COUNT ? op_reach[op].subject : FILTER_NONE;
+}
+
+bool vocab_filter_is_subject(enum vocab_filter filter)
+{
+    return filter < FILTER_COUNT &&
+           categories[vocab_filters[filter].category].primary != FILTER_NONE;
 }
 
 const char *vocab_category_name(enum vocab_category category)

@@ -169,6 +169,8 @@ bool vocab_op_is_within(enum vocab_op op, enum vocab_op ancestor);
  * mach-lookup, sysctl-name for sysctl-read, FILTER_NONE when it takes none. Network operations
  * answer remote or local. */
 enum vocab_filter vocab_op_subject(enum vocab_op op);
+/* Whether a filter asks what an operation is about, rather than who does it and when. */
+bool vocab_filter_is_subject(enum vocab_filter filter);
 
 /* Rules that exist without being written: signal to self and the like. NULL-terminated by op ==
  * OP_NONE. versions: bit 0 for (version 1), and so on. */

@@ -16,7 +16,7 @@ PROFILE = """(version 1)
 (deny file-read* (literal "/usr/secret"))
 (allow file-write* (subpath (param "HOME")))
 """
-COMMANDS = ["doctor", "check", "eval", "explain", "graph", "compile", "decompile", "disasm", "diff", "vocab", "completions", "help"]
+COMMANDS = ["doctor", "check", "eval", "explain", "graph", "compile", "decompile", "disasm", "diff", "catalog", "vocab", "completions", "help"]
 
 
 def test_help():

@@ -58,7 +58,7 @@ static void tests_in_words(void)
         graph_test_print(&rows[i].test, &out);
         is_str(fresh(), rows[i].sbpl, "%s as SBPL", rows[i].sbpl);
         clear();
-        graph_test_words(&rows[i].test, &out);
+        graph_test_says(&rows[i].test, true, &out);
         is_str(fresh(), rows[i].words, "%s in words", rows[i].sbpl);
         clear();
     }
