@@ -28,52 +28,6 @@
 #include "report/annotate.h"
 #include "settings/rule.h"
 
-/* ---- the policy ---- */
-
-static int renew(struct live *l, const struct run_source *base, size_t n, struct buf *waits,
-                 struct bk_err *err)
-{
-    struct run_source all[LIVE_SOURCES + 1];
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!base[i].last)
-            all[count++] = base[i];
-    if (l->grants.n)
-        all[count++] = (struct run_source){
-            .kind = RUN_TEXT, .name = "<grants>", .text = l->grants.s, .n = l->grants.n};
-    for (size_t i = 0; i < n; i++)
-        if (base[i].last)
-            all[count++] = base[i];
-    return run_update(l->run, all, count, waits, err);
-}
-
-int live_base(struct live *l, const struct run_source *sources, size_t n, struct buf *waits,
-              struct bk_err *err)
-{
-    if (n > LIVE_SOURCES)
-        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", LIVE_SOURCES);
-    if (renew(l, sources, n, waits, err) < 0)
-        return -1;
-    memcpy(l->base, sources, n * sizeof(*sources));
-    l->nbase = n;
-    return 0;
-}
-
-int live_grant(struct live *l, const char *option, const char *value, struct buf *waits,
-               struct bk_err *err)
-{
-    size_t before = l->grants.n;
-    bool shipped = l->nbase && (l->base[0].kind == RUN_SHIPPED || l->base[0].protects);
-    if (rule_write(option, value, l->run->spec->cwd, shipped, &l->grants, err) == 0 &&
-        renew(l, l->base, l->nbase, waits, err) == 0)
-        return 0;
-    if (l->grants.s) { /* as if it had never been asked for */
-        l->grants.n = before;
-        l->grants.s[before] = '\0';
-    }
-    return -1;
-}
-
 /* ---- events ---- */
 
 /* Nobody is waited for: what a session does not take at once is told as a number later on. */
@@ -139,52 +93,18 @@ void live_annotate(const struct live *l, struct buf *out)
     free(v);
 }
 
-/* That something was granted is worth telling like what was denied. */
-static void tell_grant(struct live *l, const char *option, const char *what)
-{
-    static const struct {
-        const char *option;
-        enum vocab_op op;
-    } kinds[] = {{"allow-read", OP_FILE_READ},
-                 {"allow-write", OP_FILE_WRITE},
-                 {"allow-net", OP_NETWORK_OUTBOUND}};
-    static struct event e; /* large */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                       .pid = getpid(),
-                       .tid = getpid(),
-                       .policy = (uint32_t)l->run->nrenewed,
-                       .rule = GRAPH_NO_RULE,
-                       .allow = true,
-                       .count = 1,
-                       .exe = "buckle grant"};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(kinds[i].option, option) == 0)
-            e.op = (uint16_t)kinds[i].op;
-    size_t n = strlen(what);
-    e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
-    memcpy(e.path, what, e.path_len);
-    l->run->spec->on_event(l->run->spec->arg, &e);
-}
-
 /* ---- answers ---- */
 
 static void answer_grant(struct live *l, const json_t *message, struct buf *out)
 {
-    static const char *const options[] = {"allow-read", "allow-write", "allow-net"};
     const char *option = json_string_value(json_object_get(message, "grant"));
     const char *what = json_string_value(json_object_get(message, "what"));
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
-    bool known = false;
-    for (size_t i = 0; option && i < sizeof(options) / sizeof(options[0]); i++)
-        known |= strcmp(option, options[i]) == 0;
-    if (!known || !what || !what[0])
+    if (!option || !grants_know(option) || !what || !what[0])
         return desk_refuse(out, "what is to be granted?");
-    if (live_grant(l, option, what, &waits, &err) < 0)
+    if (grants_add(&l->grants, option, what, &waits, &err) < 0)
         return desk_refuse(out, err.msg);
-    tell_grant(l, option, what);
     buf_str(out, "{\"ok\": true, \"waits\": ");
     buf_json(out, waits.s ? waits.s : "", waits.n);
     buf_chr(out, '}');
@@ -288,7 +208,7 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     struct bk_err err;
     l->run = r;
     hear_init(&l->hearing);
-    l->nbase = run_sources(r, l->base, LIVE_SOURCES);
+    grants_init(&l->grants, r);
     l->desk = (struct desk){.hearing = &l->hearing, .fn = answer, .arg = l};
     (void)desk_open(&l->desk, "run", 0, &err);
     spec->hears = l->hearing.fd;
@@ -301,6 +221,6 @@ void live_close(struct live *l)
         hear_end(&l->hearing);
     }
     live_leave(l);
-    buf_free(&l->grants);
+    grants_free(&l->grants);
     free(l->events);
 }

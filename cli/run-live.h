@@ -5,21 +5,20 @@
 
 #include "agent/desk.h"
 #include "run/run.h"
+#include "settings/grant.h"
 
 /*
  * What can be said to a command that runs, from outside: another policy (settings that changed),
  * grants on top of it, and questions about what was denied. Grants outlive a change of the policy
  * and end with the run.
  */
-enum { LIVE_SOURCES = 16, LIVE_EVENTS = 100 };
+enum { LIVE_EVENTS = 100 };
 
 struct live {
     struct run *run;
     struct hearing hearing;
     struct desk desk;
-    struct run_source base[LIVE_SOURCES]; /* the policy without grants */
-    size_t nbase;
-    struct buf grants;    /* SBPL */
+    struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
     int session;     /* the session that hears of events; 0: none */
@@ -42,12 +41,5 @@ void live_event(struct live *l, const struct event *e);
 /* What was denied, for an agent to read (report/annotate.h). */
 void live_annotate(const struct live *l, struct buf *out);
 void live_close(struct live *l);
-
-/* Replaces the policy under the grants; see run_update(). The sources are not copied. */
-int live_base(struct live *l, const struct run_source *sources, size_t n, struct buf *waits,
-              struct bk_err *err);
-/* option as in rule_write(). */
-int live_grant(struct live *l, const char *option, const char *value, struct buf *waits,
-               struct bk_err *err);
 
 #endif

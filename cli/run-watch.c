@@ -132,8 +132,8 @@ static void take_over(struct watch_settings *w, struct settled *next)
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     bool change = !same_policy(now, next);
-    if (lost_layer(was, next, &err) ||
-        (change && live_base(w->live, next->sources, next->nsources, &waits, &err) < 0)) {
+    if (lost_layer(was, next, &err) || (change && grants_base(&w->live->grants, next->sources,
+                                                              next->nsources, &waits, &err) < 0)) {
         refuse(w, &err);
         settled_free(next);
         return;

@@ -101,7 +101,7 @@ static void hear_question(struct control *c)
  * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
 static void mirror_stop(struct control *c)
 {
-    if (c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
+    if (c->l->no_job_control || c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
         return;
     raise(SIGSTOP);
     kill(c->command, SIGCONT);
@@ -444,6 +444,24 @@ int launch_renew(uint32_t number, const void *bytes, size_t n)
         return -ESRCH;
     OWN(fd) int sealed = renew_seal(bytes, n);
     return sealed < 0 ? sealed : renew_send(c->events, number, sealed);
+}
+
+int launch_signal(int sig)
+{
+    const struct control *c = &the_control;
+    if (!c->l || c->command <= 0)
+        return -ESRCH;
+    return kill(c->command, sig) < 0 ? -errno : 0;
+}
+
+void launch_cancel(bool at_once)
+{
+    struct control *c = &the_control;
+    if (!c->l)
+        return;
+    c->deadline = 1;
+    if (at_once)
+        c->end->timed_out = true; /* the grace period is over */
 }
 
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)

@@ -58,9 +58,10 @@ struct launch {
     uint32_t max_procs;              /* 0: as it is */
     uint32_t timeout_ms;             /* 0: none */
     bool wait_all;                   /* background processes may finish */
-    bool leave_worker; /* return without waiting for what the kernel still cleans up: the ground's
-                          first process may be dying, but nothing of the command's is left */
-    bool give_stdio;   /* let go of 0 and 1, so that the command's readers see it close them */
+    bool leave_worker;   /* return without waiting for what the kernel still cleans up: the ground's
+                            first process may be dying, but nothing of the command's is left */
+    bool no_job_control; /* a command that stops does not stop us: nobody's shell waits for that */
+    bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
     /* Called in the calling thread whenever there is something to be read from `hears`, until it
      * ends; NULL: nothing is listened to besides. It may call launch_renew(). */
@@ -97,6 +98,12 @@ struct launch_end {
 /* 0 when the command ran and ended; -1 when it could not be started or the worker was lost. Call
  * from a thread that lives as long as the launch: the worker ends with the thread that made it. */
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err);
+
+/* For the launch that runs in this process, from on_heard and its like. A signal for the command:
+ * 0, or -ESRCH while there is none; and its end, as if its time were over: politely first, or at
+ * once (end->timed_out). */
+int launch_signal(int sig);
+void launch_cancel(bool at_once);
 
 /* Gives the launch that runs in this process another policy. number as in struct event. 0 or a
  * negated errno: -ESRCH when none runs that could take one. */

@@ -208,6 +208,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .wait_all = s->wait_all,
         .leave_worker = s->leave_worker,
         .give_stdio = s->give_stdio,
+        .no_job_control = s->no_job_control,
         .on_event = on_event,
         .on_heard = s->on_heard ? on_heard : NULL,
         .hears = s->hears,

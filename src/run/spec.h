@@ -65,6 +65,7 @@ struct run_spec {
 
     /* For a program that ends right after the command (launch.h). */
     bool leave_worker, give_stdio;
+    bool no_job_control; /* a command that stops does not stop us (launch.h) */
 
     /* Called in the thread that runs it, when there is something to be read from `hears`; may call
      * run_update(). NULL: nothing is listened to besides. */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "settings/grant.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "settings/rule.h"
+
+static const struct {
+    const char *option;
+    enum vocab_op op;
+} kinds[] = {{"allow-read", OP_FILE_READ},
+             {"allow-write", OP_FILE_WRITE},
+             {"allow-net", OP_NETWORK_OUTBOUND}};
+
+void grants_init(struct grants *g, struct run *r)
+{
+    g->run = r;
+    g->nbase = run_sources(r, g->base, GRANTS_SOURCES);
+}
+
+void grants_free(struct grants *g)
+{
+    buf_free(&g->text);
+}
+
+bool grants_know(const char *option)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(option, kinds[i].option) == 0)
+            return true;
+    return false;
+}
+
+static int renew(struct grants *g, const struct run_source *base, size_t n, struct buf *waits,
+                 struct bk_err *err)
+{
+    struct run_source all[GRANTS_SOURCES + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!base[i].last)
+            all[count++] = base[i];
+    if (g->text.n)
+        all[count++] = (struct run_source){
+            .kind = RUN_TEXT, .name = "<grants>", .text = g->text.s, .n = g->text.n};
+    for (size_t i = 0; i < n; i++)
+        if (base[i].last)
+            all[count++] = base[i];
+    return run_update(g->run, all, count, waits, err);
+}
+
+int grants_base(struct grants *g, const struct run_source *sources, size_t n, struct buf *waits,
+                struct bk_err *err)
+{
+    if (n > GRANTS_SOURCES)
+        return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", GRANTS_SOURCES);
+    if (renew(g, sources, n, waits, err) < 0)
+        return -1;
+    memcpy(g->base, sources, n * sizeof(*sources));
+    g->nbase = n;
+    return 0;
+}
+
+/* That something was granted is worth telling like what was denied. */
+static void tell(const struct grants *g, const char *option, const char *what)
+{
+    static struct event e; /* large */
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                       .pid = getpid(),
+                       .tid = getpid(),
+                       .policy = (uint32_t)g->run->nrenewed,
+                       .rule = GRAPH_NO_RULE,
+                       .allow = true,
+                       .count = 1,
+                       .exe = "buckle grant"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].option, option) == 0)
+            e.op = (uint16_t)kinds[i].op;
+    size_t n = strlen(what);
+    e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
+    memcpy(e.path, what, e.path_len);
+    g->run->spec->on_event(g->run->spec->arg, &e);
+}
+
+int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,
+               struct bk_err *err)
+{
+    size_t before = g->text.n;
+    bool shipped = g->nbase && (g->base[0].kind == RUN_SHIPPED || g->base[0].protects);
+    if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, err) == 0 &&
+        renew(g, g->base, g->nbase, waits, err) == 0) {
+        tell(g, option, value);
+        return 0;
+    }
+    if (g->text.s) { /* as if it had never been asked for */
+        g->text.n = before;
+        g->text.s[before] = '\0';
+    }
+    return -1;
+}
