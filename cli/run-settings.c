@@ -73,18 +73,6 @@ static bool only_policy(const struct settings *s)
     return true;
 }
 
-/* What a policy does not allow cannot be had by a flag either. */
-static int cap_options(struct settings *s, const struct run_spec *spec, struct bk_err *err)
-{
-    struct setting_values v;
-    if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
-        return err_nomem(err);
-    for (size_t i = 0; i < v.n; i++)
-        if (v.at[i].layer->id == LAYER_POLICY && !v.at[i].json->truth && spec->keep_userns)
-            return err_set(err, BK_E_INPUT, "the policy does not allow user namespaces inside");
-    return 0;
-}
-
 static char *joined(char *const *argv)
 {
     OWN(buf) struct buf out = {0};
@@ -244,7 +232,7 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
         debug_settings(&rs->now->settings, &rs->now->result);
     if (!rs->now->settings.n && !rs->now->active)
         return 0;
-    if (cap_options(&rs->now->settings, spec, err) < 0)
+    if (spec->keep_userns && settings_caps_userns(&rs->now->settings, err) < 0)
         return -1;
     fill_spec(rs, spec);
     return 0;

@@ -11,6 +11,7 @@
 struct buckle_error {
     struct bk_err err;
     struct buf report;
+    bool half; /* buckle_apply(): part of it holds already */
 };
 
 struct buckle_options {
@@ -25,5 +26,21 @@ struct buckle_options {
 /* Stores a copy of err in *out, with the unit's findings as its report when there are any. Takes a
  * NULL out and a NULL unit. */
 void api_error(struct buckle_error **out, const struct bk_err *err, const struct sbpl_unit *unit);
+
+/* Its report alone. */
+void api_report(const struct bk_err *err, const struct sbpl_unit *unit, struct buf *out);
+/* The same from its parts, for what came from another process; takes the report over. */
+void api_error_made(struct buckle_error **out, const struct bk_err *err, struct buf *report);
+void api_error_copy(struct buckle_error **out, const struct buckle_error *from);
+
+/* For lists in an arena: a copy with room for one more, made whenever the count is a power of two;
+ * and a copy of a text. NULL without memory. */
+void *api_grown(struct arena *a, void *list, size_t n, size_t size);
+char *api_copy(struct arena *a, const char *s);
+
+/* What was written, for the caller to free; NULL without memory. Never NULL otherwise. */
+char *api_text(struct buf *text);
+/* The same, with an error. */
+char *api_text_or(struct buf *text, struct buckle_error **error);
 
 #endif

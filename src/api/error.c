@@ -37,6 +37,14 @@ static void report_error(const struct bk_err *err, struct buf *out)
     }
 }
 
+void api_report(const struct bk_err *err, const struct sbpl_unit *unit, struct buf *out)
+{
+    if (unit && unit->diags.first)
+        report_findings(&unit->diags, out);
+    else
+        report_error(err, out);
+}
+
 void api_error(struct buckle_error **out, const struct bk_err *err, const struct sbpl_unit *unit)
 {
     if (!out)
@@ -46,10 +54,30 @@ void api_error(struct buckle_error **out, const struct bk_err *err, const struct
     if (!e)
         return;
     e->err = *err;
-    if (unit && unit->diags.first)
-        report_findings(&unit->diags, &e->report);
-    else
-        report_error(err, &e->report);
+    api_report(err, unit, &e->report);
+}
+
+void api_error_made(struct buckle_error **out, const struct bk_err *err, struct buf *report)
+{
+    api_error(out, err, NULL);
+    if (out && *out != &out_of_memory && report->n && buf_ok(report)) {
+        buf_free(&(*out)->report);
+        (*out)->report = *report;
+        *report = (struct buf){0};
+    }
+}
+
+void api_error_copy(struct buckle_error **out, const struct buckle_error *from)
+{
+    struct buf report = {0};
+    buf_add(&report, from->report.s ? from->report.s : "", from->report.n);
+    api_error_made(out, &from->err, &report);
+    buf_free(&report);
+}
+
+int buckle_error_half(const struct buckle_error *error)
+{
+    return error->half;
 }
 
 const char *buckle_error_report(const struct buckle_error *error)

@@ -27,27 +27,11 @@ void buckle_options_free(struct buckle_options *options)
     free(options);
 }
 
-/* A copy of the list with room for one more, made whenever the count is a power of two. */
-static void *grown(struct arena *a, void *list, size_t n, size_t size)
-{
-    if (n & (n - 1))
-        return list;
-    void *more = arena_array(a, n ? n * 2 : 1, size);
-    if (more && n)
-        memcpy(more, list, n * size);
-    return more;
-}
-
-static char *copy(struct buckle_options *o, const char *s)
-{
-    return arena_strndup(&o->arena, s, strlen(s));
-}
-
 int buckle_options_param(struct buckle_options *options, const char *key, const char *value)
 {
     struct buckle_options *o = options;
-    struct sbpl_param p = {.key = copy(o, key), .value = copy(o, value)};
-    struct sbpl_param *list = grown(&o->arena, o->params, o->nparams, sizeof(*list));
+    struct sbpl_param p = {.key = api_copy(&o->arena, key), .value = api_copy(&o->arena, value)};
+    struct sbpl_param *list = api_grown(&o->arena, o->params, o->nparams, sizeof(*list));
     if (!p.key || !p.value || !list)
         return -1;
     o->params = list;
@@ -58,8 +42,8 @@ int buckle_options_param(struct buckle_options *options, const char *key, const 
 int buckle_options_import_dir(struct buckle_options *options, const char *dir)
 {
     struct buckle_options *o = options;
-    const char *d = copy(o, dir);
-    const char **list = grown(&o->arena, o->dirs, o->ndirs, sizeof(*list));
+    const char *d = api_copy(&o->arena, dir);
+    const char **list = api_grown(&o->arena, o->dirs, o->ndirs, sizeof(*list));
     if (!d || !list)
         return -1;
     o->dirs = list;
@@ -69,7 +53,7 @@ int buckle_options_import_dir(struct buckle_options *options, const char *dir)
 
 int buckle_options_entitlements(struct buckle_options *options, const char *path)
 {
-    const char *p = copy(options, path);
+    const char *p = api_copy(&options->arena, path);
     if (!p)
         return -1;
     options->entitlements = p;

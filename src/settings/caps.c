@@ -34,3 +34,14 @@ int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct b
         return -1;
     return s.n ? access_caps_sbpl(&r.policy, settings_ceilings(&s), out, err) : 0;
 }
+
+int settings_caps_userns(struct settings *s, struct bk_err *err)
+{
+    struct setting_values v;
+    if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
+        return err_nomem(err);
+    for (size_t i = 0; i < v.n; i++)
+        if (v.at[i].layer->id == LAYER_POLICY && !v.at[i].json->truth)
+            return err_set(err, BK_E_INPUT, "the policy does not allow user namespaces inside");
+    return 0;
+}

@@ -138,6 +138,9 @@ unsigned settings_ceilings(const struct settings *s);
  * policy. tmpdir may be NULL. */
 int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err);
 
+/* Fails when it does not let programs inside make user namespaces. */
+int settings_caps_userns(struct settings *s, struct bk_err *err);
+
 /* Whether a denial is one of those that are not reported. */
 bool settings_ignore(const struct settings_result *r, const char *command, const char *line);
 

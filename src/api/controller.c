@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The process that runs a command for a program: what `buckle run` is for a person. It hears what
+ * the program wants and tells it what happens, over one socket, and never waits for it while the
+ * command runs: a program that does not listen loses events, which are counted, and nothing else.
+ * It ends, with everything inside, when the program does.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "api/helper.h"
+#include "api/wire.h"
+#include "base/own.h"
+#include "settings/grant.h"
+
+enum {
+    QUEUE_MOST = 1 << 20, /* bytes of events that wait for the program */
+    PATIENCE_MS = 50,     /* for each further one */
+    TOLD_BYTES = 128 << 10,
+};
+
+/* What another process of ours found wrong; in memory that both see. */
+struct told {
+    struct bk_err err;
+    size_t n;
+    char report[TOLD_BYTES];
+};
+
+struct controller {
+    const struct buckle_command *c;
+    int sock, heard, parent;
+    struct buf in, out;
+    uint64_t lost;
+    struct prepared prepared;
+    struct api_policy *renewed; /* the policy, when it is not the first */
+    struct run run;
+    struct grants grants;
+    struct told *told;
+    int channel; /* for answers */
+    bool cancelled;
+    struct buf command; /* in words */
+};
+
+/* ---- telling ---- */
+
+static void listen_for_room(const struct controller *k)
+{
+    struct epoll_event e = {.events = EPOLLIN | (k->out.n ? (unsigned)EPOLLOUT : 0u)};
+    epoll_ctl(k->heard, EPOLL_CTL_MOD, k->sock, &e);
+}
+
+static void flush(struct controller *k)
+{
+    bool waited = k->out.n > 0;
+    wire_send(k->sock, &k->out);
+    if (waited || k->out.n)
+        listen_for_room(k);
+}
+
+/* Whether another event may be told. */
+static bool has_room(struct controller *k)
+{
+    if (k->out.n < QUEUE_MOST)
+        return true;
+    poll(&(struct pollfd){k->sock, POLLOUT, 0}, 1, PATIENCE_MS);
+    flush(k);
+    return k->out.n < QUEUE_MOST;
+}
+
+static const struct api_policy *policy_of(const struct controller *k)
+{
+    return k->renewed ? k->renewed : &k->prepared.policy;
+}
+
+static bool is_ignored(const struct controller *k, const char *line)
+{
+    const struct api_policy *p = policy_of(k);
+    return p->has_settings && settings_ignore(&p->result, k->command.s ? k->command.s : "", line);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+    struct controller *k = arg;
+    OWN(buf) struct buf line = {0};
+    OWN(buf) struct buf json = {0};
+    event_line(e, &line);
+    if (!buf_ok(&line) || !line.s || is_ignored(k, line.s))
+        return;
+    if (!has_room(k)) {
+        k->lost++;
+        return;
+    }
+    struct policies policies = run_policies(&k->run);
+    event_json(e, policies_graph(&policies, e->policy), NULL, &json);
+    size_t at = wire_begin(&k->out, WIRE_EVENT);
+    wire_number(&k->out, e->allow);
+    wire_number(&k->out, e->time_ns);
+    wire_number(&k->out, (uint64_t)e->pid);
+    wire_number(&k->out, k->lost);
+    wire_text(&k->out, e->exe, strlen(e->exe));
+    wire_text(&k->out, vocab_ops[e->op].name, strlen(vocab_ops[e->op].name));
+    wire_text(&k->out, e->path, e->path_len);
+    wire_text(&k->out, line.s, line.n);
+    wire_text(&k->out, json.s, json.n);
+    wire_end(&k->out, at);
+    k->lost = 0;
+    flush(k);
+}
+
+static void on_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct controller *k = arg;
+    k->channel = channel;
+    size_t at = wire_begin(&k->out, WIRE_QUESTION);
+    wire_text(&k->out, (const char *)q, sizeof(*q));
+    wire_end(&k->out, at);
+    flush(k);
+}
+
+static void reply(struct controller *k, uint64_t number, const struct bk_err *err,
+                  const struct buf *waits)
+{
+    OWN(buf) struct buf report = {0};
+    if (err)
+        api_report(err, NULL, &report);
+    size_t at = wire_begin(&k->out, WIRE_REPLY);
+    wire_number(&k->out, number);
+    wire_number(&k->out, err == NULL);
+    if (err)
+        wire_error(&k->out, err, report.s, report.n);
+    else
+        wire_text(&k->out, waits->s, waits->n);
+    wire_end(&k->out, at);
+    flush(k);
+}
+
+/* May be called in the worker's process. */
+static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+{
+    const struct controller *k = arg;
+    OWN(buf) struct buf report = {0};
+    api_report(err, unit, &report);
+    k->told->err = *err;
+    k->told->n = report.n < TOLD_BYTES ? report.n : TOLD_BYTES;
+    if (buf_ok(&report) && report.s)
+        memcpy(k->told->report, report.s, k->told->n);
+    if (!k->told->err.msg[0])
+        err_set(&k->told->err, BK_E_INPUT, "there is something wrong with the policy");
+}
+
+/* ---- hearing ---- */
+
+/* Settings take the place of a profile or of settings; a text, of everything. */
+static int renew(struct controller *k, const struct wire_message *m, const char *text, size_t n,
+                 struct buf *waits, struct bk_err *err)
+{
+    struct buckle_command changed = *k->c;
+    struct api_pair whole = {"<update>", text, n};
+    struct api_policy *p = calloc(1, sizeof(*p));
+    char *copy = p ? arena_strndup(&k->prepared.arena, text, n) : NULL;
+    if (!copy)
+        return free(p), err_nomem(err);
+    changed.profile = NULL;
+    whole.value = copy;
+    if (m->kind == WIRE_TEXT) {
+        changed.settings = NULL;
+        changed.found = false;
+        changed.rules.n = 0;
+        changed.texts = (struct api_pairs){&whole, 1};
+    } else {
+        changed.settings = copy;
+        changed.nsettings = n;
+    }
+    const char *tmpdir = k->c->tmpdir ? k->prepared.tmpdir : k->prepared.scratch.path;
+    if (api_policy_make(p, &changed, k->prepared.cwd, tmpdir, err) < 0 ||
+        grants_base(&k->grants, p->sources, p->n, waits, err) < 0) {
+        api_policy_free(p);
+        free(p);
+        return -1;
+    }
+    if (k->renewed)
+        api_policy_free(k->renewed);
+    free(k->renewed);
+    k->renewed = p;
+    return 0;
+}
+
+static void hear_change(struct controller *k, struct wire_message *m)
+{
+    OWN(buf) struct buf waits = {0};
+    struct bk_err err;
+    size_t n;
+    uint64_t number = wire_take_number(m);
+    const char *text = wire_take_text(m, &n);
+    const char *value = m->kind == WIRE_GRANT ? wire_take_text(m, NULL) : "";
+    int done = 0;
+    if (m->bad)
+        done = err_set(&err, BK_E_BUG, "a message of the wrong shape");
+    else if (m->kind != WIRE_GRANT)
+        done = renew(k, m, text, n, &waits, &err);
+    else if (!grants_know(text) || !value[0])
+        done = err_set(&err, BK_E_INPUT, "what is to be granted? (allow-read, -write, -net)");
+    else
+        done = grants_add(&k->grants, text, value, &waits, &err);
+    reply(k, number, done < 0 ? &err : NULL, &waits);
+}
+
+static void hear_answer(const struct controller *k, struct wire_message *m)
+{
+    static const enum consent answers[] = {[BUCKLE_ANSWER_DENY] = CONSENT_DENY,
+                                           [BUCKLE_ANSWER_ONCE] = CONSENT_ONCE,
+                                           [BUCKLE_ANSWER_RUN] = CONSENT_RUN,
+                                           [BUCKLE_ANSWER_DENY_ALL] = CONSENT_DENY_ALL};
+    uint64_t id = wire_take_number(m), answer = wire_take_number(m);
+    if (!m->bad && answer <= BUCKLE_ANSWER_DENY_ALL && k->channel >= 0)
+        consent_answer(k->channel, (uint32_t)id, answers[answer]);
+}
+
+static void hear_message(struct controller *k, struct wire_message *m)
+{
+    switch (m->kind) {
+    case WIRE_SIGNAL:
+        launch_signal((int)wire_take_number(m));
+        break;
+    case WIRE_CANCEL:
+        launch_cancel(k->cancelled);
+        k->cancelled = true;
+        break;
+    case WIRE_ANSWER:
+        hear_answer(k, m);
+        break;
+    case WIRE_SETTINGS:
+    case WIRE_TEXT:
+    case WIRE_GRANT:
+        hear_change(k, m);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool is_readable(int fd)
+{
+    return poll(&(struct pollfd){fd, POLLIN, 0}, 1, 0) == 1;
+}
+
+static void on_heard(void *arg)
+{
+    struct controller *k = arg;
+    struct wire_message m;
+    long size;
+    flush(k);
+    if (wire_receive(k->sock, &k->in) < 0 || is_readable(k->parent)) {
+        epoll_ctl(k->heard, EPOLL_CTL_DEL, k->sock, NULL);
+        epoll_ctl(k->heard, EPOLL_CTL_DEL, k->parent, NULL);
+        k->cancelled = true;
+        launch_cancel(true); /* nobody is left who wants it */
+        return;
+    }
+    while (buf_ok(&k->in) && k->in.n && (size = wire_first(k->in.s, k->in.n, &m)) > 0) {
+        hear_message(k, &m);
+        wire_forget(&k->in, (size_t)size);
+    }
+}
+
+/* ---- beginning ---- */
+
+static int take_stdio(const struct buckle_command *c, struct bk_err *err)
+{
+    int high[3];
+    for (int i = 0; i < 3; i++) {
+        OWN(fd) int null = c->stdio[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+        high[i] = fcntl(null >= 0 ? null : c->stdio[i], F_DUPFD_CLOEXEC, 10);
+        if (high[i] < 0 && c->stdio[i] != i) /* what was closed stays so */
+            return err_sys(err, "descriptor %d", c->stdio[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        if (high[i] >= 0)
+            dup2(high[i], i);
+        else
+            close(i);
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Whatever else the program has open is none of ours, nor of the command's. */
+static int close_others(const struct controller *k, struct bk_err *err)
+{
+    size_t n = 0;
+    OWN(mem) int *keep = calloc(k->c->nkeep_fds + 3, sizeof(*keep));
+    if (!keep)
+        return err_nomem(err);
+    for (size_t i = 0; i < k->c->nkeep_fds; i++) {
+        if (fcntl(k->c->keep_fds[i], F_SETFD, 0) < 0)
+            return err_sys(err, "descriptor %d", k->c->keep_fds[i]);
+        keep[n++] = k->c->keep_fds[i];
+    }
+    keep[n++] = k->sock;
+    keep[n++] = k->parent;
+    keep[n++] = k->heard;
+    qsort(keep, n, sizeof(*keep), by_number);
+    unsigned first = 3;
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] > (int)first)
+            syscall(SYS_close_range, first, (unsigned)keep[i] - 1, 0);
+        if (keep[i] >= (int)first)
+            first = (unsigned)keep[i] + 1;
+    }
+    syscall(SYS_close_range, first, ~0u, 0);
+    return 0;
+}
+
+/* Out of the way of 0, 1 and 2. */
+static int move_up(int fd)
+{
+    int up = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    close(fd);
+    return up;
+}
+
+static int open_ears(struct controller *k, int sock, pid_t parent, struct bk_err *err)
+{
+    struct epoll_event e = {.events = EPOLLIN};
+    int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+    int heard = epoll_create1(EPOLL_CLOEXEC);
+    if (pidfd < 0 || heard < 0 || getppid() != parent)
+        return err_sys(err, "cannot listen to the program");
+    k->sock = move_up(sock);
+    k->parent = move_up(pidfd);
+    k->heard = move_up(heard);
+    if (k->sock < 0 || epoll_ctl(k->heard, EPOLL_CTL_ADD, k->sock, &e) < 0 ||
+        epoll_ctl(k->heard, EPOLL_CTL_ADD, k->parent, &e) < 0)
+        return err_sys(err, "cannot listen to the program");
+    return 0;
+}
+
+static void word_command(struct controller *k)
+{
+    if (k->c->text)
+        buf_str(&k->command, k->c->text);
+    for (size_t i = 0; !k->c->text && k->c->argv[i]; i++)
+        buf_fmt(&k->command, "%s%s", i ? " " : "", k->c->argv[i]);
+}
+
+static void fill_spec(struct controller *k, pid_t parent)
+{
+    struct run_spec *s = &k->prepared.spec;
+    const struct api_policy *p = &k->prepared.policy;
+    bool asks = k->c->on_question && !(p->has_settings && p->result.strict_allowlist);
+    int reaper = 0;
+    prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
+    s->leave_worker = parent != 1 && !reaper; /* else the program would inherit it */
+    s->give_stdio = true;
+    s->no_job_control = true;
+    s->on_event = on_event;
+    s->on_heard = on_heard;
+    s->hears = k->heard;
+    s->on_question = asks ? on_question : NULL;
+    s->complain = complain;
+    s->arg = k;
+}
+
+static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *err)
+{
+    k->told =
+        mmap(NULL, sizeof(*k->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (k->told == MAP_FAILED)
+        return err_nomem(err);
+    prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
+    if (open_ears(k, sock, parent, err) < 0 || take_stdio(k->c, err) < 0 ||
+        close_others(k, err) < 0)
+        return -1;
+    if (k->c->flags[BUCKLE_NEW_SESSION])
+        setsid();
+    if (helper_prepare(&k->prepared, k->c, err) < 0)
+        return -1;
+    word_command(k);
+    fill_spec(k, parent);
+    return 0;
+}
+
+/* ---- ending ---- */
+
+static void __attribute__((noreturn)) finish(struct controller *k)
+{
+    struct pollfd fds[] = {{k->sock, POLLOUT, 0}, {k->parent, POLLIN, 0}};
+    while (buf_ok(&k->out) && k->out.n && wire_send(k->sock, &k->out) == 0 && k->out.n)
+        if (poll(fds, 2, -1) < 0 || fds[1].revents)
+            break;
+    _exit(0);
+}
+
+static void __attribute__((noreturn))
+fail(struct controller *k, const struct bk_err *err, const char *report, size_t n)
+{
+    OWN(buf) struct buf own = {0};
+    if (!report)
+        api_report(err, NULL, &own);
+    size_t at = wire_begin(&k->out, WIRE_FAILED);
+    wire_number(&k->out, k->cancelled);
+    wire_error(&k->out, err, report ? report : own.s, report ? n : own.n);
+    wire_end(&k->out, at);
+    finish(k);
+}
+
+static void run_command(struct controller *k)
+{
+    struct launch_end end = {0};
+    struct bk_err err = {0};
+    const struct sbpl_unit *unit = &k->run.policy.unit;
+    if (run_open(&k->run, &k->prepared.spec, false, &err) < 0) {
+        OWN(buf) struct buf report = {0};
+        api_report(&err, unit, &report);
+        fail(k, &err, report.s ? report.s : "", report.n);
+    }
+    grants_init(&k->grants, &k->run);
+    int went = run_go(&k->run, &end, &err);
+    run_clean(&k->run);
+    if (went < 0 && end.stage == STAGE_POLICY && k->told->err.msg[0])
+        fail(k, &k->told->err, k->told->report, k->told->n);
+    if (went < 0)
+        fail(k, &err, NULL, 0);
+    size_t at = wire_begin(&k->out, WIRE_ENDED);
+    wire_number(&k->out, (uint64_t)(uint32_t)end.status);
+    wire_number(&k->out, end.timed_out && !k->cancelled);
+    wire_number(&k->out, k->cancelled);
+    wire_number(&k->out, k->lost);
+    wire_end(&k->out, at);
+    finish(k);
+}
+
+void controller_main(void *command, int sock, pid_t parent)
+{
+    static struct controller k; /* large, and there is one in a process */
+    struct bk_err err = {0};
+    k = (struct controller){.c = command, .sock = sock, .heard = -1, .parent = -1, .channel = -1};
+    if (begin(&k, sock, parent, &err) < 0)
+        fail(&k, &err, NULL, 0);
+    run_command(&k);
+    _exit(1);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* What would be done, and what can be: found out in a process of its own (helper.h). */
+
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "api/helper.h"
+#include "base/own.h"
+#include "run/doctor.h"
+#include "run/run.h"
+
+struct asked {
+    const struct buckle_command *c;
+    int json;
+};
+
+static void no_question(void *arg, const struct consent_question *q, int channel)
+{
+    (void)arg, (void)q, (void)channel;
+}
+
+static int print_plan(void *arg, struct buf *out, const struct sbpl_unit **unit, struct bk_err *err)
+{
+    static struct prepared p; /* large, and there is one in a process */
+    static struct run r;
+    const struct asked *a = arg;
+    if (helper_prepare(&p, a->c, err) < 0)
+        return -1;
+    p.spec.on_question = a->c->on_question ? no_question : NULL;
+    *unit = &r.policy.unit;
+    if (run_open(&r, &p.spec, true, err) < 0 || run_plan(&r, err) < 0)
+        return -1;
+    (a->json ? plan_print_json : plan_print_text)(&r.plan, r.policy.graph, out);
+    return 0;
+}
+
+char *buckle_plan(const struct buckle_command *command, int json, struct buckle_error **error)
+{
+    return helper_text(print_plan, &(struct asked){command, json}, error);
+}
+
+int buckle_supported_platform(void)
+{
+    /* without filters there is nothing to stand on; what else is missing buckle_dependencies()
+     * tells */
+    return run_by_seatbelt() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+static int print_doctor(void *arg, struct buf *out, const struct sbpl_unit **unit,
+                        struct bk_err *err)
+{
+    static struct doctor d;
+    (void)arg, (void)unit;
+    if (doctor_look(&d, err) < 0)
+        return -1;
+    buf_chr(out, d.full ? '1' : '0');
+    doctor_json(&d, out);
+    return 0;
+}
+
+char *buckle_dependencies(int *full, struct buckle_error **error)
+{
+    char *text = helper_text(print_doctor, NULL, error);
+    if (!text)
+        return NULL;
+    if (full)
+        *full = text[0] == '1';
+    memmove(text, text + 1, strlen(text));
+    return text;
+}

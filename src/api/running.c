@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A run, seen from the program. No thread of ours: what comes is taken in by whoever calls (pump),
+ * and handed to callbacks by whoever dispatches (deliver), one at a time and without the lock. So a
+ * request made in a callback, or while another thread dispatches, finds its reply all the same.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/run-int.h"
+#include "base/own.h"
+
+/* ---- notes ---- */
+
+static bool push(struct notes *list, const char *bytes, size_t n)
+{
+    struct note *one = malloc(sizeof(*one) + n);
+    if (!one)
+        return false;
+    *one = (struct note){.n = n};
+    memcpy(one->bytes, bytes, n);
+    if (!list->first)
+        list->last = &list->first;
+    *list->last = one;
+    list->last = &one->next;
+    return true;
+}
+
+static struct note *pop(struct notes *list)
+{
+    struct note *one = list->first;
+    if (one)
+        list->first = one->next;
+    return one;
+}
+
+/* ---- taking in ---- */
+
+static void take_end(struct buckle_run *run, struct wire_message *m)
+{
+    OWN(buf) struct buf report = {0};
+    struct bk_err err;
+    if (m->kind == WIRE_ENDED) {
+        run->status = (int)wire_take_number(m);
+        run->timed_out = wire_take_number(m);
+        run->cancelled = wire_take_number(m);
+        run->ended = true;
+        return;
+    }
+    run->cancelled = wire_take_number(m);
+    wire_take_error(m, &err, &report);
+    api_error_made(&run->failure, &err, &report);
+}
+
+static void take_messages(struct buckle_run *run)
+{
+    struct wire_message m;
+    size_t at = 0;
+    long size;
+    while (buf_ok(&run->in) && at < run->in.n &&
+           (size = wire_first(run->in.s + at, run->in.n - at, &m)) > 0) {
+        if (m.kind == WIRE_ENDED || m.kind == WIRE_FAILED)
+            take_end(run, &m);
+        else
+            push(m.kind == WIRE_REPLY ? &run->replies : &run->waiting, run->in.s + at,
+                 (size_t)size);
+        at += (size_t)size;
+    }
+    wire_forget(&run->in, at);
+}
+
+static bool has_exited(const struct buckle_run *run)
+{
+    struct pollfd end = {run->helper.pidfd, POLLIN, 0};
+    return run->helper.pidfd < 0 || poll(&end, 1, 0) != 0;
+}
+
+/* Its process is gone, and everything it said was heard. */
+static void end(struct buckle_run *run)
+{
+    struct bk_err err;
+    run->over = true;
+    helper_collect(&run->helper);
+    epoll_ctl(run->ears, EPOLL_CTL_DEL, run->helper.sock, NULL);
+    if (run->helper.pidfd >= 0)
+        epoll_ctl(run->ears, EPOLL_CTL_DEL, run->helper.pidfd, NULL);
+    if (run->ended || run->failure)
+        return;
+    err_set(&err, BK_E_SYSTEM, "the process that ran the command was lost; so is the command");
+    api_error(&run->failure, &err, NULL);
+}
+
+static void mark_ready(const struct buckle_run *run)
+{
+    uint64_t one = 1;
+    if (run->waiting.first || run->over)
+        (void)!write(run->ready, &one, sizeof(one));
+    else
+        (void)!read(run->ready, &one, sizeof(one));
+}
+
+void run_pump(struct buckle_run *run)
+{
+    if (run->over)
+        return;
+    bool exited = has_exited(run); /* looked at first, so that nothing comes after */
+    wire_receive(run->helper.sock, &run->in);
+    take_messages(run);
+    if (run->ended || run->failure || exited)
+        end(run);
+    mark_ready(run);
+}
+
+/* ---- delivering ---- */
+
+static void deliver_event(struct buckle_run *run, struct wire_message *m)
+{
+    struct buckle_event e = {.denied = !wire_take_number(m)};
+    e.time_ns = wire_take_number(m);
+    e.pid = (int)wire_take_number(m);
+    e.lost = wire_take_number(m);
+    e.program = wire_take_text(m, NULL);
+    e.operation = wire_take_text(m, NULL);
+    e.target = wire_take_text(m, NULL);
+    e.line = wire_take_text(m, NULL);
+    e.json = wire_take_text(m, NULL);
+    if (m->bad)
+        return;
+    if (run->store && e.denied)
+        buckle_store_add(run->store, run->id, run->text ? run->text : "", e.line, e.json);
+    if (run->on_event)
+        run->on_event(run->event_arg, run, &e);
+}
+
+static void deliver_question(struct buckle_run *run, struct wire_message *m)
+{
+    struct buckle_question q;
+    size_t n;
+    const char *bytes = wire_take_text(m, &n);
+    if (!m->bad && run->on_question && consent_question_read(bytes, n, &q.q))
+        run->on_question(run->question_arg, run, &q);
+}
+
+static void deliver(struct buckle_run *run)
+{
+    struct wire_message m;
+    struct note *one;
+    while ((one = pop(&run->waiting))) {
+        pthread_mutex_unlock(&run->lock);
+        wire_first(one->bytes, one->n, &m);
+        if (m.kind == WIRE_EVENT)
+            deliver_event(run, &m);
+        else if (m.kind == WIRE_QUESTION)
+            deliver_question(run, &m);
+        free(one);
+        pthread_mutex_lock(&run->lock);
+    }
+}
+
+static struct timespec deadline_in(int milliseconds)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += milliseconds / 1000;
+    t.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_sec++;
+        t.tv_nsec -= 1000000000;
+    }
+    return t;
+}
+
+/* Until nobody else delivers; false when that takes too long. */
+static bool become_deliverer(struct buckle_run *run, int milliseconds)
+{
+    struct timespec until = deadline_in(milliseconds < 0 ? 0 : milliseconds);
+    int late = 0;
+    while (run->delivering && late == 0)
+        late = milliseconds < 0 ? pthread_cond_wait(&run->idle, &run->lock)
+                                : pthread_cond_timedwait(&run->idle, &run->lock, &until);
+    if (run->delivering)
+        return false;
+    run->delivering = true;
+    return true;
+}
+
+int buckle_run_dispatch(struct buckle_run *run, int milliseconds, struct buckle_error **error)
+{
+    int result = 0;
+    pthread_mutex_lock(&run->lock);
+    if (become_deliverer(run, milliseconds)) {
+        run_pump(run);
+        if (!run->waiting.first && !run->over) {
+            pthread_mutex_unlock(&run->lock);
+            poll(&(struct pollfd){run->ears, POLLIN, 0}, 1, milliseconds);
+            pthread_mutex_lock(&run->lock);
+            run_pump(run);
+        }
+        deliver(run);
+        mark_ready(run);
+        run->delivering = false;
+        pthread_cond_broadcast(&run->idle);
+    }
+    if (run->over && !run->waiting.first)
+        result = run->failure ? -1 : 1;
+    if (result < 0 && error)
+        api_error_copy(error, run->failure);
+    pthread_mutex_unlock(&run->lock);
+    return result;
+}
+
+int buckle_run_wait(struct buckle_run *run, struct buckle_error **error)
+{
+    int went;
+    while ((went = buckle_run_dispatch(run, -1, error)) == 0)
+        ;
+    return went < 0 ? -1 : 0;
+}
+
+int buckle_run_fd(const struct buckle_run *run)
+{
+    return run->ears;
+}
+
+/* ---- beginning and end ---- */
+
+static void run_destroy(struct buckle_run *run)
+{
+    struct note *one;
+    while ((one = pop(&run->waiting)) || (one = pop(&run->replies)))
+        free(one);
+    buf_free(&run->in);
+    buckle_error_free(run->failure);
+    int fds[] = {run->helper.sock, run->helper.pidfd, run->ears, run->ready};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    pthread_mutex_destroy(&run->lock);
+    pthread_cond_destroy(&run->idle);
+    free(run->text);
+    free(run);
+}
+
+static struct buckle_run *run_new(const struct buckle_command *c)
+{
+    struct buckle_run *run = calloc(1, sizeof(*run));
+    pthread_condattr_t clock;
+    if (!run)
+        return NULL;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&run->idle, &clock);
+    pthread_condattr_destroy(&clock);
+    pthread_mutex_init(&run->lock, NULL);
+    run->helper = (struct helper){.pidfd = -1, .sock = -1};
+    run->ears = epoll_create1(EPOLL_CLOEXEC);
+    run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    run->on_event = c->on_event;
+    run->on_question = c->on_question;
+    run->event_arg = c->event_arg;
+    run->question_arg = c->question_arg;
+    run->store = c->store;
+    run->manager = c->manager;
+    run->id = c->id;
+    run->text = c->text ? strdup(c->text) : NULL;
+    if (run->ears >= 0 && run->ready >= 0 && (run->text || !c->text))
+        return run;
+    run_destroy(run);
+    return NULL;
+}
+
+static void open_ears(struct buckle_run *run)
+{
+    int fds[] = {run->helper.sock, run->helper.pidfd, run->ready};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+        struct epoll_event e = {.events = EPOLLIN};
+        if (fds[i] >= 0)
+            epoll_ctl(run->ears, EPOLL_CTL_ADD, fds[i], &e);
+    }
+}
+
+struct buckle_run *buckle_start(const struct buckle_command *command, struct buckle_error **error)
+{
+    struct bk_err err;
+    struct buckle_run *run = run_new(command);
+    if (!run) {
+        err_nomem(&err);
+    } else if (!command->argv || !command->argv[0]) {
+        err_set(&err, BK_E_INPUT, "there is no command to run");
+    } else if (run->manager && manager_add_run(run->manager, run) < 0) {
+        err_nomem(&err);
+    } else if (helper_start(&run->helper, controller_main, (void *)command, &err) < 0) {
+        if (run->manager)
+            manager_drop_run(run->manager, run);
+    } else {
+        open_ears(run);
+        return run;
+    }
+    if (run)
+        run_destroy(run);
+    api_error(error, &err, NULL);
+    return NULL;
+}
+
+/* Waits a little while for its process to clean up after itself. */
+static void end_at_once(struct buckle_run *run)
+{
+    enum { PATIENCE_MS = 3000 };
+    struct pollfd gone = {run->helper.pidfd, POLLIN, 0};
+    shutdown(run->helper.sock, SHUT_RDWR); /* it ends what nobody wants any more */
+    if (run->helper.pidfd >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
+        syscall(SYS_pidfd_send_signal, run->helper.pidfd, SIGKILL, NULL, 0);
+    helper_collect(&run->helper);
+}
+
+void buckle_run_free(struct buckle_run *run)
+{
+    if (!run)
+        return;
+    if (run->manager)
+        manager_drop_run(run->manager, run);
+    if (!run->over)
+        end_at_once(run);
+    run_destroy(run);
+}
