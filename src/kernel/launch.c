@@ -405,6 +405,8 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     attend(c);
     if (c->end->stage != STAGE_NONE)
         return word_failure(c->l, c->end, err);
+    if (c->lost && c->end->timed_out)
+        c->end->status = SIGKILL; /* it went with its worker */
     if (c->lost && !c->end->timed_out)
         return err_set(err, BK_E_BUG, "the sandbox's %s ended unexpectedly; so did the command",
                        c->unguarded ? "sentry" : "worker");
