@@ -92,7 +92,8 @@ enum buckle_decision api_decide(const struct decide_settings *s, const char *com
                                                      [DECIDE_ASK] = BUCKLE_ASK,
                                                      [DECIDE_OUTSIDE] = BUCKLE_RUN_OUTSIDE,
                                                      [DECIDE_REFUSE] = BUCKLE_REFUSE};
-    struct decision d = decide(s, &(struct decide_request){command, bypass != 0});
+    struct decision d =
+        decide(s, &(struct decide_request){.command = command, .bypass = bypass != 0});
     if (sandboxed)
         *sandboxed = d.sandboxed;
     if (reason)
