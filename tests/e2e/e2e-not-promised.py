@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/threat-model.md does not promise, shown: each limit is where the page says that it is, and
+goes no further. Whoever closes one of them finds the sentence to remove here. Prints TAP.
+"""
+
+import glob
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fusable  # first: it may start the program again
+from running import BUCKLE, for_everybody
+from tap import done, skip
+from world import child_named
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def test_linked_before(person, t):
+    """A file that is also linked elsewhere is one file; its other name stays out of reach."""
+    folder, other = person.folder(), person.folder("other")
+    victim = person.write(other + "/victim", "before\n")
+    os.link(victim, folder + "/linked")
+    r = person.run("sh", "-c", f"echo after >linked; echo x >{victim}; rm {victim}", cwd=folder)
+    t.equal((read(victim), "denied" in r.err), ("after\n", True),
+            "written by the name inside, not by the one outside", r)
+    r = person.run("sh", "-c", f"ln {victim} again 2>/dev/null; ls", cwd=folder)
+    t.equal(r.out, "linked\n", "and no new one comes about", r)
+
+
+def test_run_by_others(person, t):
+    """What the command writes others may run; the names that run without being asked are closed."""
+    folder = person.folder()
+    person.sh("git init -q .", cwd=folder)
+    script = ("printf 'all:\\n\\techo planted >by-make\\n' >Makefile; "
+              "echo 'echo planted >by-git' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit")
+    person.run("sh", "-c", script, cwd=folder)
+    person.sh("make -s; echo x >x; git add x; git -c user.name=x -c user.email=x commit -qm x",
+              cwd=folder)
+    t.equal((os.path.exists(folder + "/by-make"), os.path.exists(folder + "/by-git")), (True, False),
+            "a Makefile, but no hook")
+
+
+def test_handed(person, t):
+    """A file that was open before is the command's to use, as it was opened."""
+    folder, other = person.folder(), person.folder("other")
+    to_write, to_read = person.write(other + "/a", "before"), person.write(other + "/b", "before")
+    fds = [os.open(to_write, os.O_WRONLY | os.O_APPEND), os.open(to_read, os.O_RDONLY)]
+    script = f"echo after >&{fds[0]}; cat <&{fds[1]}; echo after >/proc/self/fd/{fds[1]}"
+    r = person.run("bash", "-c", script, cwd=folder, pass_fds=fds)
+    for fd in fds:
+        os.close(fd)
+    t.equal((r.out, read(to_write), read(to_read)), ("before", "beforeafter\n", "before"),
+            "written where it was open for writing, read where for reading", r)
+
+
+def test_reading(person, t):
+    """A secret in a place that default does not know."""
+    folder = person.folder()
+    unknown = person.write(person.home + "/my-notes/password", "hunter2\n")
+    known = person.write(person.home + "/.ssh/id_rsa", "PRIVATE\n", 0o600)
+    t.equal(person.run("cat", unknown, known, cwd=folder).out, "hunter2\n", "default")
+    t.equal(person.run("--profile", "strict", "cat", unknown, known, cwd=folder).out, "", "strict")
+
+
+def test_among_members(person, t):
+    """Whoever may write to another's memory needs no signal."""
+    folder = person.folder()
+    policy = person.profile("no-signals.sb", "(version 1)(allow default)"
+                            "(deny signal (target others))")
+    script = "sleep 30 & kill $!; echo $?; exec 3<>/proc/$!/mem && echo opened"
+    r = person.run("--report", "none", "--profile", policy, "bash", "-c", script, cwd=folder,
+                   timeout=40)
+    t.equal(r.out, "1\nopened\n", "a signal is denied, its memory is open", r)
+
+
+def test_not_hidden(person, t):
+    """A program can tell."""
+    folder = person.folder()
+    script = "grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status"
+    t.equal(person.run("sh", "-c", script, cwd=folder).out, "NoNewPrivs:\t1\nSeccomp:\t2\n",
+            "by its own status")
+    t.equal(person.run(BUCKLE, "doctor", cwd=folder).status, 1, "or by what it cannot do")
+
+
+def status_of(path):
+    with open(path + "/status", encoding="utf-8") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def test_helpers(person, t):
+    """What somebody would gain who broke the judge, or one of the sentry's threads."""
+    if not fusable.usable():
+        return skip("/dev/fuse is not open to everybody here")
+    look_in, mount, file_work = 1 << 19, 1 << 21, 0xfb
+    folder, secret = person.folder(), person.folder("secret")
+    # the thread that answers gives up the rest when it is first asked by the command
+    script = f"echo x >made; ls {secret}; echo ready; read over"
+    child = person.start([BUCKLE, "run", "--report", "none", "--deny-read", secret, "sh", "-c", script],
+                         cwd=folder, stdin=-1, stdout=-1, stderr=-1)
+    child.stdout.readline()
+    judge, sentry = (child_named(child.pid, name) for name in ("buckle-worker", "buckle-sentry"))
+    caps = int(status_of(f"/proc/{judge}")["CapEff"], 16)
+    t.equal(caps, look_in | (file_work if person.uid == 0 else 0),
+            "the judge looks into processes; for root it works on files")
+    threads = [status_of(task) for task in glob.glob(f"/proc/{sentry}/task/*")]
+    t.equal([one["Seccomp"] for one in threads], ["2", "2"], "both of the sentry's have a filter")
+    if person.uid != 0:
+        t.equal(sorted(int(one["CapEff"], 16) for one in threads), [0, mount],
+                "one of them can mount, and the one that answers can do nothing but read")
+    child.communicate(b"\n", timeout=30)
+    return None
+
+
+def test_repository_taken_over(person, t):
+    """A repository that the command made is its own by its place, until it ends."""
+    folder = person.folder()
+    script = ("git init -q r; echo made; read again; "
+              "git -C r config user.name x && echo configured; "
+              "echo x >r/.git/hooks/pre-commit && echo hooked")
+    child = person.start([BUCKLE, "run", "--report", "none", "sh", "-c", script], cwd=folder,
+                         stdin=-1, stdout=-1, stderr=-1)
+    child.stdout.readline()
+    person.sh("rm -rf r; git init -q r", cwd=folder)
+    out, err = child.communicate(b"\n", timeout=30)
+    t.equal(out, b"configured\n", "its settings, but not its hooks", err)
+
+
+def main():
+    for_everybody([test_linked_before, test_run_by_others, test_handed, test_reading,
+                   test_among_members, test_not_hidden, test_helpers, test_repository_taken_over])
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
