@@ -180,13 +180,24 @@ def run_patiently(argv, env, timeout):
     return again
 
 
+def timed(argv, env, timeout):
+    """With TIMES in the environment, programs that take more than TIMES seconds are named."""
+    began = time.monotonic()
+    result = run_patiently(argv, env, timeout)
+    took = time.monotonic() - began
+    if "TIMES" in os.environ and took > float(os.environ["TIMES"] or 0):
+        result.figures.append(f"{os.path.basename(argv[0])}: {took:.1f} s")
+    return result
+
+
 def run_suite(suite):
     """The programs of a suite side by side, except where the time they take matters."""
     result = Result()
     workers = 1 if suite.name == "bench" else os.cpu_count() or 1
+    # the long ones first, so that none of them is left alone at the end
+    programs = sorted(suite.programs, key=lambda argv: os.path.basename(argv[0]) not in SLOW_E2E)
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
-        for one in pool.map(lambda argv: run_patiently(argv, suite.env, suite.timeout),
-                            suite.programs):
+        for one in pool.map(lambda argv: timed(argv, suite.env, suite.timeout), programs):
             result.add(one)
     if not suite.programs:
         result.failures.append(f"{suite.name}: has no tests")
