@@ -5,8 +5,9 @@
  * Sockets. A pathname socket leads out of every namespace (the session bus, docker.sock), so Unix
  * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
  * and a copy of its address. Abstract names are asked about as "@name"; in a network namespace of
- * its own the command is the only one who has any. Other families are passed on as they are;
- * connecting them may block and has a thread of its own.
+ * its own the command is the only one who has any. Other families are passed on as they are.
+ * Connecting is tried for a moment, which is nearly always enough; what takes longer has a thread
+ * of its own.
  */
 
 #include <errno.h>
@@ -82,6 +83,14 @@ struct connecting {
     struct dialled dialled;
 };
 
+static void note_connected(struct worker *w, int sock, int err, const struct dialled *d)
+{
+    if (err == 0 || err == -EINPROGRESS) {
+        kept_socket_let_go(&w->kept, sock);
+        dial_announce(w, sock, d);
+    }
+}
+
 /* Looks up often, as whoever waits for a FIFO does: a full queue may never be emptied. */
 static void *connect_thread(void *arg)
 {
@@ -96,10 +105,7 @@ static void *connect_thread(void *arg)
     }
     if (ticks)
         timer_delete(timer);
-    if (err == 0 || err == -EINPROGRESS) {
-        kept_socket_let_go(&c->w->kept, c->sock);
-        dial_announce(c->w, c->sock, &c->dialled);
-    }
+    note_connected(c->w, c->sock, err, &c->dialled);
     worker_send(c->w->listener, c->r.id, err);
     close(c->sock);
     if (c->pin >= 0)
@@ -143,17 +149,49 @@ bool is_unix_datagram(int sock)
            type_of(sock) == SOCK_DGRAM;
 }
 
-/* Takes over sock. Only datagrams never wait: whether others do is a flag that the target shares
- * and can change at any moment. */
-static struct answer connect_now(struct worker *w, const struct request *r, int sock,
+/* Connects, and waits for the kernel's shortest while if it has to be waited for: then
+ * -EINPROGRESS, -EALREADY or -EAGAIN. The time belongs to the socket, which the target has as well:
+ * if it changes it meanwhile, it waits for itself. */
+static int connect_briefly(int sock, const union address *to, socklen_t len)
+{
+    struct timeval before, moment = {.tv_usec = 1};
+    socklen_t n = sizeof(before);
+    if (getsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, &n) < 0 ||
+        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof(moment)) < 0)
+        return -errno;
+    int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
+    return err;
+}
+
+static bool is_to_be_waited_for(int sock, int err)
+{
+    bool under_way = err == -EINPROGRESS || err == -EALREADY || err == -EAGAIN;
+    return err == -EINTR || (under_way && !(fcntl(sock, F_GETFL) & O_NONBLOCK));
+}
+
+/* Families whose connections do not last longer than their sockets say. */
+static bool may_be_brief(int domain)
+{
+    return domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX;
+}
+
+/* Takes over sock. */
+static struct answer connect_now(struct worker *w, const struct request *r, int sock, int domain,
                                  const union address *to, socklen_t len, struct pinned *p,
                                  const struct dialled *d)
 {
-    if (type_of(sock) != SOCK_DGRAM)
+    bool datagrams = type_of(sock) == SOCK_DGRAM;
+    if (!datagrams && !may_be_brief(domain))
         return connect_aside(w, r, sock, to, len, p, d);
-    if (to->any.sa_family == AF_UNIX && is_unix_datagram(sock))
+    if (datagrams && to->any.sa_family == AF_UNIX && domain == AF_UNIX)
         return datagram_connect(w, r, sock, to, len);
-    int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    int err =
+        datagrams ? connect(sock, &to->any, len) < 0 ? -errno : 0 : connect_briefly(sock, to, len);
+    if (!datagrams && is_to_be_waited_for(sock, err))
+        return connect_aside(w, r, sock, to, len, p, d);
+    if (!datagrams)
+        note_connected(w, sock, err, d);
     close(sock);
     return answer_value(err);
 }
@@ -212,7 +250,8 @@ struct answer act_connect(struct worker *w, const struct request *r)
         err = ask_peer(w, r, &to, &len, &p);
     else if (err == 0 && w->dials && domain != AF_NETLINK)
         err = dial_lead(w, r, sock, &to, &len, &d);
-    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), &to, len, &p, &d);
+    return err < 0 ? answer_value(err)
+                   : connect_now(w, r, steal_fd(&sock), domain, &to, len, &p, &d);
 }
 
 /* ---- binding ---- */

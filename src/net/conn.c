@@ -94,8 +94,20 @@ void conn_close(struct conn *c)
     g->dead = c;
 }
 
+static void forget_busy(struct gate *g)
+{
+    struct conn **at = &g->busy;
+    while (*at)
+        if ((*at)->dead)
+            *at = (*at)->next_busy;
+        else
+            at = &(*at)->next_busy;
+}
+
 void conn_bury(struct gate *g)
 {
+    if (g->dead)
+        forget_busy(g);
     for (struct conn *c = g->dead, *next; c; c = next) {
         next = c->next;
         free(c);
@@ -206,8 +218,11 @@ static size_t appetite(const struct conn *c, const struct side *from)
 static bool read_some(struct conn *c, struct side *from)
 {
     char *scratch = c->gate->scratch;
-    ssize_t n = read(from->watch.fd, scratch, appetite(c, from));
+    size_t wanted = appetite(c, from);
+    ssize_t n = read(from->watch.fd, scratch, wanted);
     if (n > 0) {
+        if ((size_t)n < wanted && !from->last)
+            side_empty(from); /* asking again would only tell that */
         if (from == &c->client)
             from_client(c, scratch, (size_t)n);
         else
@@ -279,20 +294,44 @@ static void take_leave(struct conn *c)
 
 enum { TURNS = 64 };
 
+/* Others want their turn as well, and nobody will be told again of what is there already. */
+static void put_off(struct conn *c)
+{
+    struct gate *g = c->gate;
+    if (c->busy)
+        return;
+    c->busy = true;
+    c->next_busy = g->busy;
+    g->busy = c;
+}
+
+void conn_go_on(struct gate *g)
+{
+    struct conn *c = g->busy, *next;
+    g->busy = NULL;
+    for (; c; c = next) {
+        next = c->next_busy;
+        c->busy = false;
+        if (!c->dead)
+            conn_pump(c);
+    }
+}
+
 void conn_pump(struct conn *c)
 {
-    for (int i = 0; i < TURNS && !c->dead; i++) {
+    bool moved = true;
+    for (int i = 0; i < TURNS && moved && !c->dead; i++) {
         side_flush(&c->client);
         side_flush(&c->server);
-        bool moved = may_read(c, &c->server) && read_some(c, &c->server);
+        moved = may_read(c, &c->server) && read_some(c, &c->server);
         moved = (may_read(c, &c->client) && read_some(c, &c->client)) || moved;
         if (c->state != CONN_RELAY && c->state != CONN_CLOSING)
             conn_advance(c);
-        if (!moved)
-            break;
     }
     if (c->dead)
         return;
+    if (moved)
+        put_off(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
@@ -341,6 +380,7 @@ static void on_side(struct watch *w, unsigned what)
     struct side *s = (struct side *)w;
     s->readable = s->readable || (what & LOOP_IN);
     s->writable = s->writable || (what & LOOP_OUT);
+    s->last = s->last || (what & LOOP_LAST);
     conn_pump(s->conn);
 }
 
@@ -350,7 +390,7 @@ void conn_joined(struct conn *c)
 {
     c->server.watch.ready = on_side;
     c->server.connected = c->server.writable = c->server.readable = true;
-    c->server.ended = c->server.shut = false;
+    c->server.ended = c->server.shut = c->server.last = false;
     conn_pump(c);
 }
 

@@ -47,6 +47,7 @@ struct side {
     struct watch watch;
     struct conn *conn;
     bool readable, writable, connected;
+    bool last;  /* its end is behind what it has said so far */
     bool ended; /* it has said everything */
     bool shut;  /* it has been told that nothing more comes */
     struct queue out;
@@ -67,8 +68,9 @@ enum conn_state {
 
 struct conn {
     struct gate *gate;
-    struct conn *next, *prev;
+    struct conn *next, *prev, *next_busy;
     bool dead; /* closed, and freed at the end of this turn */
+    bool busy; /* not all that is there has been moved: goes on in the next turn */
     struct side client, server;
     uint8_t state; /* enum conn_state */
     bool proxied;  /* HTTP requests name their host, and are rewritten */
@@ -124,7 +126,7 @@ struct gate {
     struct watch until, announcer;
     struct gate_announcement announced[GATE_ANNOUNCED]; /* for connections that are to come */
     unsigned nannounced;
-    struct conn *conns, *dead;
+    struct conn *conns, *dead, *busy;
     struct lookup *lookups;
     size_t nlookups;
     struct flows *flows;   /* of datagrams; NULL before the first */
@@ -179,6 +181,7 @@ void conn_accept(struct listener *l);
 /* Ends a connection. It stays in memory until the turn is over, for whoever is still holding it. */
 void conn_close(struct conn *c);
 void conn_bury(struct gate *g);
+void conn_go_on(struct gate *g); /* with those that are busy */
 void conn_reset(struct conn *c); /* closes so that the client sees it was refused */
 /* No more is listened to; what was answered is sent, and then it ends. */
 void conn_finish(struct conn *c);

@@ -125,7 +125,8 @@ static void sweep(struct gate *g)
 
 static int turn(struct gate *g, uint64_t *swept)
 {
-    int wait = dialer_wait(&g->dialer);
+    conn_go_on(g);
+    int wait = g->busy ? 0 : dialer_wait(&g->dialer);
     int err = loop_turn(&g->loop, wait < 0 || wait > SWEEP_MS ? SWEEP_MS : wait);
     dialer_tick(&g->dialer);
     if (g->loop.now_ms - *swept >= SWEEP_MS) {

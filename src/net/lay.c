@@ -278,16 +278,18 @@ static void redirect_all(struct netlink *b, const char *chain, uint8_t proto, ui
     rule_end(&r);
 }
 
+static void accept_all(struct netlink *b, const char *chain, uint8_t proto, uint16_t port)
+{
+    struct rule r = rule_for(b, chain, proto, port);
+    verdict(&r, NF_ACCEPT);
+    rule_end(&r);
+}
+
 /* What is not redirected and not at home fails at once, instead of being waited for. */
 static void refuse_rest(struct netlink *b, const char *chain, bool relay)
 {
-    struct rule udp = rule_for(b, chain, IPPROTO_UDP, relay ? 0 : PORT_DNS);
-    verdict(&udp, NF_ACCEPT);
-    rule_end(&udp);
+    accept_all(b, chain, IPPROTO_UDP, relay ? 0 : PORT_DNS);
     struct rule rest = rule_begin(b, chain);
-    uint8_t tcp = IPPROTO_TCP;
-    load_meta(&rest, NFT_META_L4PROTO);
-    compare(&rest, NFT_CMP_NEQ, &tcp, 1);
     reject(&rest);
     rule_end(&rest);
 }
@@ -316,11 +318,14 @@ static int lay_rules(bool relay)
     redirect_all(&b, turn, IPPROTO_TCP, 53, PORT_DNS_TCP);
     redirect_all(&b, turn, IPPROTO_TCP, 0, PORT_TCP);
     redirect_all(&b, turn, IPPROTO_UDP, 53, PORT_DNS);
+    /* every packet passes the filters; of TCP they want nothing, and most of it is that */
     add_chain(&b, refuse, "filter", NF_INET_LOCAL_OUT, 0);
+    accept_all(&b, refuse, IPPROTO_TCP, 0);
     pass_own(&b, refuse);
     refuse_rest(&b, refuse, relay);
     if (relay) {
         add_chain(&b, arrive, "filter", NF_INET_PRE_ROUTING, -150);
+        accept_all(&b, arrive, IPPROTO_TCP, 0);
         pass_own(&b, arrive);
         struct rule r = rule_for(&b, arrive, IPPROTO_UDP, 0);
         hand_over(&r, PORT_UDP);

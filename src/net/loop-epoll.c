@@ -41,8 +41,9 @@ static void epoll_drop(struct loop *l, struct watch *w)
 
 static unsigned told(uint32_t events)
 {
-    return (events & (EPOLLIN | EPOLLRDHUP) ? LOOP_IN : 0) | (events & EPOLLOUT ? LOOP_OUT : 0) |
-           (events & (EPOLLERR | EPOLLHUP) ? LOOP_GONE | LOOP_IN | LOOP_OUT : 0);
+    return (events & EPOLLIN ? LOOP_IN : 0) | (events & EPOLLOUT ? LOOP_OUT : 0) |
+           (events & EPOLLRDHUP ? LOOP_IN | LOOP_LAST : 0) |
+           (events & (EPOLLERR | EPOLLHUP) ? LOOP_GONE | LOOP_IN | LOOP_OUT | LOOP_LAST : 0);
 }
 
 static int epoll_turn(struct loop *l, int timeout_ms, unsigned *what)

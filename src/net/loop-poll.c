@@ -117,7 +117,8 @@ static void polled_drop(struct loop *l, struct watch *w)
 static unsigned told(short events)
 {
     return (events & POLLIN ? LOOP_IN : 0) | (events & POLLOUT ? LOOP_OUT : 0) |
-           (events & (POLLERR | POLLHUP | POLLNVAL) ? LOOP_GONE | LOOP_IN | LOOP_OUT : 0);
+           (events & (POLLERR | POLLHUP | POLLNVAL) ? LOOP_GONE | LOOP_IN | LOOP_OUT | LOOP_LAST
+                                                    : 0);
 }
 
 static int polled_wait(struct loop *l, int timeout_ms, unsigned *what)

@@ -11,7 +11,12 @@
  * once and then told about changes only, so that whoever reads has to read until there is nothing
  * left, and then says so.
  */
-enum { LOOP_IN = 1, LOOP_OUT = 2, LOOP_GONE = 4 };
+enum {
+    LOOP_IN = 1,
+    LOOP_OUT = 2,
+    LOOP_GONE = 4,
+    LOOP_LAST = 8, /* behind what is to be read there is the end, which is not told again */
+};
 
 struct watch {
     int fd; /* -1: not watched */

@@ -134,7 +134,7 @@ static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
         return false;
     loop_remove(&c->gate->loop, &c->server.watch);
     queue_free(&c->server.out);
-    c->server.connected = c->server.ended = c->server.shut = false;
+    c->server.connected = c->server.ended = c->server.shut = c->server.last = false;
     c->host = *host;
     c->port = port;
     return true;
@@ -206,76 +206,70 @@ static void end_answer(struct conn *c)
     rest(c);
 }
 
-/* Passes an answer's head on; false when it is not all there, or no answer. */
-static bool take_answer_head(struct conn *c)
+/* How long an answer's head is, 0 when it is not all there, or no answer. */
+static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
-    enum http_result got = http_answer_read(c->answer.data + c->answer.from, queue_size(&c->answer),
-                                            c->head_method, &a);
-    if (got == HTTP_MORE)
-        return false;
-    if (got == HTTP_BAD) {
-        c->answer_raw = true; /* whatever it is, no request comes after it */
-        c->close_after = true;
-        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
-        queue_free(&c->answer);
-        return false;
-    }
-    side_send(&c->client, c->answer.data + c->answer.from, a.size);
-    queue_take(&c->answer, a.size);
-    if (a.status == 101 && c->upgrading) {
+    enum http_result got = http_answer_read(data, n, c->head_method, &a);
+    if (got == HTTP_BAD)
+        c->answer_raw = c->close_after = true; /* whatever it is, no request comes after it */
+    if (got != HTTP_FOUND)
+        return 0;
+    if (a.status == 101 && c->upgrading)
         c->state = CONN_RELAY;
-        return true;
-    }
     if (a.status < 200)
-        return true; /* the real one follows */
+        return a.size; /* the real one follows */
     c->close_after = a.close || a.until_close;
     c->answer_raw = a.until_close;
     http_body_start(&c->answer_body, a.framing, a.length);
     c->answering = true;
     if (http_body_is_over(&c->answer_body) && !a.until_close)
         end_answer(c);
-    return true;
+    return a.size;
 }
 
-static size_t pass_answer_body(struct conn *c, const char *data, size_t n)
+static size_t take_answer_body(struct conn *c, const char *data, size_t n)
 {
     ssize_t used = http_body_take(&c->answer_body, data, n);
     if (used < 0) {
         c->answer_raw = c->close_after = true;
         used = (ssize_t)n;
     }
-    side_send(&c->client, data, (size_t)used);
     if (!c->answer_raw && http_body_is_over(&c->answer_body))
         end_answer(c);
     return (size_t)used;
 }
 
+/* Passes on what is understood, in one piece, and says how much it was; what is left is the
+ * beginning of a head. */
+static size_t take_answer(struct conn *c, const char *data, size_t n)
+{
+    size_t used = 0, step = 1;
+    while (used < n && step && c->awaiting && c->state == CONN_HTTP && !c->answer_raw) {
+        step = c->answering ? take_answer_body(c, data + used, n - used)
+                            : take_answer_head(c, data + used, n - used);
+        used += step;
+    }
+    if (c->answer_raw || c->state == CONN_RELAY)
+        used = n;
+    side_send(&c->client, data, used);
+    /* what was said without having been asked for nobody hears, and it is not kept */
+    return c->awaiting && c->state == CONN_HTTP ? used : n;
+}
+
 void talk_answer(struct conn *c, const char *data, size_t n)
 {
-    if (c->answer_raw) {
-        side_send(&c->client, data, n);
+    size_t used = 0;
+    if (queue_size(&c->answer) == 0) { /* as nearly always */
+        used = take_answer(c, data, n);
+        if (used < n && queue_add(&c->answer, data + used, n - used) < 0)
+            conn_finish(c);
         return;
     }
     if (queue_add(&c->answer, data, n) < 0) {
         conn_finish(c);
         return;
     }
-    while (queue_size(&c->answer) && c->state == CONN_HTTP && !c->answer_raw) {
-        if (c->answering) {
-            size_t used =
-                pass_answer_body(c, c->answer.data + c->answer.from, queue_size(&c->answer));
-            queue_take(&c->answer, used);
-        } else if (!c->awaiting || !take_answer_head(c)) {
-            break; /* said without having been asked, or not all there */
-        }
-    }
-    if (c->state != CONN_HTTP && c->state != CONN_CLOSING && queue_size(&c->answer)) {
-        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
-        queue_free(&c->answer);
-    }
-    if (c->answer_raw && queue_size(&c->answer)) {
-        side_send(&c->client, c->answer.data + c->answer.from, queue_size(&c->answer));
-        queue_free(&c->answer);
-    }
+    used = take_answer(c, c->answer.data + c->answer.from, queue_size(&c->answer));
+    queue_take(&c->answer, used);
 }
