@@ -24,7 +24,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import peers  # noqa: E402
 import picture  # noqa: E402
 import workloads  # noqa: E402
-from measure import TOP, Page, Spread, Targets, say  # noqa: E402
+from measure import (TOP, Page, Spread, Targets, command_name, descendants, memory_of,  # noqa: E402
+                     say)
 
 import tap  # noqa: E402
 
@@ -354,25 +355,6 @@ def slow_reads(bench, words, often):
 # ---- memory ----
 
 
-def descendants(pid):
-    found = [pid]
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-        for child in f.read().split():
-            found += descendants(int(child))
-    return found
-
-
-def memory_of(pid):
-    """KiB that are its own alone, and with its share of what several have."""
-    own = share = 0
-    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
-        for line in f:
-            key, *rest = line.split()
-            own += int(rest[0]) if key in ("Private_Clean:", "Private_Dirty:") else 0
-            share += int(rest[0]) if key == "Pss:" else 0
-    return own, share
-
-
 def bench_memory(bench, page, targets):
     """Every process of Buckle's while a command runs; the command is not one of them."""
     with subprocess.Popen([*bench.run(), "--", "/bin/sleep", "60"], env=bench.env, cwd=bench.work,
@@ -392,14 +374,6 @@ def bench_memory(bench, page, targets):
                [*rows, ["together", *total]])
     tap.ok(len(rows) >= 3, "controller, worker and init are counted", rows)
     targets.judge("supervisors' memory, KiB", Spread([float(total[1])]), 4096, 8192, digits=0)
-
-
-def command_name(pid):
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
-            return f.read().strip()
-    except OSError:
-        return ""
 
 
 # ---- the page ----

@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the way out of `buckle run` costs, against a bare relay and against peers; prints TAP.
+
+    tests/bench/run-net.py [--quick] [--write]
+
+A small internet (tests/internet.py): a server in one network namespace, and in another the client,
+who reaches it through each relay in turn; every relay has a loopback in front and a cable behind it.
+All are told the server's address, so that no name server is measured. Rounds are interleaved and
+ratios taken round by round. A target that is missed is called NEAR or MISS; what fails the run is a
+ceiling further up. --write puts the tables into docs/performance.md; --quick repeats less. The
+programs are those of build/bench, or of $BENCH_BUILD. Needs root.
+"""
+
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from measure import (TOP, Page, Spread, Targets, command_name, descendants, memory_of,  # noqa: E402
+                     say)
+
+import internet  # noqa: E402
+import tap  # noqa: E402
+
+BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
+TOOLS = ("bench-launch", "bench-net-load", "bench-net-serve", "bench-floor-relay")
+ORDINARY = 4242
+SERVER, PORT = internet.SERVER4, "9000"
+TINYPROXY_PORT, MICROSOCKS_PORT, SOCAT_PORT = "9103", "9104", "9105"
+HTTP_PORT, SOCKS_PORT = "3128", "1080"  # of the gate, inside
+PAUSE = "35000"  # µs after each launch: what the kernel takes to give a network namespace back
+SPARE = 120  # descriptors of the gate that are no connection's
+
+DIRECT = "no relay"
+COPY, SPLICE = "bare relay, copying", "bare relay, splicing"
+SAYS_HTTP, SAYS_SOCKS = "bare relay that says 200 first", "bare relay that nods at SOCKS first"
+OPEN, HTTP, SOCKS = "gate", "gate, as an HTTP proxy", "gate, as a SOCKS proxy"
+TINYPROXY, MICROSOCKS, SOCAT = "tinyproxy", "microsocks", "socat chain"
+OURS, FLOORS, PEERS = (OPEN, HTTP, SOCKS), (COPY, SPLICE), (TINYPROXY, MICROSOCKS, SOCAT)
+# a connection through a proxy takes words before the first byte, from whoever relays
+GREETING = {OPEN: FLOORS, HTTP: (SAYS_HTTP,), SOCKS: (SAYS_SOCKS,)}
+LOGIN = "bench:secret"
+
+
+class Often:
+    def __init__(self, quick):
+        self.quick = quick
+        self.rounds, self.bytes, self.requests = (5, 64 << 20, 4000) if quick else (11, 256 << 20, 20000)
+        self.questions, self.fresh = (500, 300) if quick else (2000, 1000)
+        self.launches = 15 if quick else 51
+        self.held = 10000  # or what may be open at once
+
+
+class Load:
+    """A client that loads one way out; it answers orders with numbers."""
+
+    def __init__(self, place, argv):
+        self.child = place.start(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def order(self, words):
+        self.child.stdin.write(words.encode() + b"\n")
+        self.child.stdin.flush()
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.child.args[-1]}: the client ended at: {words}")
+        return [float(n) for n in line.split()]
+
+
+class Place:
+    """Both ends of the cable, and whoever was started there."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="buckle-bench-")
+        self.tools, home = (os.path.join(self.folder, d) for d in ("tools", "home"))
+        self.work = os.path.join(home, "work")
+        for sub in (self.tools, home, self.work):
+            os.mkdir(sub, 0o755)
+        for tool in TOOLS:
+            shutil.copy(os.path.join(BUILD, "tests", "bench", tool), self.tools)
+        shutil.copy(os.path.join(BUILD, "buckle"), self.tools)
+        os.chmod(self.folder, 0o755)
+        for sub in (home, self.work):
+            os.chown(sub, ORDINARY, ORDINARY)
+        self.env = {"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8"}
+        self.net = internet.Internet(self.folder)
+        self.net.start([self.tool("bench-net-serve"), SERVER, PORT])
+        if not self.net.wait_for(SERVER, int(PORT)):
+            raise RuntimeError("the server does not start")
+
+    def tool(self, name):
+        return os.path.join(self.tools, name)
+
+    def argv(self, words):
+        """As an ordinary user at home."""
+        there = f"--wd={os.getcwd()}"
+        return [w if w != there else f"--wd={self.work}"
+                for w in self.net.argv_in(self.net.home, words, ORDINARY)]
+
+    def start(self, words, **how):
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        child = subprocess.Popen(self.argv(words), env=self.env, cwd=self.work, **{**quiet, **how})
+        self.net.started.append(child)
+        return child
+
+    def boxed(self, words):
+        return [self.tool("buckle"), "run", "--allow-net", f"{SERVER}:{PORT}", "--", *words]
+
+    def close(self):
+        self.net.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# ---- ways out ----
+
+
+class Way:
+    """One relay: the client of anything, and that of HTTP where it is another."""
+
+    def __init__(self, plain, http=None):
+        self.plain, self.http = plain, http or plain
+
+
+def relays(place):
+    """Starts those that are there; the client's words for each."""
+    found = {DIRECT: ["direct", SERVER, PORT]}
+    for name, how, says, way, port in ((COPY, "copy", "none", "direct", "9101"),
+                                       (SPLICE, "splice", "none", "direct", "9102"),
+                                       (SAYS_HTTP, "copy", "connect", "connect", "9106"),
+                                       (SAYS_SOCKS, "copy", "socks", "socks", "9107")):
+        place.start([place.tool("bench-floor-relay"), how, says, "127.0.0.1", port, SERVER, PORT])
+        found[name] = [way, SERVER, PORT, "127.0.0.1", port]
+    for name, maker, way, port in ((TINYPROXY, tinyproxy, "connect", TINYPROXY_PORT),
+                                   (MICROSOCKS, microsocks, "socks", MICROSOCKS_PORT),
+                                   (SOCAT, socat, "direct", SOCAT_PORT)):
+        if not shutil.which(name.split()[0]):
+            tap.skip(f"{name.split()[0]} is not installed")
+            continue
+        maker(place)
+        found[name] = [way, SERVER, PORT, "127.0.0.1", port]
+    return found
+
+
+def tinyproxy(place):
+    conf = os.path.join(place.folder, "tinyproxy.conf")
+    with open(conf, "w", encoding="ascii") as f:
+        f.write(f"Port {TINYPROXY_PORT}\nListen 127.0.0.1\nMaxClients 1000\nLogLevel Critical\nTimeout 600\n")
+    place.start(["tinyproxy", "-d", "-c", conf])
+
+
+def microsocks(place):
+    place.start(["microsocks", "-i", "127.0.0.1", "-p", MICROSOCKS_PORT], stderr=subprocess.DEVNULL)
+
+
+def socat(place):
+    """Two of them and a socket in a file between, as others join a network namespace to the host."""
+    path = os.path.join(place.work, "bridge")
+    place.start(["socat", f"UNIX-LISTEN:{path},fork,backlog=128", f"TCP:{SERVER}:{PORT}"])
+    place.start(["socat", f"TCP-LISTEN:{SOCAT_PORT},bind=127.0.0.1,fork,reuseaddr,backlog=128",
+                 f"UNIX-CONNECT:{path}"])
+
+
+def gate_ways(place):
+    load = place.tool("bench-net-load")
+
+    def inside(way, port):
+        words = " ".join([load, way, SERVER, PORT, *(["127.0.0.1", port] if port else [])])
+        login = "BENCH_LOGIN=buckle:$CLOUDSDK_PROXY_PASSWORD exec " if port else "exec "
+        return Load(place, place.boxed(["sh", "-c", login + words]))
+
+    return {OPEN: Way(inside("direct", None)),
+            HTTP: Way(inside("connect", HTTP_PORT), inside("absolute", HTTP_PORT)),
+            SOCKS: Way(inside("socks", SOCKS_PORT))}
+
+
+def all_ways(place):
+    others = relays(place)
+    time.sleep(0.5)
+    load = place.tool("bench-net-load")
+    login = {SAYS_SOCKS: ["env", f"BENCH_LOGIN={LOGIN}"]}
+    ways = {name: Way(Load(place, [*login.get(name, []), load, *words])) for name, words in others.items()}
+    ways.update(gate_ways(place))
+    order = (DIRECT, *FLOORS, SAYS_HTTP, SAYS_SOCKS, *OURS, *PEERS)
+    return {name: ways[name] for name in order if name in ways}
+
+
+# ---- measuring ----
+
+BULK, PAGES, REQUESTS, ROUND, FRESH, LATE = ("bulk", "bulk over HTTP", "requests", "round trip",
+                                             "new connection", "new connection, p99")
+
+
+def one_round(way, often):
+    """Nanoseconds of each measure."""
+    round_trip = way.plain.order(f"rounds {often.questions}")[0]
+    fresh, late = way.plain.order(f"fresh {often.fresh}")
+    return {BULK: way.plain.order(f"bulk {often.bytes}")[0],
+            PAGES: way.http.order(f"http {often.bytes}")[0],
+            REQUESTS: way.http.order(f"requests 32 {often.requests}")[0] / often.requests,
+            ROUND: round_trip, FRESH: fresh, LATE: late}
+
+
+def measure(ways, often):
+    samples = {name: {} for name in ways}
+    order = list(ways)
+    for i in range(often.rounds + 1):
+        for name in order[i % len(order):] + order[:i % len(order)]:
+            for measured, ns in one_round(ways[name], often).items():
+                if i:  # the first is for caches and neighbours' tables
+                    samples[name].setdefault(measured, []).append(ns)
+    return {name: {m: Spread(ns) for m, ns in got.items()} for name, got in samples.items()}
+
+
+def rate(spread, amount):
+    """What is done in a time, per time."""
+    return Spread([amount / s for s in spread.samples])
+
+
+def added(got, name, measured):
+    return Spread([a - b for a, b in zip(got[name][measured].samples, got[DIRECT][measured].samples)])
+
+
+def table(got, often, page):
+    rows = []
+    for name, of in got.items():
+        rows.append([name, rate(of[BULK], 8 * often.bytes).show(digits=1),
+                     rate(of[PAGES], 8 * often.bytes).show(digits=1),
+                     rate(of[REQUESTS], 1e6).show(digits=1), of[ROUND].show(1000, 1),
+                     added(got, name, ROUND).show(1000, 1) if name != DIRECT else "–",
+                     of[FRESH].show(1000), of[LATE].show(1000)])
+        say(f"{name}: " + "; ".join(f"{h} {c}" for h, c in zip(HEAD[1:], rows[-1][1:])))
+    page.table("Through the gate and through others", HEAD, rows)
+
+
+HEAD = ["", "bulk, Gbit/s", "bulk over HTTP, Gbit/s", "requests, 1,000/s", "round trip, µs", "added, µs",
+        "new connection, µs", "p99, µs"]
+
+
+def least(got, names, measured):
+    return min((got[n][measured] for n in names if n in got), key=lambda s: s.median, default=None)
+
+
+def judge(got, targets):
+    """Times, so that less is better: 0.9 of the floor's rate is 1.11 of its time."""
+    for name in OURS:
+        for measured, ceiling in ((BULK, 1.8), (PAGES, 1.8), (REQUESTS, 2.5), (ROUND, 2), (FRESH, 4), (LATE, 5)):
+            mine = got[name][measured]
+            floors = GREETING[name] if measured in (FRESH, LATE) else FLOORS
+            targets.judge(f"{measured}, {name}: time × the bare relay", mine.over(least(got, floors, measured)),
+                          1.11, ceiling)
+            peers = least(got, PEERS, measured)
+            if peers:
+                targets.judge(f"{measured}, {name}: time × the best of tinyproxy, microsocks, socat",
+                              mine.over(peers), 1, ceiling)
+        floor = min((added(got, n, ROUND) for n in FLOORS), key=lambda s: s.median)
+        targets.judge(f"added to a round trip, {name}: × the bare relay", added(got, name, ROUND).over(floor),
+                      1.11, 3)
+
+
+# ---- many ----
+
+
+def gate_of(load):
+    """The process that is the gate of a sandbox."""
+    found = [p for p in descendants(load.child.pid) if command_name(p) == "buckle-net"]
+    if len(found) != 1:
+        raise RuntimeError(f"no gate among {[command_name(p) for p in descendants(load.child.pid)]}")
+    return found[0]
+
+
+def bench_held(place, often, page):
+    """Very many connections that are open at once, and what the gate keeps for them."""
+    rows = []
+    for name, way in gate_ways(place).items():
+        load = way.plain
+        load.order("rounds 10")
+        gate = gate_of(load)
+        before = memory_of(gate)[0]
+        opened = load.order(f"hold {often.held}")[0]
+        during = memory_of(gate)[0]
+        again = load.order("again")[0]
+        load.order("drop")
+        time.sleep(1.5)
+        after = memory_of(gate)[0]
+        tap.ok(opened == again == often.held, f"{name}: {often.held} connections are held, and answer again",
+               opened, again)
+        tap.ok((during - before) * 1024 <= 4096 * often.held,
+               f"{name}: at most 4 KiB for each of them", before, during)
+        each = (during - before) * 1024 / often.held
+        say(f"{name}: {opened:.0f} held; gate {before} KiB, {during} KiB with them, {after} KiB after; "
+            f"{each:.0f} bytes each")
+        rows.append([name, f"{opened:,.0f}", f"{before:,}", f"{during:,}", f"{after:,}", f"{each:,.0f}"])
+    page.table("Connections held: the gate's own memory, KiB",
+               ["", "answered", "before", "with them", "afterwards", "bytes for each"], rows)
+
+
+# ---- launching ----
+
+
+def bench_launch(place, often, page, targets):
+    commands = {"without": [place.tool("buckle"), "run", "--", "/bin/true"], "with": place.boxed(["/bin/true"])}
+    words = []
+    for argv in commands.values():
+        words += ["--", *("---" if w == "--" else w for w in argv)]
+    argv = place.argv([place.tool("bench-launch"), str(often.launches), PAUSE, *words])
+    done = subprocess.run(argv, env=place.env, cwd=place.work, check=True, timeout=300, stdout=subprocess.PIPE)
+    without, having = (Spread([float(n) / 1000 for n in line.split()])
+                       for line in done.stdout.decode().splitlines())
+    more = Spread([a - b for a, b in zip(having.samples, without.samples)])
+    page.text(f"A launch of /bin/true takes {without.show()} µs without a network and {having.show()} µs with "
+              f"one host allowed, {more.show()} µs more.")
+    targets.judge("launch with a host allowed, µs more than without", more, 1000, 3000, digits=0)
+
+
+# ---- the page ----
+
+
+def finish(page, targets, often):
+    head = Page("network")
+    head.text(f"{os.cpu_count()} cores, Linux {platform.release()}, {platform.machine()}"
+              + ("; few repetitions (--quick)" if often.quick else "") + ".")
+    head.table("Targets of the network", ["", "at most", "measured", ""],
+               [[row[0], row[1], row[2], row[4]] for row in targets.rows])
+    page.lines = head.lines + page.lines
+    page.write()
+
+
+def may_hold(wanted):
+    """Connections that one process may relay here: two descriptors each."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    enough = 2 * wanted + SPARE
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, enough), max(hard, enough)))
+    except (OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        say(f"no more than {hard} files may be open here, so fewer than {wanted} connections are held")
+        return min(wanted, (hard - SPARE) // 2)
+    return wanted
+
+
+def main(argv):
+    why = internet.missing()
+    if why:
+        tap.skip(why)
+        return tap.done()
+    page, targets, often = Page("network"), Targets(), Often("--quick" in argv)
+    often.held = may_hold(often.held)
+    place = Place()
+    try:
+        got = measure(all_ways(place), often)
+        table(got, often, page)
+        judge(got, targets)
+        bench_held(place, often, page)
+        bench_launch(place, often, page, targets)
+    finally:
+        place.close()
+    if "--write" in argv:
+        finish(page, targets, often)
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
