@@ -13,7 +13,7 @@ PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphv
 	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK)
 # who is measured beside it, and what the Node peer needs
-PKG_PEERS = bubblewrap firejail socat
+PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 # what is tried inside `buckle run`; npm comes with some packages of node, too
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = gdb strace gnupg openssh-client cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils

@@ -291,7 +291,8 @@ def bench_suites():
     how = ["--write"] if os.environ.get("BENCH_WRITE") else []
     quick = ["--quick"] if os.environ.get("BENCH_QUICK") else []
     return [Suite("bench", [[tests("bench", "run-bench.py"), *how],
-                            [tests("bench", "run-cost.py"), *how, *quick]],
+                            [tests("bench", "run-cost.py"), *how, *quick],
+                            [tests("bench", "run-net.py"), *how, *quick]],
                   timeout=900)]
 
 

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "graph/net.h"
 #include "kernel/act-socket.h"
 
 enum {
@@ -386,12 +387,30 @@ static int gather(struct worker *w, const struct request *r, const struct wanted
     return err == 0 && !request_is_valid(w, r) ? -EPERM : err;
 }
 
+/* Only to tell: the kernel goes on to where nobody is. */
+static int ask_alone(struct worker *w, const struct request *r)
+{
+    struct msghdr m = {.msg_name = (void *)(uintptr_t)r->args[4],
+                       .msg_namelen = (socklen_t)r->args[5]};
+    union address to;
+    socklen_t len;
+    if (r->nr != SYS_sendto && target_read(r, r->args[1], &m, sizeof(m)) < 0)
+        return 0;
+    if (!m.msg_name ||
+        address_copy(r, (uint64_t)(uintptr_t)m.msg_name, m.msg_namelen, &to, &len) < 0)
+        return 0;
+    return dial_ask_alone(w, r, NET_UDP, &to, len);
+}
+
 struct answer act_send(struct worker *w, const struct request *r)
 {
     static struct message message; /* large, and one is sent at a time */
     static struct wanted x;
     bool nowhere = r->nr == SYS_sendto && r->args[4] == 0;
     bool none = r->nr == SYS_sendmmsg && r->args[2] == 0;
+    int lost = w->alone && !nowhere && !none ? ask_alone(w, r) : 0;
+    if (lost < 0)
+        return answer_value(lost);
     if (!w->datagrams || nowhere || none)
         return answer_go_on();
     OWN(fd) int sock = target_take_fd(w, r, (int)r->args[0]);

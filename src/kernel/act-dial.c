@@ -7,12 +7,16 @@
  * for, its socket is connected to the gate on loopback, and the gate is told of the address: so
  * that names, proxies, what clients say of themselves and what is dialled are decided in one place,
  * as they are where every road leads there.
+ *
+ * And the network where the namespace has nothing in it: what is tried there is asked about, so
+ * that it is told.
  */
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -120,27 +124,77 @@ void dial_announce(const struct worker *w, int sock, const struct dialled *d)
         netgate_announce(w->gate, port, d->addr, d->port);
 }
 
-/* ---- serving ---- */
+/* ---- asking ---- */
+
+enum { SHOWN = PEER_TEXT + 100 };
+
+/* An address as reports have it; why: a word about it, or NULL. */
+static void show(const uint8_t addr[16], uint16_t port, const char *why, char shown[SHOWN])
+{
+    struct peer end;
+    char text[PEER_TEXT];
+    peer_from_address(addr, &end);
+    peer_text(&end, port, text);
+    snprintf(shown, SHOWN, why ? "%s (%s)" : "%s", text, why);
+}
+
+/* f: which end of the connection, and its protocols. */
+static int ask_address(struct worker *w, const struct request *r, enum vocab_op op,
+                       struct graph_fact f, const uint8_t addr[16], uint16_t port, const char *why)
+{
+    char text[SHOWN], shown[SHOWN];
+    f.net.host = NET_HOST_ADDRESS;
+    f.net.prefix = 128;
+    f.net.port_lo = f.net.port_hi = port;
+    memcpy(f.net.addr, addr, 16);
+    f.net.proto &= (uint16_t) ~(addr_is_v4(addr) ? NET_IP6 : NET_IP4);
+    show(addr, port, NULL, text);
+    show(addr, port, why, shown);
+    f.str = text;
+    f.len = (uint32_t)strlen(text);
+    return ask_about(w, r, op, &f, 1, shown);
+}
 
 static int ask_local(struct worker *w, const struct request *r, enum vocab_op op,
                      const uint8_t addr[16], uint16_t port)
 {
-    char shown[PEER_TEXT];
-    struct peer own;
-    struct graph_fact f = {.filter = FILTER_LOCAL,
-                           .net = {.proto = NET_TCP,
-                                   .host = NET_HOST_ADDRESS,
-                                   .prefix = 128,
-                                   .port_lo = port,
-                                   .port_hi = port}};
-    memcpy(f.net.addr, addr, 16);
-    f.net.proto &= (uint16_t) ~(addr_is_v4(addr) ? NET_IP6 : NET_IP4);
-    peer_from_address(addr, &own);
-    peer_text(&own, port, shown);
-    f.str = shown;
-    f.len = (uint32_t)strlen(shown);
-    return ask_about(w, r, op, &f, 1, shown);
+    struct graph_fact f = {.filter = FILTER_LOCAL, .net = {.proto = NET_TCP}};
+    return ask_address(w, r, op, f, addr, port, NULL);
 }
+
+/* ---- where no road leads out ---- */
+
+/* A machine's own name server may be at loopback, but not where anybody else would listen. */
+static bool is_name_server(const uint8_t addr[16], uint16_t port)
+{
+    enum { DOMAIN_PORT = 53 };
+    return port == DOMAIN_PORT && memcmp(addr, loopback, 16) != 0 &&
+           !IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)addr);
+}
+
+int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
+                   const union address *to, socklen_t len)
+{
+    static const char lookup[] = "a name was looked up; --watch-net tells which";
+    struct graph_fact f = {.filter = FILTER_REMOTE, .net = {.proto = proto}};
+    uint8_t addr[16];
+    uint16_t port;
+    int family = to->any.sa_family;
+    if ((family != AF_INET && family != AF_INET6) || len < least_size(family) ||
+        !addr_from_sockaddr(&to->storage, addr, &port) || is_unspecified(addr))
+        return 0; /* the kernel knows what to say */
+    bool names = is_name_server(addr, port);
+    if (!is_loopback(addr))
+        return ask_address(w, r, OP_NETWORK_OUTBOUND, f, addr, port, names ? lookup : NULL);
+    if (names) {
+        char shown[SHOWN];
+        show(addr, port, lookup, shown);
+        tell_refused(w, r, OP_NETWORK_OUTBOUND, shown);
+    }
+    return 0; /* nobody is there but the command's own servers */
+}
+
+/* ---- serving ---- */
 
 /* A port that the kernel chooses is nobody's, until somebody listens. */
 int dial_ask_bind(struct worker *w, const struct request *r, const union address *at)

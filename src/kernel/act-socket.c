@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "graph/net.h"
 #include "kernel/act-socket.h"
 
 /* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
@@ -250,6 +251,8 @@ struct answer act_connect(struct worker *w, const struct request *r)
         err = ask_peer(w, r, &to, &len, &p);
     else if (err == 0 && w->dials && domain != AF_NETLINK)
         err = dial_lead(w, r, sock, &to, &len, &d);
+    else if (err == 0 && w->alone)
+        err = dial_ask_alone(w, r, type_of(sock) == SOCK_STREAM ? NET_TCP : NET_UDP, &to, len);
     return err < 0 ? answer_value(err)
                    : connect_now(w, r, steal_fd(&sock), domain, &to, len, &p, &d);
 }

@@ -51,6 +51,9 @@ int dial_lead(struct worker *w, const struct request *r, int sock, union address
               socklen_t *len, struct dialled *d);
 /* The connection is made, or under way. */
 void dial_announce(const struct worker *w, int sock, const struct dialled *d);
+/* What the policy says of an Internet address that no road leads to; proto: of graph/net.h. */
+int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
+                   const union address *to, socklen_t len);
 /* What the policy says of an Internet socket's own address. */
 int dial_ask_bind(struct worker *w, const struct request *r, const union address *at);
 

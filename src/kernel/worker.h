@@ -129,6 +129,7 @@ struct worker {
     struct made repositories;
     struct own_sockets sockets; /* what it listens at: it may connect to these */
     bool own_net;               /* abstract names are the sandbox's own */
+    bool alone;                 /* and nothing leads out of it */
     bool dials;                 /* TCP leads to the gate (act-dial.c) */
     const struct netgate *gate; /* then */
     bool sockets_judged;        /* system-socket */
