@@ -13,17 +13,25 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
 {
     char cwd[PATH_MAX];
     const char *mode = args_value(args, "mode");
-    size_t n = args_count(args, "settings");
-    OWN(mem) const char **files = calloc(n + 1, sizeof(*files));
+    OWN(mem) const char **files = args_all(args, "settings");
     if (!files)
         return err_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        files[i] = args_nth(args, "settings", i);
     if (mode && !view_mode(mode, &v->mode, &v->planning))
         return err_set(err, BK_E_INPUT, "--mode: %s is none of prompt, open, none", mode);
     v->planning |= args_has(args, "plan");
     v->plan_file = args_value(args, "plan-file");
     if (!getcwd(cwd, sizeof(cwd)))
         return err_sys(err, "cannot tell the working directory");
-    return view_read(v, cwd, files, n, err);
+    return view_read(v, cwd, files, args_count(args, "settings"), err);
+}
+
+const char *view_shell(const struct cli_args *args)
+{
+    static const char *const shells[] = {"/usr/bin/bash", "/bin/bash"};
+    if (args_has(args, "shell"))
+        return args_value(args, "shell");
+    for (size_t i = 0; i < 2; i++)
+        if (access(shells[i], X_OK) == 0)
+            return shells[i];
+    return "sh";
 }

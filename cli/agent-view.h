@@ -17,5 +17,7 @@
 
 /* Reads settings for the working directory as these options want it. */
 int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_err *err);
+/* The shell that runs an agent's commands: --shell, bash where it is usual, or whatever sh is. */
+const char *view_shell(const struct cli_args *args);
 
 #endif

@@ -190,6 +190,15 @@ size_t args_count(const struct cli_args *args, const char *name)
     return n;
 }
 
+const char **args_all(const struct cli_args *args, const char *name)
+{
+    size_t n = args_count(args, name);
+    const char **all = calloc(n + 1, sizeof(*all));
+    for (size_t i = 0; all && i < n; i++)
+        all[i] = args_nth(args, name, i);
+    return all;
+}
+
 bool args_has(const struct cli_args *args, const char *name)
 {
     return args_count(args, name) > 0;

@@ -40,6 +40,8 @@ const char *args_value(const struct cli_args *args, const char *name); /* the la
 size_t args_count(const struct cli_args *args, const char *name);
 /* The nth value given for an option that may repeat; NULL past the last. */
 const char *args_nth(const struct cli_args *args, const char *name, size_t n);
+/* All of them, and NULL; free() it. NULL without memory. */
+const char **args_all(const struct cli_args *args, const char *name);
 
 /* What a person is told. cli_fail() and cli_usage() print "buckle: …" to standard error, and a hint
  * or the command's usage line below it, and return CLI_ERROR. */

@@ -19,7 +19,7 @@
 
 #include "agent/door.h"
 #include "agent/hook.h"
-#include "args.h"
+#include "agent-view.h"
 #include "base/own.h"
 #include "hook-install.h"
 #include "seatbelt/wrap.h"
@@ -27,6 +27,7 @@
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings besides those that are found", "file"},
     {"shell", 0, "PROGRAM", "the shell that runs commands (bash, or sh)", "file"},
+    {"tool", 0, "NAME", "a tool of this name runs commands, too", NULL},
     {"install", 0, "AGENT",
      "write the hook into an agent's configuration: claude, gemini or a file", "claude gemini"},
     {"project", 0, NULL, "with --install: into the project's configuration, not the person's",
@@ -120,9 +121,6 @@ static pid_t session_of(const char *program, pid_t agent)
 static void wrap(const struct cli_args *args, const struct hook_call *call, const char *program,
                  pid_t session, struct buf *out)
 {
-    const char *shell = args_value(args, "shell");
-    if (!shell)
-        shell = access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "sh";
     shell_word(out, program);
     buf_str(out, " run --here --annotate --watch-net");
     for (size_t i = 0; i < args_count(args, "settings"); i++) {
@@ -134,18 +132,19 @@ static void wrap(const struct cli_args *args, const struct hook_call *call, cons
         shell_word(out, call->command);
     }
     buf_str(out, " -- ");
-    shell_word(out, shell);
+    shell_word(out, view_shell(args));
     buf_str(out, " -c ");
     shell_word(out, call->command);
 }
 
+/* Where we are, and will be in a moment. */
 static int program_path(char out[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     if (n <= 0)
         return -1;
     out[n] = '\0';
-    return 0;
+    return access(out, X_OK);
 }
 
 static int carry_out(const struct cli_args *args, const struct hook_call *call, struct decision d)
@@ -166,33 +165,35 @@ static int carry_out(const struct cli_args *args, const struct hook_call *call, 
     return say(hook_answer(call, effects[d.action], d.reason, wrapped.s), CLI_OK);
 }
 
+static int refuse_error(const struct bk_err *err)
+{
+    OWN(buf) struct buf why = {0};
+    buf_fmt(&why, "%s%s%s", err->file, err->file[0] ? ": " : "", err->msg);
+    return refuse(buf_ok(&why) ? why.s : "out of memory");
+}
+
 static int answer_call(const struct cli_args *args, const json_t *message)
 {
     OWN(agent_view) struct agent_view v = {0};
     struct hook_call call;
     struct bk_err err;
-    char cwd[PATH_MAX];
-    if (hook_read(message, &call) < 0)
+    OWN(mem) const char **files = args_all(args, "settings");
+    OWN(mem) const char **tools = args_all(args, "tool");
+    if (!files || !tools)
+        return refuse("out of memory");
+    if (hook_read(message, tools, args_count(args, "tool"), &call) < 0)
         return refuse("a message that is no call of a tool; the command does not run");
     if (!call.shell)
         return say(hook_answer(&call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     if (call.mode && !view_mode(call.mode, &v.mode, &v.planning))
         v.mode = PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
-    if (!getcwd(cwd, sizeof(cwd)))
+    if (!call.cwd[0] && !getcwd(call.cwd, sizeof(call.cwd)))
         return refuse("cannot tell the working directory");
-    size_t n = args_count(args, "settings");
-    OWN(mem) const char **files = calloc(n + 1, sizeof(*files));
-    for (size_t i = 0; files && i < n; i++)
-        files[i] = args_nth(args, "settings", i);
-    if (!files || view_read(&v, call.cwd ? call.cwd : cwd, files, n, &err) < 0) {
-        OWN(buf) struct buf why = {0};
-        buf_fmt(&why, "%s%s%s", err.file, err.file[0] ? ": " : "", err.msg);
-        return refuse(why.s ? why.s : "out of memory");
-    }
+    if (view_read(&v, call.cwd, files, args_count(args, "settings"), &err) < 0)
+        return refuse_error(&err);
     struct decide_settings s = view_decides(&v);
-    return carry_out(
-        args, &call,
-        decide(&s, &(struct decide_request){.command = call.command, .bypass = call.bypass}));
+    struct decide_request r = {.command = call.command, .bypass = call.bypass};
+    return carry_out(args, &call, decide(&s, &r));
 }
 
 static int run(struct cli_args *args)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
+#include "agent-view.h"
 #include "base/own.h"
 
 static const struct cli_option options[] = {
@@ -21,6 +21,7 @@ static const struct cli_option options[] = {
     {"shell", 0, "PROGRAM", "the shell, when a call names none (bash, or sh)", "file"},
     {"timeout", 't', "SECONDS", "limit of commands that name none (120)", NULL},
     {"max-timeout", 0, "SECONDS", "limit of commands that name one (600)", NULL},
+    {"max-procs", 0, "N", "limit of a command's processes (4096)", NULL},
     {"max-output", 0, "BYTES", "what is kept of each of a command's streams (30000)", NULL},
     {0},
 };
@@ -40,37 +41,41 @@ static int number(const struct cli_args *args, const char *option, unsigned long
     return 0;
 }
 
+static int read_limits(const struct cli_args *args, struct mcp_options *o, struct bk_err *err)
+{
+    unsigned long timeout = 120, most = 600, output = 30000, procs = 4096;
+    if (number(args, "timeout", 86400, &timeout, err) < 0 ||
+        number(args, "max-timeout", 86400, &most, err) < 0 ||
+        number(args, "max-procs", 1 << 20, &procs, err) < 0 ||
+        number(args, "max-output", 16 << 20, &output, err) < 0)
+        return -1;
+    o->max_timeout_ms = (uint32_t)most * 1000;
+    o->timeout_ms = (uint32_t)(timeout < most ? timeout : most) * 1000;
+    o->max_procs = (uint32_t)procs;
+    o->max_output = output;
+    return 0;
+}
+
 static int run(struct cli_args *args)
 {
-    static const char *const shells[] = {"/bin/bash", "/usr/bin/bash"};
-    struct mcp_options o = {.program = "/proc/self/exe", .shell = "sh"};
+    struct mcp_options o = {.program = "/proc/self/exe",
+                            .shell = view_shell(args),
+                            .grantable = args_has(args, "grantable"),
+                            .nsettings = args_count(args, "settings")};
     struct bk_err err;
-    unsigned long timeout = 120, most = 600, output = 30000;
     const char *mode = args_value(args, "mode");
-    size_t n = args_count(args, "settings");
-    OWN(mem) const char **files = calloc(n + 1, sizeof(*files));
-    for (size_t i = 0; files && i < n; i++)
-        files[i] = args_nth(args, "settings", i);
+    OWN(mem) const char **files = args_all(args, "settings");
     if (args->npos)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
         return cli_usage(args, "--mode: %s is none of prompt, open, none", mode);
-    if (!files || number(args, "timeout", 86400, &timeout, &err) < 0 ||
-        number(args, "max-timeout", 86400, &most, &err) < 0 ||
-        number(args, "max-output", 16 << 20, &output, &err) < 0)
-        return files ? cli_fail(&err) : CLI_ERROR;
-    for (size_t i = 0; i < 2; i++)
-        if (access(shells[i], X_OK) == 0)
-            o.shell = shells[i];
-    o.shell = args_has(args, "shell") ? args_value(args, "shell") : o.shell;
+    if (!files)
+        return CLI_ERROR;
     o.planning |= args_has(args, "plan");
-    o.grantable = args_has(args, "grantable");
     o.settings = files;
-    o.nsettings = n;
-    o.max_timeout_ms = (uint32_t)most * 1000;
-    o.timeout_ms = (uint32_t)(timeout < most ? timeout : most) * 1000;
-    o.max_output = output;
-    return mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err) < 0 ? cli_fail(&err) : CLI_OK;
+    if (read_limits(args, &o, &err) < 0 || mcp_serve(&o, STDIN_FILENO, STDOUT_FILENO, &err) < 0)
+        return cli_fail(&err);
+    return CLI_OK;
 }
 
 const struct cli_command cmd_mcp = {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char bypass_key[] = "dangerouslyDisableSandbox";
+
 /* Where an agent writes what. */
 static const struct dialect {
     const char *event_key, *event; /* how its messages are told apart */
@@ -13,6 +15,7 @@ static const struct dialect {
     const char *tools[4];  /* those that run a shell's command */
     const char *where_key; /* in the input: where it is to run, or NULL */
     const char *mode_key;
+    bool asks; /* it can put a question to the person */
 } dialects[] = {
     {"hook_event_name",
      "PreToolUse",
@@ -20,55 +23,77 @@ static const struct dialect {
      "tool_input",
      {"Bash", "bash", "shell"},
      NULL,
-     "permission_mode"},
+     "permission_mode",
+     true},
     {"hook_event_name",
      "BeforeTool",
      "tool_name",
      "tool_input",
      {"run_shell_command"},
      "directory",
-     "approval_mode"},
+     "approval_mode",
+     false},
     {"hookEventName",
      "preToolUse",
      "toolName",
      "toolArgs",
      {"bash", "shell", "powershell"},
      NULL,
-     "permissionMode"},
-    {"hook_event_name", "beforeShellExecution", NULL, NULL, {NULL}, NULL, "permission_mode"},
+     "permissionMode",
+     true},
+    {"hook_event_name", "beforeShellExecution", NULL, NULL, {NULL}, NULL, "permission_mode", true},
+    {NULL, NULL, NULL, NULL, {NULL}, NULL, "mode", true},
 };
 
-enum { PRE_TOOL, BEFORE_TOOL, PRE_TOOL_CAMEL, BEFORE_SHELL, DIALECTS };
+enum { PRE_TOOL, BEFORE_TOOL, PRE_TOOL_CAMEL, BEFORE_SHELL, PLAIN, DIALECTS };
 
 static int dialect_of(const json_t *message)
 {
-    for (int i = 0; i < DIALECTS; i++) {
-        const char *event = json_text(message, dialects[i].event_key);
+    bool named =
+        json_object_get(message, "hook_event_name") || json_object_get(message, "hookEventName");
+    for (int i = 0; named && i < DIALECTS; i++) {
+        const char *event = dialects[i].event ? json_text(message, dialects[i].event_key) : NULL;
         if (event && strcmp(event, dialects[i].event) == 0)
             return i;
     }
+    if (named)
+        return -1;
     /* some leave their event's name out, since a hook is there for one only */
-    return json_text(message, "toolName") ? PRE_TOOL_CAMEL : -1;
+    return json_text(message, "toolName")  ? PRE_TOOL_CAMEL
+           : json_text(message, "command") ? PLAIN
+                                           : -1;
 }
 
-static bool runs_commands(const struct dialect *d, const char *tool)
+static bool runs_commands(const struct dialect *d, const char *tool, const char *const *more,
+                          size_t n)
 {
     for (size_t i = 0; i < 4 && d->tools[i]; i++)
         if (strcmp(d->tools[i], tool) == 0)
             return true;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(more[i], tool) == 0)
+            return true;
     return false;
 }
 
-int hook_read(const json_t *message, struct hook_call *out)
+/* A folder that is named in the input is meant from the one in the message. */
+static int find_folder(const char *cwd, const char *where, char out[PATH_MAX])
+{
+    bool whole = where && where[0] == '/';
+    int n = whole ? snprintf(out, PATH_MAX, "%s", where)
+                  : snprintf(out, PATH_MAX, "%s%s%s", cwd ? cwd : "", cwd && where ? "/" : "",
+                             cwd && where ? where : "");
+    return n < PATH_MAX ? 0 : -1;
+}
+
+int hook_read(const json_t *message, const char *const *tools, size_t ntools, struct hook_call *out)
 {
     int which = dialect_of(message);
     if (which < 0)
         return -1;
     const struct dialect *d = &dialects[which];
-    *out = (struct hook_call){.dialect = which,
-                              .cwd = json_text(message, "cwd"),
-                              .mode = json_text(message, d->mode_key)};
-    if (which == BEFORE_SHELL) {
+    *out = (struct hook_call){.dialect = which, .mode = json_text(message, d->mode_key)};
+    if (!d->input_key) {
         out->shell = true;
         out->input = message;
     } else {
@@ -76,13 +101,13 @@ int hook_read(const json_t *message, struct hook_call *out)
         out->input = json_object_get(message, d->input_key);
         if (!tool || !json_is_object(out->input))
             return -1;
-        out->shell = runs_commands(d, tool);
+        out->shell = runs_commands(d, tool, tools, ntools);
     }
     out->command = json_text(out->input, "command");
-    out->bypass = json_is_true(json_object_get(out->input, "dangerouslyDisableSandbox"));
-    if (d->where_key && json_text(out->input, d->where_key))
-        out->cwd = json_text(out->input, d->where_key);
-    return 0;
+    /* a wish that nobody could be asked about goes unheard */
+    out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
+    return find_folder(json_text(message, "cwd"),
+                       d->where_key ? json_text(out->input, d->where_key) : NULL, out->cwd);
 }
 
 /* ---- answers ---- */
@@ -93,8 +118,10 @@ static json_t *replaced(const struct hook_call *call, const char *command)
 {
     json_t *input = json_copy((json_t *)call->input);
     json_object_set_new(input, "command", json_string(command));
-    /* what was asked for is settled; a second opinion might differ */
-    json_object_del(input, "dangerouslyDisableSandbox");
+    /* what was asked for is settled; a second opinion might differ. (One agent puts what we say
+     * over what it has, so that leaving it out would leave it in.) */
+    if (json_object_get(input, bypass_key))
+        json_object_set_new(input, bypass_key, json_false());
     return input;
 }
 
@@ -146,12 +173,22 @@ static json_t *answer_before_shell(const struct hook_call *call, enum hook_effec
                      "Use the bash tool of the buckle MCP server.");
 }
 
+static json_t *answer_plain(const struct hook_call *call, enum hook_effect e, const char *reason,
+                            const char *command)
+{
+    return json_pack("{s:s, s:s, s:s, s:b}", "decision", words[e], "reason", reason, "command",
+                     command         ? command
+                     : call->command ? call->command
+                                     : "",
+                     "sandboxed", command != NULL);
+}
+
 json_t *hook_answer(const struct hook_call *call, enum hook_effect effect, const char *reason,
                     const char *command)
 {
     static json_t *(*const answers[])(const struct hook_call *, enum hook_effect, const char *,
-                                      const char *) = {answer_pre_tool, answer_before_tool,
-                                                       answer_camel, answer_before_shell};
+                                      const char *) = {
+        answer_pre_tool, answer_before_tool, answer_camel, answer_before_shell, answer_plain};
     if (effect == HOOK_LEAVE)
         return json_object();
     return answers[call->dialect](call, effect, reason, command);
@@ -159,7 +196,8 @@ json_t *hook_answer(const struct hook_call *call, enum hook_effect effect, const
 
 json_t *hook_refusal(const char *reason)
 {
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s}}", "decision", "deny", "permission", "deny",
-                     "reason", reason, "hookSpecificOutput", "hookEventName", "PreToolUse",
-                     "permissionDecision", "deny", "permissionDecisionReason", reason);
+    return json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s}}", "decision", "deny", "permission",
+                     "deny", "permissionDecision", "deny", "reason", reason, "hookSpecificOutput",
+                     "hookEventName", "PreToolUse", "permissionDecision", "deny",
+                     "permissionDecisionReason", reason);
 }

@@ -3,6 +3,8 @@
 #ifndef BK_AGENT_HOOK_H
 #define BK_AGENT_HOOK_H
 
+#include <limits.h>
+
 #include "agent/json.h"
 #include "agent/view.h"
 
@@ -15,14 +17,16 @@ struct hook_call {
     int dialect;         /* an index into a table of hook.c */
     bool shell;          /* the tool runs a command */
     const char *command; /* then; NULL when it is missing */
-    const char *cwd;     /* or NULL */
+    char cwd[PATH_MAX];  /* empty: nobody said */
     const char *mode;    /* the person's, or NULL */
     bool bypass;
     const json_t *input; /* the tool's */
 };
 
-/* What a message says. -1 when it is none that is known. It must outlive the call. */
-int hook_read(const json_t *message, struct hook_call *out);
+/* What a message says. -1 when it is none that is known. It must outlive the call. tools: names of
+ * tools that run commands, besides those that the agents known here have. */
+int hook_read(const json_t *message, const char *const *tools, size_t ntools,
+              struct hook_call *out);
 
 enum hook_effect { HOOK_LEAVE, HOOK_ALLOW, HOOK_ASK, HOOK_DENY };
 

@@ -36,6 +36,7 @@ static uint64_t now_ms(void)
 struct words {
     const char **at;
     size_t n;
+    char procs[16];
 };
 
 static void add(struct words *w, const char *word)
@@ -55,6 +56,8 @@ static int word_command(struct words *w, const struct job_spec *s)
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);
+        snprintf(w->procs, sizeof(w->procs), "%u", s->max_procs);
+        add(w, w->procs);
         add(w, "--cd");
         add(w, s->cwd);
         add(w, "--tmpdir");

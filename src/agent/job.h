@@ -21,7 +21,7 @@ struct job_spec {
     size_t nsettings;
     bool sandboxed, grantable;
     int session; /* its end of a socket to the session (keeper.h) */
-    uint32_t timeout_ms;
+    uint32_t timeout_ms, max_procs;
     size_t max_output;
 };
 

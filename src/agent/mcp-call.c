@@ -204,6 +204,7 @@ static void start(struct mcp *m, struct call *c)
                             .grantable = m->o->grantable,
                             .session = session,
                             .timeout_ms = c->timeout_ms,
+                            .max_procs = m->o->max_procs,
                             .max_output = m->o->max_output};
     if (session < 0 || job_start(&c->job, &spec, &err) < 0) {
         mcp_refuse_error(m, c->id, &err);

@@ -16,6 +16,7 @@ struct mcp_options {
     bool planning, grantable;
     uint32_t timeout_ms;     /* of commands that name none */
     uint32_t max_timeout_ms; /* of those that do */
+    uint32_t max_procs;      /* of a command */
     size_t max_output;       /* bytes of each stream that are kept */
 };
 

@@ -43,7 +43,7 @@ def test_decisions(person, t):
     settings(person, allowUnsandboxedCommands=False)
     _, a = hook(person, call("ls", folder, dangerouslyDisableSandbox=True))
     t.ok(said(a)["permissionDecision"] == "ask" and "updatedInput" in said(a) and
-         "dangerouslyDisableSandbox" not in said(a)["updatedInput"],
+         said(a)["updatedInput"]["dangerouslyDisableSandbox"] is False,
          "a bypass that policy forbids becomes a command inside", a)
     settings(person, enabled=False)
     _, a = hook(person, call("ls", folder))
@@ -52,19 +52,41 @@ def test_decisions(person, t):
     settings(person)
 
 
+def gemini(command, folder, **more):
+    return {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "cwd": folder,
+            "tool_input": {"command": command, **more}}
+
+
 def test_dialects(person, t):
     folder = person.folder()
     settings(person, autoAllowBashIfSandboxed=True)
-    _, a = hook(person, {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "cwd": "/",
-                         "tool_input": {"command": "make", "directory": folder}})
+    _, a = hook(person, gemini("make", "/", directory=folder))
     t.ok(a["decision"] == "allow" and
          " run " in a["hookSpecificOutput"]["tool_input"]["command"], "BeforeTool", a)
+    _, a = hook(person, gemini("make", folder, dangerouslyDisableSandbox=True))
+    t.ok(" run " in a["hookSpecificOutput"]["tool_input"]["command"] and
+         a["hookSpecificOutput"]["tool_input"]["dangerouslyDisableSandbox"] is False,
+         "where nobody can be asked, a bypass is not heard", a)
+    person.write(folder + "/sub/.buckle/settings.json", '{"enabled": nope}')
+    r, a = hook(person, gemini("make", folder, directory="sub"))
+    t.ok(r.status == 2 and "sub/.buckle" in r.err, "a folder is meant from the one of the message", r)
     _, a = hook(person, {"toolName": "bash", "toolArgs": {"command": "make"}, "cwd": folder})
     t.ok(a["permissionDecision"] == "allow" and " run " in a["modifiedArgs"]["command"],
          "preToolUse", a)
     _, a = hook(person, {"hook_event_name": "beforeShellExecution", "command": "make", "cwd": folder})
     t.ok(a["permission"] == "deny" and "MCP" in a["agentMessage"],
          "where a command cannot be replaced it does not run", a)
+    _, a = hook(person, {"command": "make", "cwd": folder})
+    t.ok(a["decision"] == "allow" and a["sandboxed"] and " run " in a["command"], "any other agent", a)
+    _, a = hook(person, {"command": "make", "cwd": folder, "dangerouslyDisableSandbox": True})
+    t.ok(a["decision"] == "ask" and not a["sandboxed"] and a["command"] == "make",
+         "hears where and what it runs", a)
+    _, a = hook(person, {"command": "make", "cwd": folder, "mode": "none"})
+    t.equal(a["decision"], "deny", "and that nothing does")
+    _, a = hook(person, call("make", folder, tool="Terminal"))
+    t.equal(a, {}, "a tool that nobody knows is left alone")
+    _, a = hook(person, call("make", folder, tool="Terminal"), "--tool", "Terminal")
+    t.ok(" run " in said(a)["updatedInput"]["command"], "until it is named", a)
     settings(person)
 
 
@@ -75,7 +97,10 @@ def test_never_open(person, t):
                        "no tool": '{"hook_event_name": "PreToolUse", "tool_input": {}}',
                        "no input": '{"hook_event_name": "PreToolUse", "tool_name": "Bash"}',
                        "keys twice": '{"hook_event_name": "PreToolUse", "hook_event_name": "x"}',
-                       "a flood": "[" * 100000}.items():
+                       "a command at another event": '{"hook_event_name": "Stop", "command": "ls"}',
+                       "a NUL": json.dumps(call("ls\0; id", folder)),
+                       "a flood": "[" * 100000,
+                       "too much": json.dumps(call("x" * (17 << 20), folder))}.items():
         r, a = hook(person, text, cwd=folder)
         t.ok(r.status == 2 and said(a).get("permissionDecision") == "deny" and r.err,
              f"{what}: refused", r)
@@ -150,22 +175,102 @@ def test_session(person, t):
     settings(person)
 
 
+def test_at_once(person, t):
+    """Commands that an agent starts together meet in one session, however many they are."""
+    folder, outside = person.folder(), person.folder("outside")
+    settings(person, autoAllowBashIfSandboxed=True)
+    script = person.write(person.home + "/together.py", textwrap.dedent(TOGETHER))
+    r = person.call(["python3", script, running.BUCKLE, folder, outside], cwd=folder, timeout=120)
+    out = json.loads(r.out) if r.out.startswith("{") else {}
+    t.equal(len(out.get("sessions", [])), 1, "the first calls at once start one session", r)
+    t.equal(out.get("failed"), [1] * 30, "thirty commands at once run in it", r)
+    t.equal(out.get("denied"), 30, "and it has heard of each", r)
+    settings(person)
+
+
+TOGETHER = """
+import concurrent.futures, json, os, subprocess, sys
+buckle, folder, outside = sys.argv[1:4]
+
+def hook(i):
+    message = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "cwd": folder,
+               "tool_input": {"command": f"sleep 1; touch {outside}/{i}"}}
+    a = subprocess.run([buckle, "hook"], input=json.dumps(message), capture_output=True, text=True)
+    return json.loads(a.stdout)["hookSpecificOutput"]["updatedInput"]["command"]
+
+with concurrent.futures.ThreadPoolExecutor(30) as pool:
+    wrapped = list(pool.map(hook, range(30)))
+    sessions = {c.split("--session ")[1].split()[0] for c in wrapped}
+    run = lambda c: subprocess.run(["sh", "-c", c], cwd=folder, capture_output=True).returncode
+    failed = list(pool.map(run, wrapped))
+log = subprocess.run([buckle, "log", "--session", min(sessions)], capture_output=True, text=True)
+print(json.dumps({"sessions": sorted(sessions), "failed": failed, "denied": log.stdout.count(outside)}))
+"""
+
+
+def test_installed(person, t):
+    """What is installed answers, and refuses when there is nothing left to answer."""
+    folder = person.folder()
+    moved = folder + "/buckle"
+    person.sh(f"cp {running.BUCKLE} {moved}")
+    person.call([moved, "hook", "--install", folder + "/agent.json"])
+    with open(folder + "/agent.json", encoding="utf-8") as f:
+        command = json.load(f)["hooks"]["PreToolUse"][0]["hooks"][0]["command"]
+    message = json.dumps(call("ls", folder))
+    r = person.call(["sh", "-c", command], stdin=message, cwd=folder)
+    t.ok(r.status == 0 and " run " in said(json.loads(r.out))["updatedInput"]["command"],
+         "what is installed answers", r)
+    os.rename(moved, moved + ".old")
+    r = person.call(["sh", "-c", command], stdin=message, cwd=folder)
+    t.ok(r.status == 2 and r.out == "", "a program that was moved lets nothing through", r)
+    person.write(moved, "#!/bin/sh\nkill -SEGV $$\n", 0o755)
+    r = person.call(["sh", "-c", command], stdin=message, cwd=folder)
+    t.equal(r.status, 2, "nor one that crashes", r)
+    os.unlink(moved)
+    os.rename(moved + ".old", moved)
+    r = person.call([moved, "hook", "--install", folder + "/other.json"],
+                    env={"PATH": folder + ":" + running.PATH})
+    with open(folder + "/other.json", encoding="utf-8") as f:
+        t.equal(json.load(f)["hooks"]["PreToolUse"][0]["hooks"][0]["command"],
+                "buckle hook || exit 2", "found by name, it is installed by name", r)
+
+
 def test_install(person, t):
-    path = person.write(f"{person.home}/.claude/settings.json",
-                        '{"model": "x", "hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": []}]}}')
-    r = person.call([running.BUCKLE, "hook", "--install", "claude"])
-    with open(path, encoding="utf-8") as f:
-        got = json.load(f)
-    t.ok(r.status == 0 and got["model"] == "x" and got["hooks"]["PreToolUse"] == [
-        {"matcher": "Edit", "hooks": []},
-        {"matcher": "Bash", "hooks": [{"type": "command", "command": "buckle hook"}]}],
-        "the hook is written beside what was there", r, got)
-    person.call([running.BUCKLE, "hook", "--install", "claude"])
-    with open(path, encoding="utf-8") as f:
-        t.equal(len(json.load(f)["hooks"]["PreToolUse"]), 2, "once")
-    person.call([running.BUCKLE, "hook", "--uninstall", "claude"])
-    with open(path, encoding="utf-8") as f:
-        t.equal(len(json.load(f)["hooks"]["PreToolUse"]), 1, "and taken out again")
+    before = {"model": "x", "hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": []}]}}
+    real = person.write(f"{person.home}/dotfiles/claude.json", json.dumps(before), 0o640)
+    path = f"{person.home}/.claude/settings.json"
+    os.makedirs(os.path.dirname(path))
+    person.own(os.path.dirname(path))
+    os.symlink(real, path)
+
+    def content():
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+
+    ours = {"matcher": "Bash", "hooks": [{"type": "command",
+                                          "command": running.BUCKLE + " hook || exit 2"}]}
+    for _ in range(2):
+        r = person.call([running.BUCKLE, "hook", "--install", "claude"])
+        t.ok(r.status == 0 and content() == {"model": "x", "hooks": {"PreToolUse": [
+            before["hooks"]["PreToolUse"][0], ours]}}, "the hook is there once, beside what was", r)
+    t.ok(os.path.islink(path) and os.stat(path).st_mode & 0o777 == 0o640, "the file stays what it is")
+    mine = {"type": "command", "command": "mine"}
+    changed = content()
+    changed["hooks"]["PreToolUse"][1]["hooks"].append(mine)
+    person.write(path, json.dumps(changed))
+    for _ in range(2):
+        person.call([running.BUCKLE, "hook", "--uninstall", "claude"])
+        t.equal(content(), {"model": "x", "hooks": {"PreToolUse": [
+            before["hooks"]["PreToolUse"][0], {"matcher": "Bash", "hooks": [mine]}]}},
+            "and taken out again, without what was put beside it")
+    person.call([running.BUCKLE, "hook", "--install", "gemini"])
+    with open(f"{person.home}/.gemini/settings.json", encoding="utf-8") as f:
+        t.equal(json.load(f)["hooks"]["BeforeTool"][0]["matcher"], "run_shell_command", "another agent's")
+    r = person.call([running.BUCKLE, "hook", "--uninstall", "gemini"])
+    with open(f"{person.home}/.gemini/settings.json", encoding="utf-8") as f:
+        t.equal(json.load(f), {}, "leaves nothing behind", r)
+    r = person.call([running.BUCKLE, "hook", "--uninstall", person.home + "/none.json"])
+    t.ok(r.status == 0 and not os.path.exists(person.home + "/none.json"), "nor makes anything", r)
     person.write(path, '{"hooks": ')
     r = person.call([running.BUCKLE, "hook", "--install", "claude"])
     with open(path, encoding="utf-8") as f:
@@ -175,5 +280,6 @@ def test_install(person, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_install])
+    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_at_once, test_installed,
+                   test_install])
     done()
