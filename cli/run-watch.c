@@ -144,6 +144,8 @@ static void take_over(struct watch_settings *w, struct settled *next)
         tell_waits(w, &waits);
     }
     tell_fixed(w, &was->result, &next->result);
+    if (!change)
+        grants_moved(&w->live->grants, next->sources, next->nsources);
     w->settings->now = next;
     settled_free(now);
 }

@@ -50,9 +50,9 @@ static int word_command(struct words *w, const struct job_spec *s)
     if (!w->at)
         return -1;
     if (s->sandboxed) {
-        static const char *const fixed[] = {
-            "run",         "--here",          "--watch-net", "--report=none", "--session=fd:8",
-            "--keep-fd=9", "--max-procs=4096"};
+        static const char *const fixed[] = {"run",           "--here",         "--watch-net",
+                                            "--report=none", "--session=fd:8", "--keep-fd=9",
+                                            "--max-procs"};
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "settings/grant.h"
 #include "settings/rule.h"
 
 struct keeper_run {
@@ -148,7 +149,7 @@ static void do_grant(struct keeper *k, const json_t *m, struct buf *out)
     OWN(buf) struct buf rule = {0};
     struct bk_err err;
     const char *option = json_text(m, "grant"), *what = json_text(m, "what");
-    if (!option || strncmp(option, "allow-", 6) != 0 || !what || !what[0])
+    if (!option || !grants_know(option) || !what || !what[0])
         return desk_refuse(out, "what is to be granted?");
     if (json_array_size(k->grants) >= KEEPER_GRANTS)
         return desk_refuse(out, "too much was granted already; put it into settings");

@@ -52,6 +52,12 @@ static int renew(struct grants *g, const struct run_source *base, size_t n, stru
     return run_update(g->run, all, count, waits, err);
 }
 
+void grants_moved(struct grants *g, const struct run_source *sources, size_t n)
+{
+    memcpy(g->base, sources, n * sizeof(*sources));
+    g->nbase = n;
+}
+
 int grants_base(struct grants *g, const struct run_source *sources, size_t n, struct buf *waits,
                 struct bk_err *err)
 {
@@ -59,8 +65,7 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
         return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", GRANTS_SOURCES);
     if (renew(g, sources, n, waits, err) < 0)
         return -1;
-    memcpy(g->base, sources, n * sizeof(*sources));
-    g->nbase = n;
+    grants_moved(g, sources, n);
     return 0;
 }
 

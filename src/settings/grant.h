@@ -24,6 +24,8 @@ void grants_free(struct grants *g);                /* also fine when zeroed */
 /* Replaces the policy under the grants; see run_update(). The sources are not copied. */
 int grants_base(struct grants *g, const struct run_source *sources, size_t n, struct buf *waits,
                 struct bk_err *err);
+/* The policy is the same, but its sources are elsewhere now, and those before will be freed. */
+void grants_moved(struct grants *g, const struct run_source *sources, size_t n);
 /* "allow-read", "allow-write", "allow-net". */
 bool grants_know(const char *option);
 /* option as above. The run's on_event hears of it, as of what was denied. */

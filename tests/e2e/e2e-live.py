@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import running
+from agents import Client
 from running import eventually, for_everybody
 from tap import done
 
@@ -133,52 +134,112 @@ def test_log(person, t):
     run.end()
 
 
+# Tries every way to the keeper of a door, and says which one led there.
 KNOCK = """
-import socket, struct, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-s.settimeout(5)
-try:
-    s.connect('\\0buckle-run-%d-%d' % (int(sys.argv[1]), int(sys.argv[2])))
-    s.send(b'{"grant": "allow-write", "what": "/"}')
-    print("answer", s.recv(1000))
-except OSError as e:
-    print("refused", e)
+import ctypes, os, socket, stat, sys
+kind, uid, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+grant = b'{"grant": "allow-write", "what": "/"}'
+
+def talk(s, how):
+    s.settimeout(3)
+    try:
+        s.send(grant)
+        got = s.recv(1000)
+    except OSError as e:
+        got = b""
+    if got:
+        print("reached", how, got)
+
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        if stat.S_ISSOCK(os.fstat(int(fd)).st_mode):
+            print("reached by what it inherited", fd)
+    except OSError:
+        pass
+for name in "buckle-%s-%d-%d" % (kind, uid, pid), "buckle-%s-for-%d-%d" % (kind, uid, pid):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        s.connect("\\0" + name)
+        talk(s, "by its name")
+    except OSError:
+        pass
+libc = ctypes.CDLL(None, use_errno=True)
+target = libc.syscall(434, pid, 0)  # pidfd_open
+for fd in range(64):
+    got = libc.syscall(438, target, fd, 0) if target >= 0 else -1  # pidfd_getfd
+    if got >= 0:
+        print("reached by taking descriptor", fd)
+    try:
+        os.open("/proc/%d/fd/%d" % (pid, fd), os.O_RDWR | os.O_NONBLOCK)
+        print("reached by /proc", fd)
+    except OSError:
+        pass
+print("done")
 """
+
+PLACES = {
+    "behind all walls": {},
+    "without Landlock's scope": {"BUCKLE_PRETEND": "landlock=4"},
+    "without namespaces": {"BUCKLE_PRETEND": "landlock=4,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,"
+                                             "ipc_ns=0,uts_ns=0"},
+}
+
+
+def doors_file(uid):
+    """Names of this user's doors, as the machine lists them."""
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
+        return [line.split()[-1] for line in f if f"buckle-run-{uid}-" in line or
+                f"buckle-session-{uid}-" in line]
+
+
+def knocks(person, t, what, words, env):
+    """From inside a sandbox that allows everything that policy can allow."""
+    folder = person.folder()
+    allowing = person.profile("allowing.sb", "(version 1)(allow default)")
+    knock = person.write(person.home + "/knock.py", KNOCK)
+    kind, pid = words
+    # its own run is known once it has started
+    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {knock} {kind} {person.uid} $(cat pid)"
+    run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c", script, cwd=folder, env=env)
+    person.write(folder + "/pid.new", f"{pid or run.child.pid}\n")
+    os.rename(folder + "/pid.new", folder + "/pid")
+    status, out, err = run.end()
+    t.ok(status == 0 and out == "done\n", what, out, err)
 
 
 def test_no_way_in(person, t):
-    """Nothing inside reaches the door: not that of its own run, nor another's."""
-    knock = person.write(person.home + "/knock.py", KNOCK)
+    """Nothing inside reaches a door: not that of its own run, nor another's, nor a session's."""
     other = Under(person, "--grantable", "sleep", "60")
     eventually(lambda: other.say("log").status == 0)
-    places = {
-        "behind all walls": {},
-        "without Landlock's scope": {"BUCKLE_PRETEND": "landlock=4"},
-        "without namespaces": {"BUCKLE_PRETEND": "landlock=4,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,"
-                                                 "ipc_ns=0,uts_ns=0"},
-    }
-    allowing = person.profile("allowing.sb", "(version 1)(allow default)")
-    for place, env in places.items():
-        for door, pid in ("another run's", str(other.child.pid)), ("its own run's", "$PPID"):
-            script = f"exec python3 {knock} {person.uid} {pid}"
-            if pid == "$PPID":  # the controller is the worker's parent, as seen outside
-                script = f"read pid < pid; exec python3 {knock} {person.uid} $pid"
-            folder = person.folder()
-            run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c",
-                        "until [ -e pid ]; do sleep 0.05; done; sleep 0.1; " + script, cwd=folder,
-                        env=env)
-            person.write(folder + "/pid", f"{run.child.pid}\n")
-            status, out, err = run.end()
-            t.ok(status == 0 and ("refused" in out or out == "answer b''\n"),
-                 f"{place}: {door} door stays shut", out, err)
-        r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile", allowing,
-                         running.BUCKLE, "grant", "--run", str(other.child.pid), "--write", "/"],
-                        env=env, cwd=person.folder())
+    session = person.start([running.BUCKLE, "session", "--foreground", "--for", str(os.getpid())]
+                           if person.uid == os.geteuid() else
+                           [running.BUCKLE, "session", "--foreground", "--for", str(other.child.pid)],
+                           stdout=subprocess.PIPE)
+    keeper = int(session.stdout.readline())
+    server = Client(person, person.folder(), "--grantable", "--mode=open")
+    doors = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
+             "a session's": ("session", keeper), "a server's": ("session", server.child.pid)}
+    for place, env in PLACES.items():
+        for door, words in doors.items():
+            knocks(person, t, f"{place}: {door} door stays shut", words, env)
+        r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
+                         person.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
+                         str(other.child.pid), "--write", "/"], env=env, cwd=person.folder())
         t.ok(r.status == 2, f"{place}: `buckle grant` has no effect inside", r)
-    r = other.say("log")
-    t.equal(r.out, "", "nothing was granted", r)
+    said = server.bash(f"python3 {person.home}/knock.py session {person.uid} {server.child.pid}")
+    t.equal(said.facts["stdout"], "done\n", "a server's own command does not reach it", said)
+    said = server.bash("sleep 20", run_in_background=True)
+    r = person.call(["python3", person.home + "/knock.py", "session", str(person.uid),
+                     str(server.child.pid)])
+    t.ok("reached by its name" in r.out, "while the person outside does, by its name", r)
+    t.ok(all(name.startswith("@") for name in doors_file(person.uid)), "which is no file's",
+         doors_file(person.uid))
+    t.equal(other.say("log").out, "", "nothing was granted to the run")
     os.kill(other.child.pid, signal.SIGTERM)
     other.end()
+    server.close()
+    session.terminate()
+    session.wait()
 
 
 def test_others(person, t):
@@ -188,8 +249,8 @@ def test_others(person, t):
     run = Under(root, "--grantable", "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
     knock = person.write(person.home + "/knock.py", KNOCK)
-    r = person.call(["python3", knock, "0", str(run.child.pid)])
-    t.ok("refused" in r.out or r.out == "answer b''\n", "another user is not let in", r)
+    r = person.call(["python3", knock, "run", "0", str(run.child.pid)])
+    t.equal(r.out, "done\n", "another user is not let in", r)
     os.kill(run.child.pid, signal.SIGTERM)
     run.end()
 
