@@ -3,6 +3,7 @@
 
 #include "agent/keeper.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -117,14 +118,24 @@ static void do_log(struct keeper *k, const json_t *m, struct buf *out)
     free(v);
 }
 
+static bool has_left(const struct keeper_run *run)
+{
+    struct pollfd p = {run->guest, POLLRDHUP, 0};
+    return poll(&p, 1, 0) == 1;
+}
+
 /* A run that has joined but is not to be reached is about to open its door. */
 static int knock_at(const struct keeper_run *run, struct bk_err *err)
 {
     enum { TRIES = 40, PAUSE_NS = 5000000 };
     const struct timespec pause = {0, PAUSE_NS};
     int door = -1;
-    for (int i = 0; i < TRIES && (door = door_knock("run", run->pid, err)) < 0; i++)
+    for (int i = 0; i < TRIES && !has_left(run); i++) {
+        door = door_knock("run", run->pid, err);
+        if (door >= 0)
+            break;
         nanosleep(&pause, NULL);
+    }
     return door;
 }
 
@@ -136,7 +147,7 @@ static void grant_to(const struct keeper_run *run, const json_t *m, struct buf *
     OWN(fd) int door = knock_at(run, &err);
     OWN(json) json_t *answer = door >= 0 ? desk_ask(door, m, &err) : NULL;
     const char *later = json_text(answer, "waits");
-    if (!answer)
+    if (!answer && !has_left(run))
         buf_fmt(waits, "process %d was not told: %s\n", (int)run->pid, err.msg);
     else if (later)
         buf_str(waits, later);
