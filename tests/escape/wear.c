@@ -25,7 +25,7 @@
 #include "escape.h"
 
 static atomic_bool over;
-static atomic_ulong escaped, answered;
+static atomic_ulong escaped, answered, denied;
 
 /* The judge is still there, lets through what it should and nothing else. */
 static void still_judged(const char *out)
@@ -43,15 +43,17 @@ static void attempt(const char *path)
 {
     int fd = open(path, O_WRONLY);
     atomic_fetch_add(&answered, 1);
-    if (fd < 0)
+    if (fd < 0) {
+        atomic_fetch_add(&denied, 1);
         return;
+    }
     atomic_fetch_add(&escaped, 1);
     close(fd);
 }
 
 static void sum_up(void)
 {
-    printf("answered %lu\n", atomic_load(&answered));
+    printf("answered %lu\ndenied %lu\n", atomic_load(&answered), atomic_load(&denied));
     if (atomic_load(&escaped))
         printf("opened what it may not: ok\n");
     fflush(stdout);
