@@ -63,9 +63,9 @@ enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_TOLD = 4 /* allowed, and rep
 unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
                        const struct plan_known *known, size_t n);
 /* The same, with knowledge of another kind: whether a test is decided, and how. */
-typedef bool plan_decided_fn(const void *arg, const struct graph_test *t, bool *holds);
+typedef bool plan_decided_fn(void *arg, const struct graph_test *t, bool *holds);
 unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_op op,
-                             plan_decided_fn *decided, const void *arg);
+                             plan_decided_fn *decided, void *arg);
 
 /* Whoever can be reached at all is of the same sandbox, and is not the first process. */
 enum { PLAN_AMONG_US = 2 };

@@ -14,7 +14,7 @@
 #include "kernel/plan-int.h"
 
 /* For an Internet address no test about a path, a Unix socket or one of macOS's own holds. */
-static bool fails_for_addresses(const void *arg, const struct graph_test *t, bool *holds)
+static bool fails_for_addresses(void *arg, const struct graph_test *t, bool *holds)
 {
     (void)arg;
     *holds = false;

@@ -42,7 +42,7 @@ static unsigned outcome_of(const struct graph *g, const struct graph_node *d)
 }
 
 unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_op op,
-                             plan_decided_fn *decided, const void *arg)
+                             plan_decided_fn *decided, void *arg)
 {
     uint32_t entry = graph_entry(g, op);
     const struct graph_node *first = graph_node_at(g, entry);
@@ -77,7 +77,7 @@ struct knowledge {
     size_t n;
 };
 
-static bool is_known(const void *arg, const struct graph_test *t, bool *holds)
+static bool is_known(void *arg, const struct graph_test *t, bool *holds)
 {
     const struct knowledge *k = arg;
     for (size_t i = 0; i < k->n; i++)
@@ -94,24 +94,26 @@ unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
     return plan_outcomes_where(p, g, op, is_known, &(struct knowledge){known, n});
 }
 
+struct sought {
+    enum vocab_filter filter;
+    bool looked, met;
+};
+
+static bool note_sought(void *arg, const struct graph_test *t, bool *holds)
+{
+    struct sought *s = arg;
+    (void)holds;
+    s->looked = true;
+    s->met |= t->filter == s->filter;
+    return false;
+}
+
 bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
                      enum vocab_filter filter)
 {
-    uint32_t entry = graph_entry(g, op);
-    uint8_t *reached = arena_alloc(&p->arena, (size_t)entry + 1);
-    if (!reached)
-        return true;
-    memset(reached, 0, (size_t)entry + 1);
-    reached[entry] = 1;
-    for (uint32_t i = entry + 1; i-- > 0;) {
-        const struct graph_node *node = graph_node_at(g, i);
-        if (!reached[i] || node->kind == GRAPH_NODE_DECISION)
-            continue;
-        if (graph_test_at(g, node->test)->filter == filter)
-            return true;
-        reached[node->match] = reached[node->unmatch] = 1;
-    }
-    return false;
+    struct sought s = {.filter = filter};
+    bool unsure = plan_outcomes_where(p, g, op, note_sought, &s) == (OUTCOME_ALLOW | OUTCOME_DENY);
+    return s.met || (unsure && !s.looked); /* there was no memory to look */
 }
 
 /* ---- tiers ---- */

@@ -23,7 +23,7 @@ struct reader {
     bool recover;
     bool unplaced;     /* the text has no place of its own: data get position 0 */
     bool exhausted;    /* a budget ran out: no further data can be read */
-    bool preprocessed; /* damage done by a C preprocessor was mended (see read.c) */
+    bool preprocessed; /* damage done by a C preprocessor was mended (see read-atom.c) */
 };
 
 enum read_result { READ_DATUM, READ_END, READ_ERROR };
