@@ -153,16 +153,26 @@ static int protect(struct builder *b, const char *path)
     return path ? path_places(&b->s->arena, &base, &e, &b->r->policy.deny_write, b->err) : 0;
 }
 
-static int protect_settings(struct builder *b)
+/* A project has two files in one folder. */
+static int protect_project(struct builder *b, size_t at)
 {
     char folder[4200];
+    const char *project = b->s->layers[at].project;
+    for (size_t i = 0; i < at; i++)
+        if (b->s->layers[i].project == project)
+            return 0;
+    snprintf(folder, sizeof(folder), "%s/.buckle", project);
+    return protect(b, folder);
+}
+
+static int protect_settings(struct builder *b)
+{
     if (protect(b, b->s->config) < 0)
         return -1;
     for (size_t i = 0; i < b->s->n; i++) {
         const struct settings_layer *l = &b->s->layers[i];
-        snprintf(folder, sizeof(folder), "%s/.buckle", l->project ? l->project : "");
-        if ((l->project || l->id == LAYER_FLAGS || l->id == LAYER_POLICY) &&
-            protect(b, l->project ? folder : l->path) < 0)
+        bool named = l->id == LAYER_FLAGS || l->id == LAYER_POLICY;
+        if ((named && protect(b, l->path) < 0) || (l->project && protect_project(b, i) < 0))
             return -1;
     }
     return 0;
