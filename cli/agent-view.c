@@ -35,3 +35,22 @@ const char *view_shell(const struct cli_args *args)
             return shells[i];
     return "sh";
 }
+
+int view_print(const struct cli_args *args,
+               void (*say)(const struct agent_view *v, struct buf *out))
+{
+    OWN(agent_view) struct agent_view v = {0};
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    if (args->npos)
+        return cli_usage(args, "%s takes options only", args->command->name);
+    if (view_from_args(&v, args, &err) < 0)
+        return cli_fail(&err);
+    if (args_has(args, "json")) {
+        summary_json(&v, &out);
+        buf_chr(&out, '\n');
+    } else {
+        say(&v, &out);
+    }
+    return cli_emit(&out, CLI_OK);
+}

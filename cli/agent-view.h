@@ -20,4 +20,8 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
 /* The shell that runs an agent's commands: --shell, bash where it is usual, or whatever sh is. */
 const char *view_shell(const struct cli_args *args);
 
+/* The whole of a command that takes these options, and --json, and says what is in force. */
+int view_print(const struct cli_args *args,
+               void (*say)(const struct agent_view *v, struct buf *out));
+
 #endif

@@ -220,19 +220,7 @@ int cli_fail(const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
     buf_str(&line, "buckle: ");
-    if (err->file[0]) {
-        buf_safe(&line, err->file, strlen(err->file));
-        if (err->line)
-            buf_fmt(&line, ":%u:%u", err->line, err->col);
-        buf_str(&line, ": ");
-    }
-    buf_safe(&line, err->msg, strlen(err->msg));
-    buf_chr(&line, '\n');
-    if (err->hint[0]) {
-        buf_str(&line, "  hint: ");
-        buf_safe(&line, err->hint, strlen(err->hint));
-        buf_chr(&line, '\n');
-    }
+    err_lines(err, &line);
     say(&line);
     return CLI_ERROR;
 }

@@ -17,6 +17,7 @@
 
 #include "api/question.h"
 #include "args.h"
+#include "base/fd.h"
 #include "base/own.h"
 #include "load.h"
 
@@ -63,20 +64,6 @@ static const struct format *choose_format(const struct cli_args *args)
     return f ? f : &formats[0];
 }
 
-static int write_all(int fd, const char *s, size_t n, const char *name, struct bk_err *err)
-{
-    while (n) {
-        ssize_t w = write(fd, s, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w < 0)
-            return err_sys(err, "%s", name);
-        s += w;
-        n -= (size_t)w;
-    }
-    return 0;
-}
-
 static int start_dot(int in, int out, pid_t *pid, struct bk_err *err)
 {
     static char program[] = "dot", format[] = "-Tsvg";
@@ -107,7 +94,7 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
         return -1;
     close(steal_fd(&read_end));
     signal(SIGPIPE, SIG_IGN); /* a dot that gives up early is told by its exit status */
-    write_all(write_end, text->s, text->n, "dot", err);
+    (void)fd_write_all(write_end, text->s, text->n);
     close(steal_fd(&write_end));
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -130,8 +117,11 @@ static int deliver(const struct format *f, const struct buf *text, const char *p
             return err_sys(err, "%s", path);
         out = file;
     }
-    return f->through_dot ? draw(text, out, err)
-                          : write_all(out, text->s, text->n, path ? path : "standard output", err);
+    if (f->through_dot)
+        return draw(text, out, err);
+    return fd_write_all(out, text->s, text->n) == 0
+               ? 0
+               : err_sys(err, "%s", path ? path : "standard output");
 }
 
 static int run(struct cli_args *args)

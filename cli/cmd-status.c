@@ -22,7 +22,7 @@ static const char *mode_words(const struct settings_result *r)
                            : "enabled: each command needs an approval";
 }
 
-static void list_layers(struct settings *s, struct buf *out)
+static void list_layers(const struct settings *s, struct buf *out)
 {
     bool any = false;
     for (size_t i = 0; i < s->n; i++) {
@@ -31,14 +31,14 @@ static void list_layers(struct settings *s, struct buf *out)
             continue;
         buf_fmt(out, "%s%s ", any ? "\n                " : "", settings_layer_name(l->id));
         buf_safe(out, l->path, strlen(l->path));
-        if ((l->id == LAYER_PROJECT || l->id == LAYER_LOCAL) && !l->trusted)
+        if (!l->trusted)
             buf_str(out, " (not trusted: may only narrow)");
         any = true;
     }
     buf_str(out, any ? "\n" : "none; the default profile\n");
 }
 
-static void say(struct agent_view *v, struct buf *out)
+static void say(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     pid_t pids[1];
@@ -55,20 +55,7 @@ static void say(struct agent_view *v, struct buf *out)
 
 static int run(struct cli_args *args)
 {
-    OWN(agent_view) struct agent_view v = {0};
-    OWN(buf) struct buf out = {0};
-    struct bk_err err;
-    if (args->npos)
-        return cli_usage(args, "status takes options only");
-    if (view_from_args(&v, args, &err) < 0)
-        return cli_fail(&err);
-    if (args_has(args, "json")) {
-        summary_json(&v, &out);
-        buf_chr(&out, '\n');
-    } else {
-        say(&v, &out);
-    }
-    return cli_emit(&out, CLI_OK);
+    return view_print(args, say);
 }
 
 const struct cli_command cmd_status = {

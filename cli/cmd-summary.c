@@ -4,7 +4,6 @@
 /* `buckle summary`: what a model should be told about the sandbox. */
 
 #include "agent-view.h"
-#include "base/own.h"
 
 static const struct cli_option options[] = {
     VIEW_OPTIONS,
@@ -14,20 +13,7 @@ static const struct cli_option options[] = {
 
 static int run(struct cli_args *args)
 {
-    OWN(agent_view) struct agent_view v = {0};
-    OWN(buf) struct buf out = {0};
-    struct bk_err err;
-    if (args->npos)
-        return cli_usage(args, "summary takes options only");
-    if (view_from_args(&v, args, &err) < 0)
-        return cli_fail(&err);
-    if (args_has(args, "json")) {
-        summary_json(&v, &out);
-        buf_chr(&out, '\n');
-    } else {
-        summary_text(&v, &out);
-    }
-    return cli_emit(&out, CLI_OK);
+    return view_print(args, summary_text);
 }
 
 const struct cli_command cmd_summary = {

@@ -36,19 +36,7 @@ void drop_tell(const char *name, const char *about, const struct bk_err *err)
 {
     struct buf line = {0};
     buf_fmt(&line, "%s: %s%s", name, about ? about : "", about ? ": " : "");
-    if (err->file[0]) {
-        buf_safe(&line, err->file, strlen(err->file));
-        if (err->line)
-            buf_fmt(&line, ":%u:%u", err->line, err->col);
-        buf_str(&line, ": ");
-    }
-    buf_safe(&line, err->msg, strlen(err->msg));
-    buf_chr(&line, '\n');
-    if (err->hint[0]) {
-        buf_str(&line, "  hint: ");
-        buf_safe(&line, err->hint, strlen(err->hint));
-        buf_chr(&line, '\n');
-    }
+    err_lines(err, &line);
     end_write(STDERR_FILENO, &line);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 int end_as(const struct launch_end *end)
 {
     if (end->timed_out)
@@ -31,11 +33,7 @@ int end_as(const struct launch_end *end)
 
 void end_write(int fd, struct buf *b)
 {
-    for (size_t at = 0; buf_ok(b) && at < b->n;) {
-        ssize_t n = write(fd, b->s + at, b->n - at);
-        if (n < 0 && errno != EINTR)
-            break;
-        at += n > 0 ? (size_t)n : 0;
-    }
+    if (buf_ok(b))
+        (void)fd_write_all(fd, b->s, b->n);
     buf_free(b);
 }

@@ -43,13 +43,7 @@ static void refuse(struct watch_settings *w, const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
     buf_str(&line, "settings stay as they were: ");
-    if (err->file[0]) {
-        buf_safe(&line, err->file, strlen(err->file));
-        if (err->line)
-            buf_fmt(&line, ":%u:%u", err->line, err->col);
-        buf_str(&line, ": ");
-    }
-    buf_safe(&line, err->msg, strlen(err->msg));
+    err_line(err, &line);
     if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
         return;
     tell(w, line.s);

@@ -80,7 +80,7 @@ static int make_profile(struct work *k, struct bk_err *err)
 /* Ours, then what settings say. */
 static const char **make_env(struct work *k)
 {
-    const struct wrap_proxies proxies = {.http = k->w->ports.http, .socks = k->w->ports.socks};
+    const struct netenv proxies = {.http = k->w->ports.http, .socks = k->w->ports.socks};
     struct arena *arena = &k->settings->arena;
     const char **ours = wrap_environ(arena, &proxies, k->w->tmpdir);
     size_t n = 0, more = k->r.env.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Errors: fixed-size, caller-owned, worded where they arise. Nothing here allocates. */
+/* Errors: fixed-size, caller-owned, worded where they arise. To make one allocates nothing. */
 
 #include "base/err.h"
 
@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/buf.h"
 
 static void fill(struct bk_err *err, enum bk_code code, int sys, const char *fmt, va_list ap)
 {
@@ -66,4 +68,26 @@ void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col
     snprintf(err->file, sizeof(err->file), "%s", file ? file : "");
     err->line = line;
     err->col = col;
+}
+
+void err_line(const struct bk_err *err, struct buf *out)
+{
+    if (err->file[0]) {
+        buf_safe(out, err->file, strlen(err->file));
+        if (err->line)
+            buf_fmt(out, ":%u:%u", err->line, err->col);
+        buf_str(out, ": ");
+    }
+    buf_safe(out, err->msg, strlen(err->msg));
+}
+
+void err_lines(const struct bk_err *err, struct buf *out)
+{
+    err_line(err, out);
+    buf_chr(out, '\n');
+    if (err->hint[0]) {
+        buf_str(out, "  hint: ");
+        buf_safe(out, err->hint, strlen(err->hint));
+        buf_chr(out, '\n');
+    }
 }

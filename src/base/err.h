@@ -37,4 +37,10 @@ int err_nomem(struct bk_err *err);
 void err_hint(struct bk_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col);
 
+/* "file:line:col: what was wrong", on one line and without its end. */
+struct buf;
+void err_line(const struct bk_err *err, struct buf *out);
+/* The rest of that line, and one for the hint if there is one. */
+void err_lines(const struct bk_err *err, struct buf *out);
+
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "base/utf8.h"
 
@@ -67,23 +68,6 @@ struct source *source_add(struct source_map *map, const char *name, const char *
     return source_lend(map, name, copy, len, err);
 }
 
-/* Reads at most cap bytes; -1 with errno, or the count. cap itself means "perhaps more". */
-static ssize_t read_all(int fd, char *to, size_t cap)
-{
-    size_t n = 0;
-    while (n < cap) {
-        ssize_t got = read(fd, to + n, cap - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
-    return (ssize_t)n;
-}
-
 struct source *source_read(struct source_map *map, const char *path, struct bk_err *err)
 {
     bool standard = strcmp(path, "-") == 0;
@@ -109,7 +93,7 @@ struct source *source_read(struct source_map *map, const char *path, struct bk_e
         err_nomem(err);
         return NULL;
     }
-    ssize_t n = read_all(fd, text, cap + 1);
+    ssize_t n = fd_read_all(fd, text, cap + 1);
     if (n < 0) {
         err_sys(err, "cannot read %s", name);
         return NULL;

@@ -11,42 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "kernel/netgate.h"
 #include "net/lay.h"
-
-enum value {
-    VALUE_HTTP,
-    VALUE_SOCKS,
-    VALUE_RSYNC,
-    VALUE_HTTP_PORT,
-    VALUE_SOCKS_PORT,
-    VALUE_HOST,
-    VALUE_USER,
-    VALUE_TOKEN,
-    VALUE_PROXY_TYPE,
-    VALUE_NO_PROXY,
-    VALUE_SSH,
-};
-
-static const struct {
-    const char *name;
-    enum value value;
-} variables[] = {
-#define VARIABLE(name, value) {#name, VALUE_##value},
-#include "net/netenv.def"
-#undef VARIABLE
-};
-
-enum { VARIABLES = sizeof(variables) / sizeof(variables[0]) };
-
-/* Only what is plain everywhere it is read: by git, by the shell it starts, by ssh and by the shell
- * that that starts. */
-static bool is_plain(const char *path)
-{
-    return path[0] == '/' &&
-           !path[strspn(path, "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                              "0123456789._+-")];
-}
+#include "net/netenv.h"
 
 static bool may(const struct graph *g, struct graph_cache *cache, enum vocab_op op,
                 const char *path)
@@ -60,50 +28,24 @@ static bool may(const struct graph *g, struct graph_cache *cache, enum vocab_op 
 static bool can_connect(const struct stage *s)
 {
     const char *path = s->launch->connector;
-    struct graph_cache *cache = path && is_plain(path) ? graph_cache_new(s->graph) : NULL;
+    struct graph_cache *cache = path && netenv_is_plain(path) ? graph_cache_new(s->graph) : NULL;
     bool can = cache && may(s->graph, cache, OP_PROCESS_EXEC, path) &&
                may(s->graph, cache, OP_FILE_READ_DATA, path);
     graph_cache_free(cache);
     return can;
 }
 
-static char *value_of(const struct netgate *n, const struct stage *s, enum value v)
+static struct netenv proxies(const struct netgate *n, const struct stage *s)
 {
-    static const char user[] = "buckle", host[] = "localhost";
-    uint16_t http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
-    uint16_t socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
-    if (s->plan->dials) {
-        http = n->ports.http;
-        socks = n->ports.socks;
+    struct netenv e = {.http = n->ports.http,
+                       .socks = n->ports.socks,
+                       .token = n->token,
+                       .connector = s->launch->connector};
+    if (!s->plan->dials) {
+        e.http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
+        e.socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
     }
-    char *out = NULL;
-    int len = -1;
-    switch (v) {
-    case VALUE_HTTP:
-        len = asprintf(&out, "http://%s:%s@%s:%d", user, n->token, host, http);
-        break;
-    case VALUE_SOCKS:
-        len = asprintf(&out, "socks5h://%s:%s@%s:%d", user, n->token, host, socks);
-        break;
-    case VALUE_RSYNC:
-        len = asprintf(&out, "%s:%s@%s:%d", user, n->token, host, http);
-        break;
-    case VALUE_HTTP_PORT:
-    case VALUE_SOCKS_PORT:
-        len = asprintf(&out, "%d", v == VALUE_HTTP_PORT ? http : socks);
-        break;
-    case VALUE_SSH:
-        len = asprintf(&out, "ssh -o ProxyCommand='%s connect %%h %%p'", s->launch->connector);
-        break;
-    default:
-        out = strdup(v == VALUE_HOST         ? host
-                     : v == VALUE_USER       ? user
-                     : v == VALUE_TOKEN      ? n->token
-                     : v == VALUE_PROXY_TYPE ? "http"
-                                             : "localhost,127.0.0.1,::1,*.local");
-        return out;
-    }
-    return len < 0 ? NULL : out;
+    return e;
 }
 
 static bool is_named(const char *entry, const char *name)
@@ -114,8 +56,8 @@ static bool is_named(const char *entry, const char *name)
 
 static bool is_ours(const char *entry)
 {
-    for (size_t i = 0; i < VARIABLES; i++)
-        if (variables[i].value != VALUE_SSH && is_named(entry, variables[i].name))
+    for (size_t i = 0; i < NETENV_COUNT; i++)
+        if (i != NETENV_GIT_SSH_COMMAND && is_named(entry, netenv_name(i)))
             return true;
     return false;
 }
@@ -143,15 +85,25 @@ static char *find_kept(const struct netgate *n, char *const *env, const char *na
     return NULL;
 }
 
+/* NAME=value, or NULL without memory. */
+static char *entry_of(const struct netenv *e, size_t variable)
+{
+    OWN(buf) struct buf entry = {0};
+    buf_fmt(&entry, "%s=", netenv_name(variable));
+    netenv_value(e, variable, &entry);
+    return buf_ok(&entry) ? steal_ptr(&entry.s) : NULL;
+}
+
 char **netgate_environ(const struct netgate *n, const struct stage *s)
 {
     char *const *env = s->launch->env;
     size_t count = 0, kept = 0;
     bool ssh = can_connect(s);
+    const struct netenv e = proxies(n, s);
     while (env[count])
         count++;
     static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads connections only */
-    char **out = calloc(count + VARIABLES + 2, sizeof(*out));
+    char **out = calloc(count + NETENV_COUNT + 2, sizeof(*out));
     if (out && s->plan->dials)
         out[kept++] = resolver;
     for (size_t i = 0; out && i < count; i++) {
@@ -159,18 +111,13 @@ char **netgate_environ(const struct netgate *n, const struct stage *s)
         if (!is_ours(env[i]) && !(s->plan->dials && is_named(env[i], "RES_OPTIONS")))
             out[kept++] = env[i];
     }
-    for (size_t i = 0; out && i < VARIABLES; i++) {
-        if (variables[i].value == VALUE_SSH && !ssh)
+    for (size_t i = 0; out && i < NETENV_COUNT; i++) {
+        if (i == NETENV_GIT_SSH_COMMAND && !ssh)
             continue;
-        char *theirs = find_kept(n, env, variables[i].name);
-        if (theirs) {
-            out[kept++] = theirs;
-            continue;
-        }
-        char *value = value_of(n, s, variables[i].value);
-        if (!value || asprintf(&out[kept++], "%s=%s", variables[i].name, value) < 0)
+        char *theirs = find_kept(n, env, netenv_name(i));
+        out[kept] = theirs ? theirs : entry_of(&e, i);
+        if (!out[kept++])
             return NULL; /* the worker gives up */
-        free(value);
     }
     return out;
 }

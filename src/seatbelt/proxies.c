@@ -15,22 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "seatbelt/child.h"
 
 enum { BACKLOG = 128, PATIENCE_MS = 1000 };
 
 /* ---- telling ---- */
-
-static void write_all(int fd, const void *bytes, size_t n)
-{
-    for (size_t at = 0; at < n;) {
-        ssize_t wrote = write(fd, (const char *)bytes + at, n - at);
-        if (wrote < 0 && errno != EINTR)
-            return; /* nobody is there to hear it */
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-}
 
 static uint64_t now_ns(void)
 {
@@ -59,8 +50,9 @@ static void on_denial(void *arg, const struct gate_denial *d)
     int n = snprintf(e.path, sizeof(e.path), d->why ? "%s (%s)" : "%s", host, d->why);
     e.path_len = (uint32_t)n;
     uint32_t size = (uint32_t)event_wire_size(&e);
-    write_all(*to, &size, sizeof(size));
-    write_all(*to, &e, size);
+    /* nobody may be there to hear it */
+    if (fd_write_all(*to, &size, sizeof(size)) == 0)
+        (void)fd_write_all(*to, &e, size);
 }
 
 bool proxies_read(struct proxies *p, void (*on_event)(void *arg, const struct event *e), void *arg)

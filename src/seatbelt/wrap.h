@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "net/netenv.h"
 
 /*
  * A command line that runs another one under a profile, for whoever has a shell and no Buckle to
@@ -22,16 +23,9 @@ void shell_word(struct buf *out, const char *s);
 const char *shell_find(struct arena *arena, const char *shell, const char *path,
                        struct bk_err *err);
 
-/* Proxies on this machine. */
-struct wrap_proxies {
-    uint16_t http, socks;  /* 0: none */
-    const char *token;     /* what they ask for, or NULL */
-    const char *connector; /* our own program, which can connect through them, or NULL */
-};
-
-/* NAME=VALUE for a command that has to go through proxies (netenv.def), or, without one, for any.
+/* NAME=VALUE for a command that has to go through proxies, or, without one, for any.
  * tmpdir may be NULL. NULL without memory, else it ends in NULL. */
-const char **wrap_environ(struct arena *arena, const struct wrap_proxies *p, const char *tmpdir);
+const char **wrap_environ(struct arena *arena, const struct netenv *p, const char *tmpdir);
 
 struct wrap {
     const char *command;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "base/utf8.h"
 
@@ -452,20 +453,6 @@ struct json *jt_read(struct arena *a, const struct json_text *text, struct bk_er
 
 /* ---- files ---- */
 
-static ssize_t read_all(int fd, char *to, size_t cap)
-{
-    size_t n = 0;
-    while (n < cap) {
-        ssize_t got = read(fd, to + n, cap - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return got < 0 ? -1 : (ssize_t)n;
-        n += (size_t)got;
-    }
-    return (ssize_t)n;
-}
-
 static int too_large(const char *path, struct bk_err *err)
 {
     err_set(err, BK_E_LIMIT, "larger than %d KiB, which no settings are", JSON_MAX >> 10);
@@ -503,7 +490,7 @@ int jt_load(struct arena *a, const char *path, struct json_text *out, struct bk_
     OWN(mem) char *text = malloc(cap + 1);
     if (!text)
         return err_nomem(err);
-    ssize_t n = read_all(fd, text, cap + 1);
+    ssize_t n = fd_read_all(fd, text, cap + 1);
     if (n < 0)
         return err_sys(err, "cannot read %s", path);
     if (n > JSON_MAX)

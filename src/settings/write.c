@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 
 /* Everything above the last part. */
@@ -32,17 +33,6 @@ static int make_folders(const char *path, struct bk_err *err)
     return 0;
 }
 
-static int write_all(int fd, const struct buf *text)
-{
-    for (size_t at = 0; at < text->n;) {
-        ssize_t n = write(fd, text->s + at, text->n - at);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd);
-}
-
 static int replace(const char *path, const char *other, const struct buf *text, mode_t mode,
                    struct bk_err *err)
 {
@@ -52,7 +42,7 @@ static int replace(const char *path, const char *other, const struct buf *text, 
         return err_sys(err, "cannot write %s", other);
     if (stat(path, &old) == 0)
         fchmod(fd, old.st_mode & 0777);
-    if (write_all(fd, text) == 0 && rename(other, path) == 0)
+    if (fd_write_all(fd, text->s, text->n) == 0 && fsync(fd) == 0 && rename(other, path) == 0)
         return 0;
     err_sys(err, "cannot write %s", path);
     unlink(other);
