@@ -179,10 +179,16 @@ static void tiers_of_ipc(struct plan *p, const struct graph *g)
                                    OP_IPC_POSIX_SHM_WRITE_DATA, OP_IPC_POSIX_SHM_WRITE_UNLINK};
     static const uint16_t sem[] = {OP_IPC_POSIX_SEM_CREATE, OP_IPC_POSIX_SEM_OPEN,
                                    OP_IPC_POSIX_SEM_UNLINK};
-    free_or_judged(p, g, OP_IPC_SYSV_SHM, NULL);
-    free_or_judged(p, g, OP_IPC_SYSV_SEM, NULL);
-    free_or_judged(p, g, OP_IPC_SYSV_MSG, NULL);
-    free_or_judged(p, g, OP_IPC_POSIX, NULL);
+    static const uint16_t objects[] = {OP_IPC_SYSV_SHM, OP_IPC_SYSV_SEM, OP_IPC_SYSV_MSG,
+                                       OP_IPC_POSIX};
+    bool open = false;
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        free_or_judged(p, g, objects[i], NULL);
+        open |= !p->ops[objects[i]].refused;
+    }
+    if (open && !p->ipc_ns)
+        plan_note(p, "permits more: System V objects and message queues of others, for want of an "
+                     "ipc namespace");
     tier_of_family(p, g, OP_IPC_POSIX_SHM, shm, sizeof(shm) / sizeof(shm[0]),
                    "objects are files in /dev/shm, and judged as such as well; reading one is "
                    "judged where reading is");
