@@ -33,6 +33,9 @@ void api_report(const struct bk_err *err, const struct sbpl_unit *unit, struct b
 void api_error_made(struct buckle_error **out, const struct bk_err *err, struct buf *report);
 void api_error_copy(struct buckle_error **out, const struct buckle_error *from);
 
+/* Of one that was just stored. */
+void api_error_is_half(struct buckle_error **out, bool half);
+
 /* For lists in an arena: a copy with room for one more, made whenever the count is a power of two;
  * and a copy of a text. NULL without memory. */
 void *api_grown(struct arena *a, void *list, size_t n, size_t size);

@@ -75,6 +75,12 @@ void api_error_copy(struct buckle_error **out, const struct buckle_error *from)
     buf_free(&report);
 }
 
+void api_error_is_half(struct buckle_error **out, bool half)
+{
+    if (out && *out && *out != &out_of_memory)
+        (*out)->half = half;
+}
+
 int buckle_error_half(const struct buckle_error *error)
 {
     return error->half;

@@ -244,7 +244,8 @@ bool exec_caller_is_known(struct worker *w, const struct request *r)
     if (exe < 0 || fstat(exe, &st) < 0 || !request_is_valid(w, r))
         return false;
     struct program *known = &w->programs[(st.st_ino ^ st.st_dev) % PROGRAMS];
-    if (known->ino == st.st_ino && known->dev == st.st_dev)
+    if ((known->ino == st.st_ino && known->dev == st.st_dev) ||
+        (w->applied && w->own_program.ino == st.st_ino && w->own_program.dev == st.st_dev))
         return true;
     if (pin_describe(w, r, 0, &p) < 0)
         return false;

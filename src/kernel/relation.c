@@ -173,11 +173,21 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
     return 0;
 }
 
+/* A process that sandboxed itself, and its descendants. When it is gone its number may be
+ * anybody's, and nobody is one of them. */
+static bool is_applied(const struct worker *w, const struct view *v, pid_t pid)
+{
+    bool alive = syscall(SYS_pidfd_send_signal, w->applied_fd, 0, NULL, 0) == 0;
+    return alive && (pid == w->applied || generations(v->proc, pid, w->applied) > 0);
+}
+
 /* Without a namespace of its own a sandbox is what descends from the keeper, the worker's child. */
 static bool is_inside(const struct worker *w, const struct view *v, pid_t pid, bool first)
 {
     if (w->pid_ns)
         return !first;
+    if (w->applied)
+        return is_applied(w, v, pid);
     return generations(v->proc, pid, getpid()) > 1;
 }
 

@@ -145,6 +145,10 @@ struct worker {
     int first_cwd;    /* the command's working directory, before it runs */
     bool exec_judged; /* whoever calls runs a program that the policy knows */
     struct program programs[PROGRAMS];
+    struct program
+        own_program; /* applied: what the process was running, whatever the policy says */
+    pid_t applied;   /* the process that sandboxed itself; 0: a command was run */
+    int applied_fd;  /* then: a pidfd of it */
 
     struct event event;                /* the one being filled */
     char path[2][PATH_BYTES + 1];      /* strings copied from the target */
