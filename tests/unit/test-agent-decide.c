@@ -6,76 +6,107 @@
 #include "agent/decide.h"
 #include "tap.h"
 
-enum setting { DISABLED, AUTO, STRICT };
+/* (Disabled, Auto-Allow, Strict) by (open, prompt, none), in this order; one letter each:
+ * s run-sandboxed, a ask and then inside, o run-outside, q ask and then outside, r refuse. */
+enum { SETTINGS = 3, MODES = 3, CELLS = SETTINGS * MODES };
 
 static const char *const setting_names[] = {"disabled", "auto-allow", "strict"};
-static const char *const mode_names[] = {"prompt", "open", "none"};
+static const char *const mode_names[] = {"open", "prompt", "none"};
+static const enum permission_mode modes[] = {PERMISSION_OPEN, PERMISSION_PROMPT, PERMISSION_NONE};
+
+/* Sandboxed or not, a mode of none runs nothing. Where nothing is sandboxed there is nothing to
+ * bypass: commands run outside, after a prompt where the mode has one. */
+static const char inside[] = "oqr ssr sar";  /* Auto-Allow spares the prompt, Strict does not */
+static const char outside[] = "oqr oqr oqr"; /* no setting spares it for what runs outside */
+static const char nothing[] = "rrr rrr rrr";
 
 static const char *const excluded[] = {"docker:*", "make test", "*mcp-cli call*"};
 
 static const struct row {
-    enum setting setting;
-    enum permission_mode mode;
-    bool planning, no_bypass; /* no_bypass: allowUnsandboxedCommands is false */
-    const char *command;
-    bool bypass;
-    enum decide_action action;
-    bool sandboxed;
+    const char *name, *command;
+    bool bypass, no_bypass; /* no_bypass: allowUnsandboxedCommands is false */
+    bool other_shell, planning;
+    const char *cells;
 } rows[] = {
-    /* where nothing is special, the mode and the setting decide */
-    {DISABLED, PERMISSION_OPEN, 0, 0, "ls", 0, DECIDE_OUTSIDE, false},
-    {DISABLED, PERMISSION_PROMPT, 0, 0, "ls", 0, DECIDE_ASK, false},
-    {DISABLED, PERMISSION_NONE, 0, 0, "ls", 0, DECIDE_REFUSE, false},
-    {AUTO, PERMISSION_OPEN, 0, 0, "ls", 0, DECIDE_SANDBOXED, true},
-    {AUTO, PERMISSION_PROMPT, 0, 0, "ls", 0, DECIDE_SANDBOXED, true},
-    {AUTO, PERMISSION_NONE, 0, 0, "ls", 0, DECIDE_REFUSE, false},
-    {STRICT, PERMISSION_OPEN, 0, 0, "ls", 0, DECIDE_SANDBOXED, true},
-    {STRICT, PERMISSION_PROMPT, 0, 0, "ls", 0, DECIDE_ASK, true},
-    {STRICT, PERMISSION_NONE, 0, 0, "ls", 0, DECIDE_REFUSE, false},
-    /* a bypass counts where policy allows it, and a prompt stays a prompt */
-    {AUTO, PERMISSION_OPEN, 0, 0, "ls", 1, DECIDE_OUTSIDE, false},
-    {AUTO, PERMISSION_PROMPT, 0, 0, "ls", 1, DECIDE_ASK, false},
-    {STRICT, PERMISSION_PROMPT, 0, 0, "ls", 1, DECIDE_ASK, false},
-    {AUTO, PERMISSION_NONE, 0, 0, "ls", 1, DECIDE_REFUSE, false},
-    {AUTO, PERMISSION_OPEN, 0, 1, "ls", 1, DECIDE_SANDBOXED, true},
-    {AUTO, PERMISSION_PROMPT, 0, 1, "ls", 1, DECIDE_SANDBOXED, true},
-    {STRICT, PERMISSION_PROMPT, 0, 1, "ls", 1, DECIDE_ASK, true},
-    {DISABLED, PERMISSION_PROMPT, 0, 1, "ls", 1, DECIDE_ASK, false},
+    {"a command", "ls", .cells = inside},
+    {"a command, where bypass is not allowed", "ls", .no_bypass = true, .cells = inside},
+    {"a bypass", "ls", .bypass = true, .cells = outside},
+    {"a bypass that is not allowed", "ls", .bypass = true, .no_bypass = true, .cells = inside},
     /* excluded, with and without the right to bypass: that is the settings' own word */
-    {AUTO, PERMISSION_OPEN, 0, 0, "docker ps", 0, DECIDE_OUTSIDE, false},
-    {AUTO, PERMISSION_PROMPT, 0, 0, "docker ps", 0, DECIDE_ASK, false},
-    {AUTO, PERMISSION_OPEN, 0, 1, "docker ps", 0, DECIDE_OUTSIDE, false},
-    {AUTO, PERMISSION_OPEN, 0, 0, "docker ps; id", 0, DECIDE_SANDBOXED, true},
-    {STRICT, PERMISSION_PROMPT, 0, 0, "docker ps; id", 0, DECIDE_ASK, true},
-    /* nothing to run */
-    {AUTO, PERMISSION_OPEN, 0, 0, "", 0, DECIDE_REFUSE, false},
-    {AUTO, PERMISSION_OPEN, 0, 0, " \n\t", 1, DECIDE_REFUSE, false},
-    {AUTO, PERMISSION_OPEN, 0, 0, NULL, 0, DECIDE_REFUSE, false},
-    /* while a plan is made nothing runs, whatever is wished */
-    {AUTO, PERMISSION_OPEN, 1, 0, "ls", 0, DECIDE_REFUSE, false},
-    {AUTO, PERMISSION_OPEN, 1, 0, "ls", 1, DECIDE_REFUSE, false},
-    {DISABLED, PERMISSION_OPEN, 1, 0, "docker ps", 0, DECIDE_REFUSE, false},
+    {"an excluded command", "docker ps", .cells = outside},
+    {"one excluded as it is", "make test", .cells = outside},
+    {"one excluded by a wildcard", "./mcp-cli call x", .cells = outside},
+    {"an excluded one, where bypass is not allowed", "docker ps", .no_bypass = true,
+     .cells = outside},
+    {"an excluded one with a bypass that is not allowed", "docker ps", .bypass = true,
+     .no_bypass = true, .cells = outside},
+    {"an excluded one and another", "docker ps; id", .cells = inside},
+    {"an excluded one in a shell of the agent's", "docker ps", .other_shell = true,
+     .cells = inside},
+    {"a bypass in a shell of the agent's", "ls", .bypass = true, .other_shell = true,
+     .cells = outside},
+    {"nothing", NULL, .cells = nothing},
+    {"an empty command", "", .cells = nothing},
+    {"white space, and a bypass", " \n\t", .bypass = true, .cells = nothing},
+    {"a command in plan mode", "ls", .planning = true, .cells = nothing},
+    {"a bypass in plan mode", "ls", .bypass = true, .planning = true, .cells = nothing},
+    {"an excluded one in plan mode", "docker ps", .planning = true, .cells = nothing},
 };
 
-static void table(void)
+static char letter_of(const struct decision *d)
 {
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const struct row *r = &rows[i];
-        struct decide_settings s = {.enabled = r->setting != DISABLED,
-                                    .auto_allow = r->setting == AUTO,
+    switch (d->action) {
+    case DECIDE_SANDBOXED:
+        return d->sandboxed ? 's' : '?';
+    case DECIDE_ASK:
+        return d->sandboxed ? 'a' : 'q';
+    case DECIDE_OUTSIDE:
+        return d->sandboxed ? '?' : 'o';
+    case DECIDE_REFUSE:
+        return d->sandboxed ? '?' : 'r';
+    }
+    return '?';
+}
+
+static struct decide_settings settings_at(size_t cell, const struct row *r)
+{
+    size_t setting = cell / MODES; /* as setting_names */
+    return (struct decide_settings){.enabled = setting != 0,
+                                    .auto_allow = setting == 1,
                                     .allow_unsandboxed = !r->no_bypass,
                                     .excluded = excluded,
                                     .nexcluded = 3,
-                                    .mode = r->mode,
+                                    .mode = modes[cell % MODES],
                                     .planning = r->planning};
-        struct decide_request q = {.command = r->command, .bypass = r->bypass};
-        struct decision d = decide(&s, &q);
-        ok(d.action == r->action && d.sandboxed == r->sandboxed, "%s, %s%s%s: %s%s → %s",
-           setting_names[r->setting], mode_names[r->mode], r->planning ? ", planning" : "",
-           r->no_bypass ? ", no bypass" : "", r->command ? r->command : "nothing",
-           r->bypass ? " outside" : "", decide_action_name(r->action));
-        ok(d.reason && d.reason[0], "  with a reason: %s", d.reason);
-    }
+}
+
+static void table(void)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        for (size_t cell = 0; cell < CELLS; cell++) {
+            const struct row *r = &rows[i];
+            struct decide_settings s = settings_at(cell, r);
+            struct decide_request q = {
+                .command = r->command, .bypass = r->bypass, .other_shell = r->other_shell};
+            struct decision d = decide(&s, &q);
+            char got[2] = {letter_of(&d)}, want[2] = {r->cells[cell + cell / MODES]};
+            is_str(got, want, "%s, %s: %s", setting_names[cell / MODES], mode_names[cell % MODES],
+                   r->name);
+            if (!d.reason || !d.reason[0])
+                ok(false, "  with a reason");
+        }
+}
+
+/* Sub-agents have the same settings; what a request wished for is over with it. */
+static void inheritance(void)
+{
+    static const struct row plain = {.command = "ls"};
+    struct decide_settings s = settings_at(3, &plain); /* Auto-Allow, open */
+    struct decision bypassed =
+        decide(&s, &(struct decide_request){.command = "ls", .bypass = true});
+    struct decision after = decide(&s, &(struct decide_request){.command = "ls"});
+    ok(bypassed.action == DECIDE_OUTSIDE && after.action == DECIDE_SANDBOXED,
+       "a bypass counts for one command");
 }
 
 static const struct {
@@ -135,11 +166,47 @@ static const struct {
     {"git:*", "git commit -m 'a\nb'", false},
     {"git:*", "git log\r", true},
     {"git:*", "git \x01", false},
+    /* what only looks like one */
+    {"git:*", "git log \\\nrm x", false},
+    {"git:*", "git\\\n log", false},
+    {"git:*", "git log\rrm x", false},
+    {"git:*", "git log\vrm x", false},
+    {"git:*", "git log\r\nrm x", false},
+    {"git:*", "git\u00a0log", false},
+    {"git:*", "git\u2003log", false},
+    {"git log", "\u00a0git log", false},
+    {"git log", "git log\u2028rm x", false},
+    {"git:*", "git 'a'$(rm x)", false},
+    {"git:*", "git \"a\\\"; rm x", false},
+    {"git:*", "git $'a\\x27; rm x'", false},
+    {"git:*", "git \"${x:=`rm x`}\"", false},
+    {"git:*", "git ${x}", false},
+    {"git:*", "git !rm", false},
+    {"git:*", "git log >| x", false},
+    {"git:*", "git log &> x", false},
+    {"git:*", "git log <<< x", false},
+    {"git:*", "git log |& sh", false},
+    {"git:*", "git log ^ sh", false},
+    {"git:*", "git *(e:'rm x':)", false},
+    {"*git*", "A=1 B=2 git log", false},
+    {"*git*", "A+=1 git log", false},
+    {"*git*", "A[0]=1 git log", false},
+    {"*git*", "g?t log # git", false},
+    {"*git*", "./[g]it git", false},
+    {"*git*", "./* git", false},
+    {"*git*", "'exec' git log", false},
+    {"*git*", "\"eval\" git", false},
+    {"*git*", "\\git log", false},
+    {"*git*", "alias git", false},
+    {"*git*", "and git log", false},
+    {"*git*", "[ git", false},
+    {"*git*", "~/git", true},
 };
 
 int main(void)
 {
     table();
+    inheritance();
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
         ok(exclude_matches(patterns[i].pattern, patterns[i].command) == patterns[i].matches,
            "[%s] %s [%s]", patterns[i].pattern, patterns[i].matches ? "is" : "is not",
