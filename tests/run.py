@@ -292,7 +292,8 @@ def bench_suites():
     quick = ["--quick"] if os.environ.get("BENCH_QUICK") else []
     return [Suite("bench", [[tests("bench", "run-bench.py"), *how],
                             [tests("bench", "run-cost.py"), *how, *quick],
-                            [tests("bench", "run-net.py"), *how, *quick]],
+                            [tests("bench", "run-net.py"), *how, *quick],
+                            [tests("bench", "run-events.py"), *how, *quick]],
                   timeout=900)]
 
 
