@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/view.h"
 #include "args.h"
 #include "base/own.h"
 #include "reach.h"
@@ -78,7 +79,7 @@ static int apply(struct settings *s, enum layer_id id, const struct change *list
             return -1;
         }
     fprintf(stderr, "buckle: %s, in %s\n", words, path);
-    return 0;
+    return undo_changed(s, path, err);
 }
 
 static int change_settings(const struct cli_args *args, const struct change *list, size_t n,
@@ -95,18 +96,38 @@ static int change_settings(const struct cli_args *args, const struct change *lis
 
 /* ---- on and off ---- */
 
+/* One layer is not all there is. */
+static void tell_result(bool wanted)
+{
+    OWN(agent_view) struct agent_view v = {0};
+    struct bk_err err;
+    char cwd[PATH_MAX];
+    if (getcwd(cwd, sizeof(cwd)) && view_read(&v, cwd, NULL, 0, &err) == 0 &&
+        v.result.enabled != wanted)
+        fprintf(stderr, "buckle: but it stays %s here: other settings say so (`buckle status`)\n",
+                wanted ? "disabled" : "enabled");
+}
+
+static int turn(struct cli_args *args, bool on)
+{
+    const struct change one = {EDIT_SET, "enabled", on ? "true" : "false"};
+    if (args->npos)
+        return cli_usage(args, "%s takes options only", on ? "enable" : "disable");
+    int status =
+        change_settings(args, &one, 1, on ? "sandboxing is enabled" : "sandboxing is disabled");
+    if (status == CLI_OK)
+        tell_result(on);
+    return status;
+}
+
 static int run_enable(struct cli_args *args)
 {
-    static const struct change on = {EDIT_SET, "enabled", "true"};
-    return args->npos ? cli_usage(args, "enable takes options only")
-                      : change_settings(args, &on, 1, "sandboxing is enabled");
+    return turn(args, true);
 }
 
 static int run_disable(struct cli_args *args)
 {
-    static const struct change off = {EDIT_SET, "enabled", "false"};
-    return args->npos ? cli_usage(args, "disable takes options only")
-                      : change_settings(args, &off, 1, "sandboxing is disabled");
+    return turn(args, false);
 }
 
 /* ---- places ---- */

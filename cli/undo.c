@@ -75,6 +75,25 @@ int undo_remember(struct settings *s, const char *file, const char *words, struc
     return journal_write(journal, path.s, err);
 }
 
+static json_t *newest(const json_t *journal)
+{
+    size_t n = json_array_size(journal);
+    return n ? json_array_get(journal, n - 1) : NULL;
+}
+
+int undo_changed(struct settings *s, const char *file, struct bk_err *err)
+{
+    OWN(buf) struct buf path = {0};
+    if (journal_path(s, &path, err) < 0)
+        return -1;
+    OWN(json) json_t *journal = journal_read(path.s);
+    json_t *text = text_of(file, err);
+    if (!text)
+        return -1;
+    json_object_set_new(newest(journal), "after", text);
+    return journal_write(journal, path.s, err);
+}
+
 void undo_forget(struct settings *s)
 {
     OWN(buf) struct buf path = {0};
@@ -86,12 +105,24 @@ void undo_forget(struct settings *s)
         journal_write(journal, path.s, &err);
 }
 
-static int put_back(const json_t *entry, struct bk_err *err)
+/* An entry without `after` is of a change that did not come to its end. */
+static int check_unchanged(const json_t *entry, const char *file, struct bk_err *err)
 {
-    const char *file = json_text(entry, "file"), *text = json_text(entry, "text");
+    const json_t *after = json_object_get(entry, "after");
+    OWN(json) json_t *now = after ? text_of(file, err) : NULL;
+    if (!after || (now && json_equal(now, after)))
+        return 0;
+    if (!now)
+        return -1;
+    err_set(err, BK_E_INPUT, "%s has been changed since; left as it is", file);
+    err_hint(err, "`buckle settings` changes single values");
+    return -1;
+}
+
+static int put_back(const json_t *entry, const char *file, struct bk_err *err)
+{
+    const char *text = json_text(entry, "text");
     OWN(buf) struct buf content = {0};
-    if (!file)
-        return err_set(err, BK_E_INPUT, "the list of changes is damaged");
     if (!text)
         return unlink(file) < 0 && errno != ENOENT ? err_sys(err, "cannot remove %s", file) : 0;
     buf_str(&content, text);
@@ -104,14 +135,15 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     if (journal_path(s, &path, err) < 0)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
-    size_t n = json_array_size(journal);
-    if (n == 0)
+    const json_t *entry = newest(journal);
+    if (!entry)
         return 1;
-    const json_t *entry = json_array_get(journal, n - 1);
     const char *change = json_text(entry, "change"), *file = json_text(entry, "file");
-    if (put_back(entry, err) < 0)
+    if (!file)
+        return err_set(err, BK_E_INPUT, "the list of changes is damaged");
+    if (check_unchanged(entry, file, err) < 0 || put_back(entry, file, err) < 0)
         return -1;
     buf_fmt(words, "undone, in %s: %s", file, change ? change : "a change");
-    json_array_remove(journal, n - 1);
+    json_array_remove(journal, json_array_size(journal) - 1);
     return journal_write(journal, path.s, err);
 }

@@ -77,6 +77,15 @@ static void say_writing(const struct agent_view *v, struct buf *out)
                  "stay closed even there.\n");
 }
 
+static void say_temporary(const struct access_policy *p, struct buf *out)
+{
+    bool closed = !p->writes_everything;
+    for (size_t i = 0; i < p->allow_write.n; i++)
+        closed &= strcmp(p->allow_write.at[i].path, "/tmp") != 0;
+    buf_fmt(out, "- Temporary files go to $TMPDIR, which is set for every command%s.\n",
+            closed ? "; /tmp itself cannot be written" : "");
+}
+
 static void say_network(const struct access_policy *p, struct buf *out)
 {
     buf_str(out, "- Network: ");
@@ -93,13 +102,14 @@ static void say_network(const struct access_policy *p, struct buf *out)
     if (p->local_binding)
         buf_str(out, "; this machine's own ports");
     buf_str(out, ".\n");
-    if (p->all_unix_sockets || p->unix_sockets.n) {
-        buf_str(out, "- Unix sockets: ");
-        if (p->all_unix_sockets)
-            buf_str(out, "all");
+    buf_str(out, "- Unix sockets: ");
+    if (p->all_unix_sockets)
+        buf_str(out, "all");
+    else if (p->unix_sockets.n)
         add_places(out, &p->unix_sockets);
-        buf_str(out, ".\n");
-    }
+    else
+        buf_str(out, "none of other programs");
+    buf_str(out, ".\n");
 }
 
 static void say_ignored(const struct settings_result *r, struct buf *out)
@@ -123,33 +133,31 @@ static void say_ignored(const struct settings_result *r, struct buf *out)
 
 /* ---- what to do ---- */
 
-static const char failures[] = "- How a refusal looks: \"Operation not permitted\" for a file, a "
-                               "host name that does not resolve or "
-                               "a proxy's 403 for a host, and a <sandbox_violations> block after "
-                               "the command's error output that "
-                               "names what was denied. Most failures have nothing to do with the "
-                               "sandbox: without one of these "
-                               "signs, treat a failure as an ordinary one.\n";
+static const char failures[] =
+    "- How a refusal looks: \"Operation not permitted\" for a file, a host name that does not "
+    "resolve "
+    "or a proxy's 403 for a host, and a <sandbox_violations> block after the command's error "
+    "output "
+    "that names what was denied. Most failures have nothing to do with the sandbox: without one of "
+    "these signs, treat a failure as an ordinary one.\n";
 
 static const char with_bypass[] =
     "- Running outside: set dangerouslyDisableSandbox only when the person asks for it in so many "
-    "words, "
-    "or when this very command has just failed and a sign above shows that the sandbox was the "
-    "cause. "
-    "Then run it again that way at once, say in one sentence which restriction it was, and that "
-    "`buckle settings` changes restrictions for good; the person may be asked. The next command "
-    "runs in "
-    "the sandbox again: having bypassed it before is no reason to do so now.\n";
+    "words, or when this very command has just failed and a sign above shows that the sandbox was "
+    "the cause. Then run it again that way at once, and say in one sentence which restriction it "
+    "was; the person may be asked. The next command runs in the sandbox again: having bypassed it "
+    "before is no reason to do so now.\n";
 
 static const char without_bypass[] = "- Running outside is disabled by policy: "
                                      "dangerouslyDisableSandbox is ignored. When the sandbox "
-                                     "stands in the way, say what it denied and propose a narrower "
-                                     "way to do the work, or a change that "
-                                     "the person can make with `buckle settings`.\n";
+                                     "stands in the way, say what it denied, and propose a "
+                                     "narrower way to do the work or a change of "
+                                     "restrictions.\n";
 
-static const char secrets[] = "- Never propose to open places of credentials (keys, tokens, "
-                              "password stores) or files that run by "
-                              "themselves (shell start-up files, git hooks).\n";
+static const char changes[] =
+    "- Restrictions are changed by the person: `buckle allow PATH` and `buckle allow-net HOST` for "
+    "good, `buckle grant` for this session. Never propose to open places of credentials (keys, "
+    "tokens, password stores) or files that run by themselves (shell start-up files, git hooks).\n";
 
 static void say_excluded(const struct settings_result *r, struct buf *out)
 {
@@ -189,15 +197,12 @@ void summary_text(const struct agent_view *v, struct buf *out)
         return;
     buf_str(out, "Commands run in a sandbox, whose restrictions an approval does not lift.\n");
     summary_rules(v, out);
-    buf_str(
-        out,
-        "- Temporary files go to $TMPDIR, which is set for every command; /tmp itself cannot be "
-        "written.\n");
+    say_temporary(&r->policy, out);
     buf_str(out, failures);
     if (!v->planning)
         buf_str(out, r->unsandboxed ? with_bypass : without_bypass);
     say_excluded(r, out);
-    buf_str(out, secrets);
+    buf_str(out, changes);
 }
 
 /* ---- JSON ---- */

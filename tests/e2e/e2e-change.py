@@ -96,6 +96,79 @@ def test_switch(person, t):
     t.ok(not os.path.exists(folder + "/.buckle/settings.local.json"), "and undone as well")
 
 
+def test_undo(person, t):
+    """What anybody did to a file since is not undone with it."""
+    folder = person.folder()
+    buckle(person, "deny", "/opt", cwd=folder)
+    mine = {"filesystem": {"denyRead": ["/opt"], "denyWrite": ["/opt", "/mine"]}}
+    person.write(user_file(person), json.dumps(mine))
+    r = buckle(person, "undo", cwd=folder)
+    t.ok(r.status == 2 and "changed since" in r.err and settings_of(person) == mine,
+         "a file that was edited meanwhile is left alone", r)
+    os.unlink(user_file(person))
+    os.unlink(f"{person.home}/.config/buckle/undo.json")
+    project = person.write(folder + "/.buckle/settings.json", "{}", 0o644)
+    buckle(person, "deny", "--layer", "project", "/opt", cwd=folder)
+    buckle(person, "undo", cwd=folder)
+    with open(project, encoding="utf-8") as f:
+        t.ok(f.read() == "{}" and os.stat(project).st_mode & 0o777 == 0o644,
+             "what others share is put back as it was, readable as it was")
+    settings = {"enabled": True}
+    person.write(folder + "/.buckle/settings.json", json.dumps(settings))
+    r = buckle(person, "disable", cwd=folder)
+    t.ok(r.status == 0 and "stays enabled here" in r.err, "what another layer holds against it is told", r)
+    buckle(person, "undo", cwd=folder)
+
+
+def test_summary(person, t):
+    """Everything that a model should be told, and nothing that is not so."""
+    folder = person.folder()
+    told = lambda *words: buckle(person, "summary", *words, cwd=folder).out
+    rules = {"filesystem": {"denyRead": ["/opt/closed"], "allowWrite": [".", "/srv/out"],
+                            "denyWrite": ["/srv/out/not"]},
+             "network": {"allowedDomains": ["*.example.org"], "deniedDomains": ["bad.example.org"],
+                         "allowUnixSockets": ["/run/some.sock"]},
+             "ignoreViolations": {"*": ["/usr/bin"], "npm": ["/opt/npm"]},
+             "excludedCommands": ["docker:*"]}
+    person.write(user_file(person), json.dumps(rules))
+    text = told()
+    for what, words in {
+            "what is not read": ["Reading", "/opt/closed", "credentials"],
+            "what is written": ["Writing", folder, "/srv/out", "never", "/srv/out/not"],
+            "hosts": ["Network", "*.example.org", "never bad.example.org"],
+            "sockets": ["Unix sockets: /run/some.sock"],
+            "denials that are not told": ['"/usr/bin"', '"/opt/npm" of commands with "npm"'],
+            "temporary files": ["$TMPDIR", "/tmp itself cannot"],
+            "what counts as evidence": ["Operation not permitted", "does not resolve",
+                                        "<sandbox_violations>", "ordinary one"],
+            "when to bypass, and to try again": ["dangerouslyDisableSandbox only when", "at once",
+                                                 "one sentence", "may be asked"],
+            "that bypassing is no habit": ["no reason to do so now"],
+            "what runs outside by itself": ["outside the sandbox by themselves", "docker:*"],
+            "how restrictions are changed": ["buckle allow PATH", "buckle grant"],
+            "credentials stay closed": ["Never propose", "credentials"]}.items():
+        missing = [w for w in words if w not in text]
+        t.ok(not missing, f"a model is told {what}", missing, text)
+    t.ok(len(text) < 3500, "in few words", len(text))
+    person.write(user_file(person), json.dumps({**rules, "allowUnsandboxedCommands": False}))
+    strict = told()
+    t.ok("disabled by policy" in strict and "only when the person" not in strict,
+         "the strict variant: no bypass, and what to do instead", strict)
+    plan = told("--plan", "--plan-file", "plan.md")
+    t.ok(plan.startswith("A plan is being made: no command runs") and "but plan.md" in plan and
+         "Running outside" not in plan, "plan mode: nothing runs, one file may be written", plan)
+    facts = json.loads(told("--json"))
+    t.ok(facts["allowedDomains"] == ["*.example.org"] and facts["excludedCommands"] == ["docker:*"] and
+         facts["denyRead"] == ["/opt/closed"] and not facts["allowUnsandboxedCommands"],
+         "the same as JSON", facts)
+    person.write(user_file(person), json.dumps({"filesystem": {"allowWrite": ["/tmp"]}}))
+    t.ok("/tmp itself" not in told(), "nothing is told that is not so")
+    person.write(user_file(person), json.dumps({"enabled": False}))
+    t.equal(told(), "", "nothing at all when sandboxing is disabled")
+    t.equal(told("--mode=none"), "", "or tools are")
+    os.unlink(user_file(person))
+
+
 if __name__ == "__main__":
-    for_everybody([test_allow, test_deny, test_switch])
+    for_everybody([test_allow, test_deny, test_switch, test_undo, test_summary])
     done()
