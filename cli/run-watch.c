@@ -7,7 +7,9 @@
  * was.
  *
  * Files are watched only when the command has run for a while, because to end that is slow; what
- * has happened until then is found by reading once more.
+ * has happened until then is found by reading once more. Settings lie in folders that the command
+ * works in, and to be woken for each file it makes there costs it as much again as making it: after
+ * something that was no business of ours, what follows waits for a moment and is heard at once.
  *
  * Nothing inside the sandbox has the control descriptor.
  */
@@ -26,7 +28,7 @@
 #include "base/own.h"
 #include "debug.h"
 
-enum { AFTER_MS = 100 };
+enum { AFTER_MS = 100, REST_MS = 50 };
 
 /* ---- taking over ---- */
 
@@ -182,32 +184,39 @@ static void read_again(struct watch_settings *w)
     renew(w, w->said.n ? w->said.s : NULL, w->said.n);
 }
 
+static void watch_later(struct watch_settings *w, unsigned ms);
+
 static void on_files(void *arg, int fd)
 {
     struct watch_settings *w = arg;
-    (void)fd;
-    if (watch_heard(&w->files))
+    if (watch_heard(&w->files)) {
         read_again(w);
+        return;
+    }
+    hear_drop(&w->live->hearing, fd);
+    watch_later(w, REST_MS);
 }
 
+/* Listens to files, from now on or again. */
 static void on_later(void *arg, int fd)
 {
     struct watch_settings *w = arg;
     struct bk_err err;
+    bool again = w->files.fd >= 0;
     hear_drop(&w->live->hearing, fd);
     close(fd);
     w->later = -1;
-    if (!watch_open(&w->files))
+    if (!again && !watch_open(&w->files))
         return;
     if (hear_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
         watch_close(&w->files);
-    else
+    else if (!again)
         read_again(w);
 }
 
-static void watch_later(struct watch_settings *w)
+static void watch_later(struct watch_settings *w, unsigned ms)
 {
-    const struct itimerspec soon = {.it_value = {.tv_nsec = AFTER_MS * 1000000}};
+    const struct itimerspec soon = {.it_value = {.tv_nsec = ms * 1000000L}};
     struct bk_err err;
     w->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (w->later < 0)
@@ -289,7 +298,7 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
     if (!rs->now && !rs->tmpdir) /* settings that come to be name it */
         rs->tmpdir = run_tmpdir(live->run);
     if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
-        watch_later(w);
+        watch_later(w, AFTER_MS);
     if (w->control >= 0 && hear_add(&live->hearing, w->control, on_control, w, &err) < 0)
         refuse(w, &err);
 }

@@ -16,7 +16,7 @@
 struct watch_settings {
     struct run_settings *settings;
     struct live *live;
-    int later; /* a clock: files are watched when the command has run for a while; -1 for none */
+    int later; /* a clock: files are listened to when it strikes; -1 for none */
     struct watch_files files;
     int control; /* --control-fd; -1 for none, or when it has ended */
     struct buf line;

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,6 +309,17 @@ static bool is_plain(const char *name)
     return name[0] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/');
 }
 
+/* Who wants a new file or none need not be told first that there is none: the kernel answers that
+ * as it makes it. But what is there already is told rather than denied, and a sentry may stand on
+ * the name. */
+static bool is_made_unseen(struct worker *w, const struct opening *o, const struct pinned *p)
+{
+    const struct stat st = {.st_mode = S_IFREG};
+    return (o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+           !behind_covers(w->behind, p->path, p->path_len) &&
+           would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
+}
+
 /* What most calls want that could write: a regular file, or one that is not there yet. Says no
  * where more has to be known. */
 static bool open_by_name(struct worker *w, const struct request *r, const struct opening *o,
@@ -323,7 +333,9 @@ static bool open_by_name(struct worker *w, const struct request *r, const struct
     if (!w->names_judged || (o->flags & O_TMPFILE) == O_TMPFILE ||
         !((o->flags & O_CREAT) || writes))
         return false;
-    if (pin_parent(w, r, o->dirfd, o->path, 0, &p) < 0 || p.procfs || !is_plain(p.name))
+    if (pin_folder(w, r, o->dirfd, o->path, 0, &p) < 0 || p.procfs || !is_plain(p.name))
+        return false;
+    if (!is_made_unseen(w, o, &p) && pin_look(w, &p) < 0)
         return false;
     if (p.found && behind_covers(w->behind, p.path, p.path_len))
         return false;

@@ -122,16 +122,25 @@ int behind_open(const struct behind *b, const char *path, size_t n)
 
 /* Asks the kernel only: a question about the file itself would go to the sentry, which would judge
  * it. */
-bool behind_is_view(const struct behind *b, int fd)
+int behind_glance(int fd, struct statx *st)
+{
+    return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, st) < 0 ? -errno : 0;
+}
+
+bool behind_shows(const struct behind *b, const struct statx *st)
+{
+    return b->plan && makedev(st->stx_dev_major, st->stx_dev_minor) == b->dev;
+}
+
+static bool is_view(const struct behind *b, int fd)
 {
     struct statx st;
-    return b->plan && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) == 0 &&
-           makedev(st.stx_dev_major, st.stx_dev_minor) == b->dev;
+    return b->plan && behind_glance(fd, &st) == 0 && behind_shows(b, &st);
 }
 
 int behind_swap(const struct behind *b, const char *path, size_t n, int *fd)
 {
-    if (!behind_covers(b, path, n) || !behind_is_view(b, *fd))
+    if (!behind_covers(b, path, n) || !is_view(b, *fd))
         return 0;
     int real = behind_open(b, path, n);
     if (real < 0)

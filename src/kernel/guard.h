@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "kernel/launch.h"
@@ -68,8 +69,11 @@ bool behind_hear(struct behind *b);
 int behind_open(const struct behind *b, const char *path, size_t n);
 /* Whether a canonical path leads behind a guard that something lies behind. */
 bool behind_covers(const struct behind *b, const char *path, size_t n);
-/* Whether a sentry's file system is what a descriptor shows. */
-bool behind_is_view(const struct behind *b, int fd);
+/* What the kernel knows of a file without asking whoever serves it: where it lies. 0 or a negated
+ * errno. */
+int behind_glance(int fd, struct statx *st);
+/* Whether that is a sentry's file system. */
+bool behind_shows(const struct behind *b, const struct statx *st);
 /* What is pinned in *fd, with this canonical path, may be a sentry's view: then *fd becomes what
  * lies behind it. 0 or a negated errno. */
 int behind_swap(const struct behind *b, const char *path, size_t n, int *fd);

@@ -33,11 +33,16 @@
 static const char root[] = "/proc";
 enum { ROOT = sizeof(root) - 1 };
 
+/* On no device, and in blocks as every procfs has them: only then asking is worth its cost. */
+bool procfs_may_be(const struct worker *w, unsigned dev_major, blksize_t block)
+{
+    return dev_major == 0 && block == w->proc_block;
+}
+
 bool procfs_is(const struct worker *w, int fd, const struct stat *st)
 {
     struct statfs fs;
-    /* on no device, and in blocks as every procfs has them: only then asking is worth its cost */
-    return major(st->st_dev) == 0 && st->st_blksize == w->proc_block && fstatfs(fd, &fs) == 0 &&
+    return procfs_may_be(w, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
            fs.f_type == PROC_SUPER_MAGIC;
 }
 

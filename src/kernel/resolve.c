@@ -14,13 +14,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -116,14 +114,17 @@ static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
     return n > 1 && out[0] == '/' ? (int)n - 1 : read_back(fd, out, cap);
 }
 
-/* What a sentry shows becomes the real thing, before anything is asked about it. */
-static int go_behind(const struct worker *w, int *fd)
+/* What a sentry shows becomes the real thing, before anything is asked about it. *at says where
+ * that lies. */
+static int go_behind(const struct worker *w, int *fd, struct statx *at)
 {
     char path[PATH_BYTES];
-    if (!behind_is_view(w->behind, *fd))
-        return 0;
+    int err = behind_glance(*fd, at);
+    if (err < 0 || !behind_shows(w->behind, at))
+        return err;
     int n = read_back(*fd, path, sizeof(path));
-    return n < 0 ? n : behind_swap(w->behind, path, (size_t)n, fd);
+    err = n < 0 ? n : behind_swap(w->behind, path, (size_t)n, fd);
+    return err < 0 ? err : behind_glance(*fd, at);
 }
 
 /* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
@@ -188,10 +189,11 @@ static int step_by_magic(struct worker *w, const struct request *r, int from, co
 static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
 {
     struct stat st;
+    struct statx at;
     bool root = is_proc_root(w, from), thread = strcmp(name, "thread-self") == 0;
     if (root && (thread || strcmp(name, "self") == 0))
         return step_to_self(w, r, from, thread);
-    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd);
+    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd, &at);
     if (err < 0 && fd >= 0)
         close(fd);
     /* links in its root are like others: they go on with their text */
@@ -280,23 +282,24 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
     return 0;
 }
 
-/* One look is enough for a folder that lies in no procfs. */
-static int check_folder(struct worker *w, const struct request *r, int fd, const char *path)
+/* A glance is enough for a folder that lies in no procfs. */
+static int check_folder(struct worker *w, const struct request *r, int fd, const struct statx *at,
+                        const char *path)
 {
-    struct statfs fs;
     struct stat st;
-    if (fstatfs(fd, &fs) == 0 && fs.f_type != PROC_SUPER_MAGIC)
+    if (!procfs_may_be(w, at->stx_dev_major, at->stx_blksize))
         return 0;
     return fstat(fd, &st) < 0 ? -errno : procfs_check(w, r, fd, &st, path);
 }
 
 /* parent's path + "/" + the name without its trailing slashes */
-static int describe_name(struct worker *w, const struct request *r, int slot, struct pinned *out)
+static int describe_name(struct worker *w, const struct request *r, int slot,
+                         const struct statx *at, struct pinned *out)
 {
     char *path = w->canonical[slot];
     int n = folder_path(w, out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0 ? n : check_folder(w, r, out->parent, path);
+    int err = n < 0 ? n : check_folder(w, r, out->parent, at, path);
     if (err < 0)
         return err;
     out->procfs = err > 0;
@@ -318,11 +321,14 @@ static int describe_name(struct worker *w, const struct request *r, int slot, st
 /* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
 static int start_of(struct worker *w, const struct request *r, int dirfd, const char *path)
 {
+    char name[16] = "cwd";
     if (path[0] == '/')
         return AT_FDCWD;
     if (dirfd != AT_FDCWD)
+        snprintf(name, sizeof(name), "fd/%d", dirfd);
+    int fd = known_open(w, r, name, O_PATH);
+    if (fd < 0 && dirfd != AT_FDCWD) /* which knows more ways, and what to answer */
         return target_pin_fd(w, r, dirfd);
-    int fd = known_open(w, r, "cwd", O_PATH);
     return fd < 0 ? -EPERM : fd;
 }
 
@@ -480,6 +486,7 @@ static int pin_folder_at(struct worker *w, const struct request *r, int *base, i
                          struct pinned *out)
 {
     const char *folder;
+    struct statx at;
     *out = (struct pinned){.fd = -1, .parent = -1};
     out->name = split(w->path[slot], &folder);
     /* a bare name lies in the folder that is pinned already */
@@ -490,9 +497,9 @@ static int pin_folder_at(struct worker *w, const struct request *r, int *base, i
     if (fd < 0)
         return fd;
     out->parent = fd;
-    int err = go_behind(w, &out->parent);
+    int err = go_behind(w, &out->parent, &at);
     if (err == 0)
-        err = describe_name(w, r, slot, out);
+        err = describe_name(w, r, slot, &at, out);
     if (err < 0)
         pinned_close(out);
     return err;

@@ -291,6 +291,7 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
 
 /* ---- procfs.c: what may be reached in a procfs ---- */
 
+bool procfs_may_be(const struct worker *w, unsigned dev_major, blksize_t block);
 bool procfs_is(const struct worker *w, int fd, const struct stat *st);
 /* Whether a pinned object may be used on behalf of the target at all: -EACCES, 1 when it may and
  * lies in a procfs, 0 when it lies in none. */
