@@ -13,7 +13,7 @@
 
 #include "graph/graph-int.h"
 
-enum { FIRST_TABLE = 512 };
+enum { FIRST_TABLE = 1024 }; /* the default profile has 400 tests and 500 nodes */
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {

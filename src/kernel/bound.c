@@ -52,23 +52,42 @@ bool bound_covers(const struct bound_path *a, const struct bound_path *b)
     return is_beneath(b->path, b->len, a->path, a->len);
 }
 
+/* Each region is compared with each: most are told apart without a look at their paths, because
+ * nothing of the inner one ends where the outer one does. */
+static inline bool may_cover(const struct bound_path *a, const struct bound_path *b)
+{
+    return b->ends >> (a->len & 63) & 1;
+}
+
+static inline bool covers(const struct bound_path *a, const struct bound_path *b)
+{
+    return may_cover(a, b) && bound_covers(a, b);
+}
+
+static struct bound_path with_ends(struct bound_path p)
+{
+    p.ends = UINT64_C(1) << 1 | UINT64_C(1) << (p.len & 63); /* "/" is in all of them */
+    for (uint32_t i = 1; i < p.len; i++)
+        p.ends |= (uint64_t)(p.path[i] == '/') << (i & 63);
+    return p;
+}
+
 static struct bound_path folder_of(const char *s, size_t n, uint32_t rule)
 {
     while (n > 0 && s[n - 1] != '/')
         n--;
     while (n > 1 && s[n - 1] == '/')
         n--;
-    return (struct bound_path){s, (uint32_t)n, false, rule};
+    return (struct bound_path){s, (uint32_t)n, false, rule, 0};
 }
 
-/* The region of a test; false when it is everywhere. */
-static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *arena,
-                      struct bound_path *out)
+static bool find_region(const struct graph_test *t, uint32_t rule, struct arena *arena,
+                        struct bound_path *out)
 {
     if (t->filter != FILTER_PATH || t->len == 0 || t->str[0] == '\0')
         return false;
     if (t->how == GRAPH_LITERAL || t->how == GRAPH_SUBPATH) {
-        *out = (struct bound_path){t->str, t->len, t->how == GRAPH_LITERAL, rule};
+        *out = (struct bound_path){t->str, t->len, t->how == GRAPH_LITERAL, rule, 0};
         return t->str[0] == '/';
     }
     if (t->how == GRAPH_PREFIX) {
@@ -82,9 +101,19 @@ static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *a
     size_t n = prefix ? regex_literal_prefix(t->str, t->len, prefix, t->len, &exact) : 0;
     if (n == 0 || prefix[0] != '/')
         return false;
-    *out =
-        exact ? (struct bound_path){prefix, (uint32_t)n, true, rule} : folder_of(prefix, n, rule);
+    *out = exact ? (struct bound_path){prefix, (uint32_t)n, true, rule, 0}
+                 : folder_of(prefix, n, rule);
     return out->len > 1 || exact;
+}
+
+/* The region of a test; false when it is everywhere. */
+static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *arena,
+                      struct bound_path *out)
+{
+    if (!find_region(t, rule, arena, out))
+        return false;
+    *out = with_ends(*out);
+    return true;
 }
 
 /* Adds one region, dropping what it covers, its equal too: the latest rule is the reason. Entries
@@ -95,10 +124,10 @@ static void add(struct region_set *s, const struct bound_path *p)
     if (s->everywhere)
         return;
     for (uint32_t i = 0; i < s->n; i++) {
-        /* only the shorter of two covers the other */
-        if (p->len <= s->list[i].len && bound_covers(p, &s->list[i]))
+        const struct bound_path *old = &s->list[i];
+        if (may_cover(p, old) && bound_covers(p, old))
             continue;
-        if (p->len >= s->list[i].len && bound_covers(&s->list[i], p))
+        if (may_cover(old, p) && bound_covers(old, p))
             return;
         if (kept < i)
             s->list[kept] = s->list[i];
@@ -120,7 +149,7 @@ static void unite(struct region_set *s, const struct region_set *with)
     for (uint32_t i = 0; i < with->n && !s->everywhere; i++) {
         bool covered = false;
         for (uint32_t k = 0; k < before && !covered; k++)
-            covered = bound_covers(&s->list[k], &with->list[i]);
+            covered = covers(&s->list[k], &with->list[i]);
         if (!covered && s->n == BOUND_MAX)
             s->everywhere = true;
         else if (!covered)
@@ -129,7 +158,7 @@ static void unite(struct region_set *s, const struct region_set *with)
     for (uint32_t i = 0; i < s->n && before > 0; i++) {
         bool covered = false;
         for (uint32_t k = before; i < before && k < s->n && !covered; k++)
-            covered = bound_covers(&s->list[k], &s->list[i]);
+            covered = covers(&s->list[k], &s->list[i]);
         if (!covered)
             s->list[kept++] = s->list[i];
     }
@@ -142,9 +171,9 @@ static void intersect(struct region_set *s, const struct bound_path *p,
     if (with->everywhere)
         add(s, p);
     for (uint32_t i = 0; i < with->n && !with->everywhere; i++) {
-        if (bound_covers(p, &with->list[i]))
+        if (covers(p, &with->list[i]))
             add(s, &with->list[i]);
-        else if (bound_covers(&with->list[i], p))
+        else if (covers(&with->list[i], p))
             add(s, p);
     }
 }
@@ -171,9 +200,9 @@ enum outcome { ALWAYS, NEVER, EITHER };
 static enum outcome outcome_within(const struct graph_test *t, const struct bound_path *region,
                                    const struct bound_path *folder)
 {
-    if (!bound_covers(region, folder) && !bound_covers(folder, region))
+    if (!covers(region, folder) && !covers(folder, region))
         return NEVER;
-    if (t->how == GRAPH_SUBPATH && bound_covers(region, folder))
+    if (t->how == GRAPH_SUBPATH && covers(region, folder))
         return ALWAYS;
     bool begins = folder->len >= t->len && memcmp(folder->path, t->str, t->len) == 0;
     return t->how == GRAPH_PREFIX && begins ? ALWAYS : EITHER;
@@ -306,13 +335,14 @@ size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *li
 bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
                         struct arena *arena)
 {
-    struct question q = {.g = g, .within = within, .arena = arena};
+    struct bound_path in = with_ends(*within);
+    struct question q = {.g = g, .within = &in, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set inside = {.list = scratch};
     if (!sets)
         return true;
-    intersect(&inside, within, &sets[graph_entry(g, op)]);
+    intersect(&inside, &in, &sets[graph_entry(g, op)]);
     return inside.everywhere || inside.n > 0;
 }
 
@@ -338,7 +368,8 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_p
                    struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
                    struct arena *arena)
 {
-    struct question q = {.g = g, .denied = true, .within = within, .arena = arena};
+    struct bound_path in = within ? with_ends(*within) : (struct bound_path){0};
+    struct question q = {.g = g, .denied = true, .within = within ? &in : NULL, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set inside = {.list = scratch};
@@ -351,8 +382,8 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_p
         *rule = unbounded_rule(&q, op, sets);
     if (!within)
         return give(s, list, cap, everywhere);
-    intersect(&inside, within, s);
+    intersect(&inside, &in, s);
     for (uint32_t i = 0; i < inside.n; i++)
-        inside.everywhere |= bound_covers(&inside.list[i], within);
+        inside.everywhere |= covers(&inside.list[i], &in);
     return give(&inside, list, cap, everywhere);
 }

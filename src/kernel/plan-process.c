@@ -297,7 +297,7 @@ bool plan_exec_wall(struct plan *p, const struct graph *g)
     }
     for (size_t i = 0; fits && p->nwalls > before && i < 2; i++) {
         const char *path = loaders[p->opt.arch][i];
-        struct bound_path b = {path, (uint32_t)strlen(path), true, GRAPH_NO_RULE};
+        struct bound_path b = {path, (uint32_t)strlen(path), true, GRAPH_NO_RULE, 0};
         fits = plan_add_wall(p, &b, KABI_LL_EXECUTE) == 0;
         if (fits && strcmp(p->walls[p->nwalls - 1].path, path) == 0)
             p->walls[p->nwalls - 1].loader = true;
@@ -316,7 +316,7 @@ bool plan_exec_wall(struct plan *p, const struct graph *g)
  * mounted. Without this grant it would refuse to open the sandbox's own for writing. */
 void plan_queue_wall(struct plan *p)
 {
-    static const struct bound_path queues = {"/dev/mqueue", 11, true, GRAPH_NO_RULE};
+    static const struct bound_path queues = {"/dev/mqueue", 11, true, GRAPH_NO_RULE, 0};
     uint64_t rights = p->handled_fs & (KABI_LL_READ_FILE | KABI_LL_WRITE_FILE);
     const struct plan_op *o = &p->ops[OP_IPC_POSIX];
     if (rights && p->ipc_ns && p->mount_ns && !o->refused &&

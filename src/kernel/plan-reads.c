@@ -56,12 +56,12 @@ static const char *const made_inside[] = {"/proc", "/dev"};
 
 static struct bound_path folder(const char *path)
 {
-    return (struct bound_path){path, (uint32_t)strlen(path), false, GRAPH_NO_RULE};
+    return (struct bound_path){path, (uint32_t)strlen(path), false, GRAPH_NO_RULE, 0};
 }
 
 static bool is_out_of_place(const struct bound_path *point)
 {
-    struct bound_path all = {point->path, point->len, false, point->rule};
+    struct bound_path all = {point->path, point->len, false, point->rule, 0};
     for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {
         struct bound_path f = folder(unguarded[i]);
         if (bound_covers(&all, &f))
@@ -221,7 +221,7 @@ static bool open_inner_folders(struct reads *r)
     if (!list)
         return false;
     for (size_t i = 0; i < n; i++) {
-        struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE};
+        struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE, 0};
         const struct plan_guard *in = innermost(r, f.path, f.len);
         if (!in || in->open || in->len == f.len || !denied_within(r, &f, denied, &inside))
             continue;
@@ -310,7 +310,7 @@ static void choose_masks(struct reads *r)
         return;
     for (size_t i = 0; i < r->nguards; i++) {
         struct plan_guard *one = &r->guards[i];
-        struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule};
+        struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule, 0};
         open |= one->open;
         one->whole = one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &r->p->arena);
         open |= hides_allowed(r, one);

@@ -196,7 +196,7 @@ static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, ui
  * it. Where the policy leaves that open it has to be granted, or cannot be. */
 static void refer_everywhere(struct plan *p, uint64_t known)
 {
-    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
+    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE, 0};
     if (!p->handled_fs || (p->handled_fs & KABI_LL_REFER))
         return;
     if (known & KABI_LL_REFER && plan_add_wall(p, &root, KABI_LL_REFER) == 0)
@@ -246,7 +246,7 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
  * it has to be in one itself, or it could look into any. */
 static void plan_domain(struct plan *p, uint64_t known)
 {
-    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE};
+    static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE, 0};
     bool scopes = p->host.landlock >= 6, looks = p->host.root && p->judge;
     /* what the command asks for itself the judge does */
     if (p->dials && p->host.landlock >= 4)

@@ -194,6 +194,7 @@ struct bound_path {
     uint32_t len;
     bool exact; /* the path itself rather than what lies beneath */
     uint32_t rule;
+    uint64_t ends; /* bound.c: bit N: one of its parts ends at N modulo 64 */
 };
 size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
                   bool *everywhere, struct arena *arena);

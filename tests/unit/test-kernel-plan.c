@@ -357,7 +357,7 @@ static bool is_guarded(const struct plan *p, const char *path)
 {
     const struct plan_guard *in = NULL;
     for (size_t i = 0; i < p->nguards; i++) {
-        struct bound_path b = {p->guards[i].path, (uint32_t)strlen(p->guards[i].path), false, 0};
+        struct bound_path b = {p->guards[i].path, (uint32_t)strlen(p->guards[i].path), false, 0, 0};
         if (lies_in(&b, path))
             in = &p->guards[i];
     }
