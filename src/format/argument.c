@@ -11,7 +11,7 @@ enum {
     WORK_BASE = 1 << 16,
     WORK_PER_BYTE = 64,
     MEMORY_BASE = 1 << 20,
-    MEMORY_PER_BYTE = 1024,
+    MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones what the base gives */
     NET_LOCALHOST_BIT = 0x100,
     DEBUG_MODE = 1, /* of system-attribute */
 };

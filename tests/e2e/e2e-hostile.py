@@ -4,15 +4,18 @@
 
 import os
 import resource
+import struct
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from drive import FOLDER, buckle, write
+from drive import BUCKLE, FOLDER, buckle, write
 from tap import done, ok
 
 SECONDS = 60 if os.environ.get("SLOW") else 10
 MEMORY = 2 << 30
 MILLION = 1000000
+SANITIZED = "asan" in os.environ.get("BUCKLE", "")  # needs terabytes of addresses
 ENDLESS = ["steps", "memory"]  # whichever budget runs out first
 
 # name: (text, words of which one must occur in the error; None when it may also succeed)
@@ -162,14 +165,50 @@ def test_questions():
     ok(r.status == 0 and "\x1b" not in r.out, "a path that is not UTF-8", str(r)[:300])
 
 
+def trie(depth):
+    """A pattern of era E with 8 to the power of depth alternatives."""
+    if depth == 0:
+        return b"\x0a"
+    below, code = trie(depth - 1), b""
+    skip = len(below) - 1
+    jump = bytes([0x80 + skip]) if skip < 0x80 else b"\x08" + struct.pack("<H", skip - 128)
+    for letter in b"abcdefgh":
+        code += bytes([0x40, letter]) + (b"\x0f" if letter == ord("h") else jump) + below
+    return code
+
+
+def test_unfolding():
+    """Sixty thousand nodes that share one pattern of thousands of alternatives: what is read grows
+    with the file, not with what it unfolds to."""
+    nodes, ops = 60000, 190
+    pattern = trie(4)
+    data = struct.pack("<HHBBBBHHH", 0, nodes + 2, ops, 0, 0, 0, 0, 0, 0) + bytes(2 * ops)
+    data += bytes(-len(data) % 8)
+    data += b"".join(struct.pack("<BBHHH", 0, 1, 0, nodes, i + 1) for i in range(nodes))
+    data += bytes([1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0])
+    data += struct.pack("<H", len(pattern)) + pattern
+    write("unfolds.bin", data)
+    limit = len(data) * 300 // 1024 + (64 << 10)  # KiB
+    for command in ("graph", "decompile", "disasm"):
+        argv = [BUCKLE, command, os.path.join(FOLDER, "unfolds.bin")]
+        if not SANITIZED:
+            argv = ["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh", *argv]
+        r = subprocess.run(argv, capture_output=True, timeout=SECONDS * 2)
+        told = r.stdout + r.stderr
+        ok(r.returncode in (0, 2) and b"unfolds to far more than its size" in told and
+           b"memory" not in r.stderr, f"{command}: a pattern that unfolds, in {limit >> 10} MiB",
+           told[-300:])
+
+
 def main():
-    if "asan" not in os.environ.get("BUCKLE", ""):
+    if not SANITIZED:
         limited()
     test_profiles()
     test_huge_files()
     test_imports()
     test_regexes()
     test_questions()
+    test_unfolding()
     return done()
 
 
