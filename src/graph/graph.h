@@ -172,6 +172,8 @@ uint32_t graph_node_count(const struct graph *g);
 const struct graph_node *graph_node_at(const struct graph *g, uint32_t node);
 const struct graph_test *graph_test_at(const struct graph *g, uint32_t test);
 bool graph_test_same(const struct graph_test *a, const struct graph_test *b);
+/* Whether no operation can satisfy both. True is a proof, false only means that none was found. */
+bool graph_tests_exclude(const struct graph_test *a, const struct graph_test *b);
 /* What a rule of the vocabulary that brings others along tests. */
 struct graph_test graph_test_inferred(const struct vocab_inferred *rule);
 uint32_t graph_test_count(const struct graph *g);

@@ -106,8 +106,7 @@ static struct pattern regex_pattern(const struct graph *g, const struct graph_te
     return p;
 }
 
-static struct pattern pattern_of(const struct graph *g, const struct graph_test *t,
-                                 struct arena *arena)
+static struct pattern plain_pattern(const struct graph_test *t)
 {
     switch (t->how) {
     case GRAPH_LITERAL:
@@ -116,11 +115,15 @@ static struct pattern pattern_of(const struct graph *g, const struct graph_test 
         return (struct pattern){SHAPE_PREFIX, true, t->str, t->len};
     case GRAPH_SUBPATH:
         return (struct pattern){SHAPE_SUBPATH, true, t->str, t->len};
-    case GRAPH_REGEX:
-        return regex_pattern(g, t, arena);
     default:
         return (struct pattern){.shape = SHAPE_ANY};
     }
+}
+
+static struct pattern pattern_of(const struct graph *g, const struct graph_test *t,
+                                 struct arena *arena)
+{
+    return t->how == GRAPH_REGEX ? regex_pattern(g, t, arena) : plain_pattern(t);
 }
 
 int relations_init(struct relations *r, const struct graph *g, struct graph_cache *cache,
@@ -222,21 +225,54 @@ static bool net_excludes(const struct net_endpoint *a, const struct net_endpoint
            a->port_hi < b->port_lo || b->port_hi < a->port_lo;
 }
 
+/* Tests of one filter that has but one value. */
+static bool values_exclude(const struct graph_test *x, const struct pattern *p,
+                           const struct graph_test *y, const struct pattern *q)
+{
+    if (graph_how_is_string(x->how) && graph_how_is_string(y->how))
+        return pattern_excludes(p, q);
+    if (x->how == GRAPH_INT && y->how == GRAPH_INT)
+        return x->num != y->num;
+    return x->how == GRAPH_NET && y->how == GRAPH_NET && net_excludes(&x->net, &y->net);
+}
+
+/* As pattern_of(), without a graph to say whether case counts: then capitals say nothing. */
+static struct pattern pattern_in(const struct graph_test *t, char out[PREFIX_CAP])
+{
+    bool exact = false;
+    if (t->how != GRAPH_REGEX)
+        return plain_pattern(t);
+    size_t n = regex_literal_prefix(t->str, t->len, out, PREFIX_CAP, &exact);
+    for (size_t i = 0; i < n; i++)
+        if (out[i] >= 'A' && out[i] <= 'Z')
+            return (struct pattern){.shape = SHAPE_ANY};
+    exact = exact && n < PREFIX_CAP;
+    return (struct pattern){n == 0  ? SHAPE_ANY
+                            : exact ? SHAPE_LITERAL
+                                    : SHAPE_PREFIX,
+                            false, out, (uint32_t)n};
+}
+
+bool graph_tests_exclude(const struct graph_test *a, const struct graph_test *b)
+{
+    char texts[2][PREFIX_CAP];
+    if (a->filter != b->filter || !has_one_value(a->filter))
+        return false;
+    struct pattern p = pattern_in(a, texts[0]), q = pattern_in(b, texts[1]);
+    return values_exclude(a, &p, b, &q);
+}
+
 bool relations_exclude(const struct relations *r, uint32_t a, uint32_t b)
 {
     const struct graph_test *x = &r->g->tests[a], *y = &r->g->tests[b];
     if (a == b || x->filter != y->filter || !has_one_value(x->filter))
         return false;
-    if (graph_how_is_string(x->how) && graph_how_is_string(y->how)) {
-        if (y->how == GRAPH_LITERAL)
-            return !graph_literal_holds(r->g, r->cache, a, b);
-        if (x->how == GRAPH_LITERAL)
-            return !graph_literal_holds(r->g, r->cache, b, a);
-        return pattern_excludes(&r->patterns[a], &r->patterns[b]);
-    }
-    if (x->how == GRAPH_INT && y->how == GRAPH_INT)
-        return x->num != y->num;
-    return x->how == GRAPH_NET && y->how == GRAPH_NET && net_excludes(&x->net, &y->net);
+    bool strings = graph_how_is_string(x->how) && graph_how_is_string(y->how);
+    if (strings && y->how == GRAPH_LITERAL)
+        return !graph_literal_holds(r->g, r->cache, a, b);
+    if (strings && x->how == GRAPH_LITERAL)
+        return !graph_literal_holds(r->g, r->cache, b, a);
+    return values_exclude(x, &r->patterns[a], y, &r->patterns[b]);
 }
 
 /* ---- alternatives ---- */

@@ -10,6 +10,9 @@
 /* What all layers allow. */
 int catalog_conditions(const struct graph *const *layers, size_t n, struct arena *arena,
                        struct allow_conditions *out, struct bk_err *err);
+/* The clauses of an entry, whose operations are given. */
+int catalog_clauses(struct arena *arena, const struct graph_expr *const when[ALLOW_TERMS],
+                    struct catalog_entry *entry, struct bk_err *err);
 
 enum { CATALOG_NONE = 0xffffffffu };
 

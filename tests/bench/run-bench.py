@@ -15,7 +15,9 @@ $BENCH_ENGINE and $BUCKLE.
 
 import json
 import os
+import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -293,6 +295,53 @@ def bench_bundles(page, counting):
                ["", "KiB", "ms decoded", "ms decompiled too", "instructions decoded"], rows)
 
 
+# a thousand rules of each sort: filters by number
+RULES = {
+    "literals": lambda i: f'(allow file-read* (literal "/x/{i}"))',
+    "regexes": lambda i: f'(allow file-read* (regex #"^/x/{i}/[a-z]+/.*\\.txt$"))',
+    "names": lambda i: f'(allow mach-lookup (global-name "com.example.s{i}"))',
+    "ports": lambda i: f'(allow network-outbound (remote tcp "*:{i + 1}"))',
+    "exceptions": lambda i: (f'({"deny" if i % 5 == 4 else "allow"} file-read* '
+                             f'({("literal", "subpath", "prefix")[i % 3]} "/u/{i % 50}/{i:05}"))'),
+}
+
+
+def processor_time(*argv):
+    """Seconds of processor time, and the exit status."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                            timeout=60).returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, status
+
+
+def bench_diff(page, _counting):
+    """Two profiles of a thousand rules: the same in another order, and with one rule changed."""
+    rows, order = [], random.Random(1)
+    with tempfile.TemporaryDirectory() as folder:
+        def put(name, rules):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="ascii") as f:
+                f.write("\n".join(["(version 1)(deny default)", *rules]))
+            return path
+
+        for name, rule in RULES.items():
+            rules = [rule(i) for i in range(1000)]
+            moved = list(rules) if name == "exceptions" else order.sample(rules, len(rules))
+            changed = moved[:500] + [rule(5000)] + moved[501:]
+            first, cells = put("first.sb", rules), []
+            for command, other, want in (("diff", moved, 0), ("diff", changed, 1), ("catalog", None, 0)):
+                argv = [BUCKLE, command, first, *([put("other.sb", other)] if other else [])]
+                runs = [processor_time(*argv) for _ in range(7)]
+                tap.ok({status for _, status in runs} == {want}, f"{command} of 1,000 {name}: {want}")
+                took = Spread([seconds for seconds, _ in runs])
+                cells.append(took.show(1e-3, 0))
+                judge(f"{command}, 1,000 {name}, seconds", took.median, 0.5, True, took.show(1, 3))
+            rows.append([name, *cells])
+    page.table("Two profiles of 1,000 rules, whole commands: processor time in ms",
+               ["", "`diff`, equal", "`diff`, one rule differs", "`catalog` of one"], rows)
+
+
 # what is counted: (arguments, ceiling in millions of instructions)
 COMMANDS = {
     "buckle --version": (["--version"], 0.5),
@@ -344,7 +393,7 @@ def bench_settings(page, counting):
 
 
 BENCHMARKS = [bench_decide, bench_first, bench_growth, bench_allocations, bench_load, bench_bundles,
-              bench_start, bench_settings]
+              bench_diff, bench_start, bench_settings]
 
 
 def main(argv):

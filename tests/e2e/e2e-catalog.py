@@ -218,16 +218,18 @@ def check_hand():
 
     family, e = entry_for(c, "file-read-data")
     equal(family["words"], "may read", "reading is reading")
-    literal, tree = e["allowed"]
+    literal, tree, other = e["allowed"]
     equal(sbpl(literal["any"]), ['(literal "/usr/secret/open")'], "the exception's exception")
     equal(literal["except"] + literal["all"], [], "it holds whatever else")
-    equal(sbpl(tree["any"]), ['(subpath "/bin")', '(subpath "/usr")'], "two folders")
-    equal(sbpl(tree["except"]), ['(subpath "/usr/secret")'], "but not a part of one")
+    equal((sbpl(tree["any"]), sbpl(tree["except"])), (['(subpath "/usr")'], ['(subpath "/usr/secret")']),
+          "a folder, but not a part of it")
+    equal((sbpl(other["any"]), other["except"]), (['(subpath "/bin")'], []),
+          "another, which the exception is not about")
     equal([sbpl(x["any"]) for x in e["with_extension"]], [['(extension "read")']],
           "an extension opens more, and stands apart")
 
     _, e = entry_for(c, "file-read-metadata")
-    equal(len(e["allowed"]), 1, "the last exception is about data only")
+    equal(len(e["allowed"]), 2, "the last exception is about data only")
 
     family, e = entry_for(c, "file-write-data")
     equal((family["family"], e["allowed"]), ("write", []), "nothing is written without an extension")
@@ -258,10 +260,9 @@ def check_text():
     out = buckle("catalog", "hand.sb").out
     for lines in ("""may read
   file-read-metadata, file-read-xattr
-    any of
-      /usr and below
-      /bin and below
+    /usr and below
       except /usr/secret and below
+    /bin and below
     with an extension
       extension read
 """, """  file-write*

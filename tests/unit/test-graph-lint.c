@@ -285,8 +285,41 @@ static void soundness(void)
     is_int(wrong, 0, "none of which ever decides");
 }
 
+static void excluding(void)
+{
+    const struct {
+        const struct graph_expr *a, *b;
+        bool exclude;
+    } rows[] = {
+        {lit("/a"), lit("/b"), true},
+        {lit("/a"), lit("/a"), false},
+        {sub("/a"), sub("/ab"), true},
+        {sub("/a"), sub("/a/b"), false},
+        {sub("/a"), pre("/a"), false},
+        {sub("/a/b"), pre("/ac"), true},
+        {sub("/"), lit("/x"), false},
+        {rex("^/a/[0-9]+$"), sub("/b"), true},
+        {rex("^/a/[0-9]+$"), sub("/a"), false},
+        {rex("a"), sub("/b"), false},   /* it may be anywhere */
+        {rex("^/A"), lit("/b"), false}, /* without a graph, nobody knows whether case counts */
+        {num(FILTER_UID, 1), num(FILTER_UID, 2), true},
+        {num(FILTER_UID, 1), num(FILTER_GID, 2), false},
+        {mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "x"), mk_str(FILTER_EXTENSION, GRAPH_LITERAL, "y"),
+         false}, /* a process may hold both */
+        {net(FILTER_REMOTE, NET_TCP, "*:80"), net(FILTER_REMOTE, NET_TCP, "*:81"), true},
+        {net(FILTER_REMOTE, NET_TCP, "*:80"), net(FILTER_REMOTE, NET_IP, "*:*"), false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        is_int(graph_tests_exclude(&rows[i].a->test, &rows[i].b->test), rows[i].exclude, "row %zu",
+               i);
+        is_int(graph_tests_exclude(&rows[i].b->test, &rows[i].a->test), rows[i].exclude,
+               "row %zu the other way round", i);
+    }
+}
+
 int main(void)
 {
+    excluding();
     soundness();
     shadowed();
     lists();
