@@ -38,7 +38,8 @@ NAMES = {
     "mapped.test": ["::ffff:127.0.0.1"],
 }
 
-
+# name: addresses of which each question gets the next
+TURNING = {"flip.test": [SERVER4, "127.0.0.1"]}
 
 
 def wire(name):
@@ -89,6 +90,7 @@ class Internet:
         self._join()
         self._resolver()
         self.asked = []  # names that reached the name server
+        self.turns = {}  # how often one of those that turn was asked about
         self._name_server()
 
     # ---- namespaces ----
@@ -205,6 +207,9 @@ class Internet:
         name = ".".join(labels)
         self.asked.append(name)
         found = NAMES.get(name)
+        if name in TURNING:
+            found = [TURNING[name][self.turns.get((name, kind), 0) % len(TURNING[name])]]
+            self.turns[(name, kind)] = self.turns.get((name, kind), 0) + 1
         for i in range(1, len(labels)):
             found = found or NAMES.get("*." + ".".join(labels[i:]))
         records = b""

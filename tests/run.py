@@ -223,8 +223,9 @@ def replay_programs(where):
 
 
 # Minutes under the sanitizers, and about what happens around the program rather than in it.
-SLOW_E2E = ("e2e-ask.py", "e2e-cleanup.py", "e2e-dial.py", "e2e-escape.py", "e2e-load.py", "e2e-mcp.py", "e2e-net.py",
-            "e2e-process.py", "e2e-programs.py", "e2e-static.py", "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
+SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", "e2e-dial.py", "e2e-escape.py",
+            "e2e-load.py", "e2e-mcp.py", "e2e-net.py", "e2e-process.py", "e2e-programs.py", "e2e-static.py",
+            "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
 
 
 def e2e_programs(slow=True, quick=True):
@@ -275,6 +276,7 @@ def long_suites():
         Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
+        Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
         Suite("races", [[tests("e2e", "e2e-traps.py"), "4", "9"]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),

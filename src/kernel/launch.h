@@ -53,6 +53,7 @@ struct launch {
     const char *connector;           /* path of a program of which `connect HOST PORT` is a way
                                       * through the sandbox's proxies (buckle itself), or NULL */
     const struct upstream *upstream; /* the proxy that connections leave through, or NULL */
+    bool late_names;                 /* denied names are found, connections to them refused */
     int cgroup;                      /* a control group to start in, or -1 */
     uint64_t max_memory;             /* bytes of address space a process; 0: as it is */
     uint32_t max_procs;              /* 0: as it is */

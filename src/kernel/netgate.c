@@ -204,6 +204,7 @@ gate_main(const struct netgate *n, const struct stage *s, int from, int announce
                              .announcements = announcements,
                              .token = n->token,
                              .upstream = s->launch->upstream,
+                             .late_names = s->launch->late_names,
                              .on_denial = on_denial,
                              .on_question = on_question,
                              .answers = s->asks,

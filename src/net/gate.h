@@ -77,7 +77,7 @@ struct gate_options {
     const char *token;               /* what proxies' clients have to know, or NULL */
     const struct upstream *upstream; /* through which connections leave, or NULL */
     bool portable;                   /* waits with what every system has (loop.h) */
-    bool lazy_names; /* answer for denied names too, and refuse connections to them */
+    bool late_names; /* answer for denied names too, and refuse connections to them */
     void (*on_denial)(void *arg, const struct gate_denial *d);
     /* Called for what the policy neither allows nor denies by name; answers come, as struct
      * consent_reply, from a descriptor, which is -1 when nobody is to be asked. */

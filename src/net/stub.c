@@ -67,7 +67,7 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
         lookup_owner(&q.host, &owner);
     struct graph_verdict v = rules_ask_name(&g->rules, &owner);
     if (!v.allow && !asking_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
-        !g->o->lazy_names) {
+        !g->o->late_names) {
         tell_denied(g, &owner, &v, who->from);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }

@@ -202,6 +202,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .nkeep = s->nkeep_fds,
         .connector = r->connector[0] ? r->connector : NULL,
         .upstream = s->upstream ? &r->upstream : NULL,
+        .late_names = s->late_names,
         .max_memory = s->max_memory,
         .max_procs = s->max_procs,
         .timeout_ms = s->timeout_ms,

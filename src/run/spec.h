@@ -52,7 +52,8 @@ struct run_spec {
     size_t nkeep_fds;
 
     /* How it is enforced. */
-    bool watch_net; /* denied hosts are told by name, even where none is allowed */
+    bool watch_net;  /* denied hosts are told by name, even where none is allowed */
+    bool late_names; /* denied names are found, and connections to them refused */
     bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
     bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */

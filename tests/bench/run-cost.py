@@ -24,10 +24,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import peers  # noqa: E402
 import picture  # noqa: E402
 import workloads  # noqa: E402
-from measure import (TOP, Page, Spread, Targets, command_name, descendants, memory_of,  # noqa: E402
-                     say)
+from measure import TOP, Page, Spread, Targets, say  # noqa: E402
 
 import tap  # noqa: E402
+from processes import command_name, descendants, memory_of  # noqa: E402
 
 BUILD = os.environ.get("BENCH_BUILD", os.path.join(TOP, "build", "bench"))
 TOOLS = ("bench-launch", "bench-calls", "bench-library", "bench-floor", "bench-floor-static",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network filtered by name where there is no network namespace: the judge connects. Prints TAP.
 
-What holds with one has to hold here as well, so most of it is what e2e-net.py tries.
+What holds with one has to hold here as well, so most of it is what the tests with one try.
 """
 
 import glob
@@ -17,12 +17,14 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import internet
+import netbox
 import tap
 from drive import FOLDER
 from internet import OTHER4, SERVER4
 from world import BIN, TOOLS, escape, people, until
 
-net_tests = importlib.import_module("e2e-net")
+net_tests, client_tests, attack_tests = (importlib.import_module(name)
+                                         for name in ("e2e-net", "e2e-clients", "e2e-attacks"))
 
 PRETEND = "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,ipc_ns=0,uts_ns=0"
 
@@ -266,7 +268,8 @@ def test_container(net, who):
 
 
 # what holds where there is a namespace
-CHOSEN = ("test_clients", "test_git", "test_ssh", "test_fronting", "test_names")
+CHOSEN = (net_tests.test_clients, client_tests.test_git, client_tests.test_ssh, attack_tests.test_fronting,
+          attack_tests.test_names)
 
 
 def main():
@@ -277,13 +280,13 @@ def main():
         tap.skip(why)
         return tap.done()
     everybody = people()
-    net = net_tests.Net()
+    net = netbox.Net()
     for who in everybody:
         who.env["BUCKLE_PRETEND"] = PRETEND
         for test in (test_attacks, test_race, test_ports, test_strangers, test_plan):
             test(net, who)
-        for name in CHOSEN if who.uid else ():
-            getattr(net_tests, name)(net, who)
+        for test in CHOSEN if who.uid else ():
+            test(net, who)
         if who.uid:
             test_container(net, who)
     return tap.done()

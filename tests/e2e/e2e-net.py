@@ -4,10 +4,8 @@
 servers in a small internet (tests/internet.py). Prints TAP.
 """
 
-import glob
 import json
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -17,96 +15,16 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import internet
+import netbox
 import tap
-from drive import FOLDER
 from internet import OTHER4, SERVER4, SERVER6
+from netbox import CURL, PROFILE, WAYS, Runner, rsync_server, talk
 from running import eventually
-from world import Done, World, people
-
-PROFILE = """(version 1)
-(import "default.sb")
-(allow network-outbound
-    (domain "allowed.test") (domain "*.allowed.test")
-    (domain "four.test") (domain "six.test") (domain "broken.test:80") (domain "half.test")
-    (domain "rebind.test") (domain "meta.test") (domain "link.test") (domain "own.test")
-    (domain "mapped.test")
-    (remote ip "{server}:8080"))
-"""
-
-# how a client is told to keep away from proxies
-WAYS = {"proxy": "", "direct": "unset $(env | grep -i proxy | cut -d= -f1);"}
-
-
-class Net:
-    def __init__(self):
-        self.net = internet.Internet(FOLDER)
-        names = ["allowed.test", "www.allowed.test", "four.test", "six.test", "denied.test"]
-        self.ca, cert, key = self.net.certificates(*names)
-        self.site = os.path.join(FOLDER, "site")
-        os.mkdir(self.site)
-        with open(os.path.join(self.site, "hello"), "w", encoding="ascii") as f:
-            f.write("hello there\n")
-        with open(os.path.join(self.site, "large"), "wb") as f:
-            f.write(os.urandom(3 << 20))
-        self._nginx(cert, key)
-
-    def _nginx(self, cert, key):
-        conf = os.path.join(FOLDER, "nginx.conf")
-        listens = "".join(
-            f"    listen {a}:80; listen {a}:443 ssl http2; listen {a}:8080;\n"
-            for a in (SERVER4, OTHER4, f"[{SERVER6}]", f"[{internet.OTHER6}]"))
-        with open(conf, "w", encoding="ascii") as f:
-            f.write(f"""daemon off; master_process off; pid {FOLDER}/nginx.pid; error_log {FOLDER}/nginx.log;
-worker_processes 1; events {{ worker_connections 4096; }}
-http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_temp_path {FOLDER};
- fastcgi_temp_path {FOLDER}; uwsgi_temp_path {FOLDER}; scgi_temp_path {FOLDER}; client_max_body_size 0;
- server {{
-{listens}    ssl_certificate {cert}; ssl_certificate_key {key}; root {self.site};
-    location /where {{ return 200 "$host $server_addr $server_port $scheme\\n"; }}
-    location /post {{ client_max_body_size 0; if ($request_method = POST) {{ return 200 "posted\\n"; }} }}
- }} }}
-""")
-        os.chmod(self.site, 0o755)
-        self.net.start(["nginx", "-c", conf, "-e", f"{FOLDER}/nginx.log"])
-        if not self.net.wait_for(SERVER4, 443):
-            raise RuntimeError("nginx does not start")
-
-    def boxed(self, who, script, options=(), way="direct", timeout=40, profile=PROFILE, env=None):
-        """A shell script in a sandbox on the machine at home."""
-        world = World(who)
-        policy = world.profile(profile.replace("{server}", SERVER4))
-        argv = [who.buckle(), "run", "--profile", policy, *options, "--", "sh", "-c",
-                WAYS[way] + script]
-        argv = self.net.argv_in(self.net.home, argv, who.uid)
-        env = [f"{name}={value}" for name, value in (env or {}).items()]
-        done = Runner(who).run(["env", f"CA={self.ca}", *env, *argv], world.inside, timeout=timeout)
-        return done
-
-
-class Runner:
-    """Runs as root, since entering a namespace takes it; argv itself becomes somebody else."""
-
-    def __init__(self, who):
-        self.who = who
-
-    def run(self, argv, cwd, timeout):
-        # nsenter starts where it is told; the sandbox wants the work folder
-        argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={cwd}") for a in argv]
-        child = subprocess.Popen(argv, cwd=cwd, env=self.who.env, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            out, err = child.communicate(timeout=timeout)
-            status = child.returncode
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-            status = None
-        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+from world import World
 
 
 # ---- clients ----
 
-CURL = "curl -fsS -m 20 --cacert $CA "  # -f: what is refused fails
 
 # name: (what has to be installed, script for URL and host; must print "hello there")
 CLIENTS = {
@@ -378,25 +296,9 @@ def test_flags(net, who):
     tap.ok(done.status != 0 and "www.allowed.test" in done.err, f"{who.name}: --deny-net", done)
 
 
-# ---- other protocols ----
+# ---- the environment and the proxies ----
 
 
-def test_git(net, who):
-    if not os.path.exists(net.site + "/repo.git"):
-        subprocess.run(["sh", "-ec", f"""git init -q {net.site}/work; cd {net.site}/work
-            echo text > file; git add file
-            git -c user.name=a -c user.email=a@b commit -qm one
-            git clone -q --bare . ../repo.git; cd ../repo.git; git update-server-info"""], check=True)
-    script = ("git -c http.sslCAInfo=$CA clone -q https://{host}/repo.git got && cat got/file")
-    for way in WAYS:
-        done = net.boxed(who, script.format(host="allowed.test"), way=way)
-        tap.ok(done.out == "text\n", f"{who.name}: git over https ({way})", done)
-        done = net.boxed(who, script.format(host="denied.test"), way=way)
-        tap.ok(done.status != 0 and "denied.test" in done.err,
-               f"{who.name}: git over https to a denied host ({way})", done)
-
-
-# what every program is told about the way out; TOKEN differs from run to run
 ENVIRONMENT = """HTTP_PROXY=http://buckle:TOKEN@localhost:3128
 HTTPS_PROXY=http://buckle:TOKEN@localhost:3128
 http_proxy=http://buckle:TOKEN@localhost:3128
@@ -452,195 +354,6 @@ def test_environment(net, who):
     tap.ok("proxy" not in done.out.lower(), f"{who.name}: without a way out nothing leads there", done)
 
 
-def test_git_ssh(net, who):
-    mine = ssh_server(net, who)
-    if not mine:
-        return
-    if not os.path.exists(net.site + "/repo.git"):
-        test_git(net, who)
-    options = (f" -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
-               "-o LogLevel=ERROR -F none")
-    clone = f"git clone -q root@{{host}}:{net.site}/repo.git got && cat got/file"
-    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is told"),
-                       (f'export GIT_SSH_COMMAND="ssh{options}"; ', "as it likes")):
-        done = net.boxed(who, how + clone.format(host="allowed.test"), way="proxy")
-        tap.ok(done.out == "text\n", f"{who.name}: git over ssh, {words}", done)
-        done = net.boxed(who, how + clone.format(host="denied.test"), way="proxy")
-        tap.ok(done.status != 0 and "denied.test" in done.err and "buckle:" in done.err,
-               f"{who.name}: git over ssh to a denied host, {words}", done)
-
-
-def test_rsync(net, who):
-    if not shutil.which("rsync"):
-        tap.skip("rsync is not installed")
-        return
-    if not hasattr(net, "rsync"):
-        conf = os.path.join(FOLDER, "rsyncd.conf")
-        with open(conf, "w", encoding="ascii") as f:
-            f.write(f"use chroot = no\n[site]\npath = {net.site}\n")
-        net.rsync = net.net.start(["rsync", "--daemon", "--no-detach", f"--config={conf}",
-                                   f"--address={SERVER4}"])
-        net.net.wait_for(SERVER4, 873)
-    for way in WAYS:
-        done = net.boxed(who, "rsync -q rsync://allowed.test/site/hello . && cat hello", way=way)
-        tap.ok(done.out == "hello there\n", f"{who.name}: rsync, a server that speaks first ({way})", done)
-        done = net.boxed(who, "rsync -q rsync://denied.test/site/hello .", way=way)
-        tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: rsync to a denied host ({way})", done)
-
-
-def test_redis(net, who):
-    if not shutil.which("redis-server") or not shutil.which("redis-cli"):
-        tap.skip("redis-server is not installed")
-        return
-    if not hasattr(net, "redis"):
-        net.redis = net.net.start(["redis-server", "--bind", SERVER4, "--port", "6379", "--save", "",
-                                   "--protected-mode", "no", "--dir", FOLDER],
-                                  stdout=subprocess.DEVNULL)
-        net.net.wait_for(SERVER4, 6379)
-    done = net.boxed(who, "redis-cli -h allowed.test ping; redis-cli -h denied.test ping")
-    tap.ok(done.out.startswith("PONG\n") and "denied.test" in done.err, f"{who.name}: redis-cli", done)
-
-
-def ssh_server(net, who):
-    """Starts it once; somebody's key, or None."""
-    sshd = shutil.which("sshd") or "/usr/sbin/sshd"
-    if not os.path.exists(sshd) or not shutil.which("ssh"):
-        tap.skip("sshd is not installed")
-        return None
-    keys = os.path.join(FOLDER, "keys")
-    if not hasattr(net, "sshd"):
-        os.makedirs(keys)
-        os.makedirs("/run/sshd", exist_ok=True)
-        for name in ("host", "user"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{keys}/{name}"],
-                           check=True)
-        with open(f"{keys}/conf", "w", encoding="ascii") as f:
-            f.write(f"ListenAddress {SERVER4}:22\nHostKey {keys}/host\nPidFile none\nUsePAM no\n"
-                    f"AuthorizedKeysFile {keys}/user.pub\nStrictModes no\nPermitRootLogin yes\n")
-        net.sshd = net.net.start([sshd, "-D", "-f", f"{keys}/conf", "-E", f"{keys}/log"])
-        net.net.wait_for(SERVER4, 22)
-    mine = os.path.join(FOLDER, f"key-{who.name}")
-    shutil.copy(f"{keys}/user", mine)
-    os.chmod(mine, 0o600)
-    who.own(mine)
-    return mine
-
-
-def test_ssh(net, who):
-    mine = ssh_server(net, who)
-    if not mine:
-        return
-    ssh = (f"ssh -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
-           "-o LogLevel=ERROR -F none root@{host} echo over ssh")
-    done = net.boxed(who, ssh.format(host="allowed.test"))
-    tap.ok(done.out == "over ssh\n", f"{who.name}: ssh, which knows of no proxy", done)
-    done = net.boxed(who, ssh.format(host="denied.test"))
-    tap.ok(done.status != 0 and "denied.test" in done.err, f"{who.name}: ssh to a denied host", done)
-
-
-JAVA = """
-import java.net.URI;
-import java.net.http.*;
-
-public class Get {
-    public static void main(String[] args) throws Exception {
-        for (String url : args)
-            System.out.print(HttpClient.newHttpClient().send(
-                HttpRequest.newBuilder(URI.create(url)).build(),
-                HttpResponse.BodyHandlers.ofString()).body());
-    }
-}
-"""
-
-
-def test_java(net, who):
-    if not shutil.which("javac") or not shutil.which("keytool"):
-        tap.skip("javac is not installed")
-        return
-    folder = os.path.join(FOLDER, "java")
-    if not os.path.exists(folder):
-        os.mkdir(folder, 0o755)
-        with open(folder + "/Get.java", "w", encoding="ascii") as f:
-            f.write(JAVA)
-        subprocess.run(["javac", "-d", folder, folder + "/Get.java"], check=True)
-        subprocess.run(["keytool", "-importcert", "-noprompt", "-file", net.ca, "-keystore",
-                        folder + "/trust", "-storepass", "changeit"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    java = (f"java -Djavax.net.ssl.trustStore={folder}/trust -Djavax.net.ssl.trustStorePassword=changeit "
-            f"-cp {folder} Get ")
-    for way in WAYS:
-        done = net.boxed(who, java + "https://allowed.test/hello http://four.test/hello", way=way, timeout=120)
-        tap.ok(done.out == "hello there\n" * 2, f"{who.name}: Java's HttpClient ({way})", done)
-    done = net.boxed(who, java + "https://denied.test/hello", timeout=120)
-    tap.ok(done.status != 0 and "hello" not in done.out and "denied.test" in done.err,
-           f"{who.name}: Java's HttpClient to a denied host", done)
-
-
-def postgres(net):
-    """A server in the world; why there is none, or None."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
-    if not found or not shutil.which("psql"):
-        return "postgresql is not installed"
-    if hasattr(net, "postgres"):
-        return None
-    data = os.path.join(FOLDER, "postgres")
-    uid = pwd.getpwnam("postgres").pw_uid
-    os.mkdir(data, 0o700)
-    os.chown(data, uid, uid)
-    person = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
-    subprocess.run([*person, os.path.dirname(found[-1]) + "/initdb", "-D", data, "-A", "trust", "-N"],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
-    with open(data + "/pg_hba.conf", "a", encoding="ascii") as f:
-        f.write("host all all all trust\n")
-    net.postgres = net.net.start([*person, found[-1], "-D", data, "-c", f"listen_addresses={SERVER4},{OTHER4}",
-                                  "-c", "unix_socket_directories=", "-c", "fsync=off"])
-    return None if net.net.wait_for(SERVER4, 5432, 30) else "postgresql does not start"
-
-
-def test_psql(net, who):
-    why = postgres(net)
-    if why:
-        tap.skip(why)
-        return
-    psql = "PGCONNECT_TIMEOUT=20 psql -X -U postgres -d postgres -Atc 'select 6 * 7' -h "
-    for way in WAYS:
-        done = net.boxed(who, psql + "allowed.test", way=way)
-        tap.ok(done.out == "42\n", f"{who.name}: psql ({way})", done)
-    for host in ("denied.test", OTHER4):
-        done = net.boxed(who, psql + host)
-        tap.ok(done.status != 0 and host in done.err and "buckle:" in done.err,
-               f"{who.name}: psql to {host}, which is denied", done)
-
-
-def test_npm(net, who):
-    if not shutil.which("npm"):
-        tap.skip("npm is not installed")
-        return
-    registry = os.path.join(net.site, "npm")
-    if not os.path.exists(registry):
-        package = os.path.join(FOLDER, "small", "package")
-        os.makedirs(package)
-        os.mkdir(registry)
-        about = {"name": "small", "version": "1.0.0", "main": "index.js"}
-        with open(package + "/package.json", "w", encoding="ascii") as f:
-            json.dump(about, f)
-        with open(package + "/index.js", "w", encoding="ascii") as f:
-            f.write("module.exports = 'from the registry'\n")
-        subprocess.run(["tar", "czf", registry + "/small.tgz", "-C", FOLDER + "/small", "package"], check=True)
-        with open(registry + "/small", "w", encoding="ascii") as f:
-            json.dump({"name": "small", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
-                **about, "dist": {"tarball": "http://allowed.test/npm/small.tgz"}}}}, f)
-    script = ("npm install --cache $PWD/cache --no-audit --no-fund --no-update-notifier --fetch-retries 0 "
-              "--loglevel error --registry http://{host}/npm/ small >/dev/null && "
-              "node -p 'require(\"small\")'")
-    for way in WAYS:
-        done = net.boxed(who, script.format(host="allowed.test"), way=way, timeout=120)
-        tap.ok(done.out == "from the registry\n", f"{who.name}: npm install ({way})", done)
-        done = net.boxed(who, script.format(host="denied.test"), way=way, timeout=120)
-        tap.ok(done.status != 0 and "registry\n" not in done.out and "denied.test" in done.err,
-               f"{who.name}: npm install from a denied host ({way})", done)
-
-
 def test_socks(net, who):
     """curl told to use SOCKS, with names and with addresses."""
     login = "login=${{ALL_PROXY#*//}}; login=${{login%@*}}; export no_proxy= NO_PROXY=; "
@@ -655,6 +368,105 @@ def test_socks(net, who):
     tap.ok(done.status != 0 and not done.out, f"{who.name}: and with another token", done)
     done = net.boxed(who, ask.format(how="socks5", host=f"{SERVER4}:8080"), way="proxy")
     tap.ok(done.out == "hello there\n", f"{who.name}: curl --socks5 to an allowed address", done)
+
+
+def test_proxies(net, who):
+    done = talk(net, who, """
+for port in (3128, 1080):
+    s = to(port); s.sendall(b"GET http://allowed.test/hello HTTP/1.0\\r\\n" + BASIC + b"\\r\\n")
+    print(port, all_of(s).split(b"\\r\\n\\r\\n")[1])
+    s = to(port); print(port, socks(s, "allowed.test", 80)[1])
+    s.sendall(b"GET /hello HTTP/1.0\\r\\nHost: allowed.test\\r\\n\\r\\n"); print(port, all_of(s).split(b"\\r\\n\\r\\n")[1])
+""")
+    tap.ok(done.out == "".join(f"{p} b'hello there\\n'\n{p} 0\n{p} b'hello there\\n'\n" for p in (3128, 1080)),
+           f"{who.name}: either port understands HTTP and SOCKS", done)
+    done = talk(net, who, """
+s = to(3128)
+for where in ("http://allowed.test/where", "http://four.test/where", "http://denied.test/where"):
+    host = where.split("/")[2].encode()
+    s.sendall(b"GET " + where.encode() + b" HTTP/1.1\\r\\nHost: " + host + b"\\r\\n" + BASIC + b"\\r\\n")
+    text = head(s); n = int(text.lower().split("content-length: ")[1].split("\\r")[0])
+    print(text.split()[1], s.recv(n, socket.MSG_WAITALL).decode().split()[0], "x-buckle-denied" in text.lower())
+""")
+    tap.ok(done.out == "200 allowed.test False\n200 four.test False\n403 buckle: True\n" and
+           "denied.test:80" in done.err, f"{who.name}: one connection, several hosts, each asked about", done)
+    done = talk(net, who, """
+s = to(3128); s.sendall(b"CONNECT denied.test:443 HTTP/1.1\\r\\nHost: denied.test:443\\r\\n" + BASIC + b"\\r\\n")
+print(all_of(s).decode())
+s = to(3128); s.sendall(b"GET http://allowed.test/hello HTTP/1.0\\r\\n\\r\\n"); print(head(s).split()[1])
+s = to(1080); print(login(s, b"wrong" * 4)[1] != 0)
+s = to(1080); print(socks(s, "allowed.test", 53, command=3)[1], socks(to(1080), "allowed.test", 53, command=2)[1])
+""")
+    lines = done.out.splitlines()
+    tap.ok(" 403 " in lines[0] and "X-Buckle-Denied: network-outbound; rule=" in done.out and
+           "buckle: denied.test:443 is denied" in done.out,
+           f"{who.name}: a refusal has words for people and a field for programs", done)
+    tap.ok(lines[-3:-1] == ["407", "True"], f"{who.name}: without the token nobody is served", done)
+    tap.equal(lines[-1:], ["7 7"], f"{who.name}: SOCKS: no datagrams and no listening, and it says so")
+    done = talk(net, who, """
+body = b"5\\r\\nhello\\r\\n6\\r\\n there\\r\\n0\\r\\n\\r\\n"
+for where in (b"http://allowed.test", b""):
+    s = to(3128) if where else socket.create_connection(("allowed.test", 80))
+    s.sendall(b"POST " + where + b"/post HTTP/1.1\\r\\nHost: allowed.test\\r\\n" + (BASIC if where else b"") +
+              b"Transfer-Encoding: chunked\\r\\nConnection: close\\r\\n\\r\\n")
+    for i in range(len(body)):
+        s.sendall(body[i:i + 1])
+    print(all_of(s).split(b"\\r\\n\\r\\n")[1])
+""")
+    tap.ok(done.out == "b'posted\\n'\n" * 2, f"{who.name}: chunks, byte by byte", done)
+
+
+def test_upgrade(net, who):
+    """A protocol that begins as HTTP, and is passed on after the server has agreed."""
+    if not hasattr(net, "upgrading"):
+        net.upgrading = net.net.listen(SERVER4, 8090)
+
+        def serve():
+            while True:
+                client, _ = net.upgrading.accept()
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += client.recv(1)
+                agreed = b"upgrade: echo" in head.lower()
+                client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nfirst "
+                               if agreed else b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n")
+                while agreed and (data := client.recv(4096)):
+                    client.sendall(data)
+                client.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+    done = talk(net, who, """
+for where in (b"http://allowed.test:8090", b""):
+    s = to(3128) if where else socket.create_connection(("allowed.test", 8090))
+    s.sendall(b"GET " + where + b"/ws HTTP/1.1\\r\\nHost: allowed.test:8090\\r\\n" + (BASIC if where else b"") +
+              b"Connection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\n")
+    status = head(s).split()[1]
+    s.sendall(b"\\0binary GET / HTTP/1.1\\r\\nHost: denied.test\\r\\n\\r\\n"); s.shutdown(socket.SHUT_WR)
+    print(status, all_of(s))
+""")
+    tap.ok(done.out == "101 b'first \\x00binary GET / HTTP/1.1\\r\\nHost: denied.test\\r\\n\\r\\n'\n" * 2,
+           f"{who.name}: what follows an upgrade is the two sides' own", done)
+
+
+def test_reverse(net, who):
+    """Addresses that stand for names are found by them; others are not asked about."""
+    before = len(net.net.asked)
+    done = net.boxed(who, """python3 - <<'E'
+import socket
+for family in (socket.AF_INET, socket.AF_INET6):
+    at = socket.getaddrinfo("www.allowed.test", 80, family)[0][4]
+    print(socket.getnameinfo(at, socket.NI_NAMEREQD)[0])
+try:
+    print(socket.gethostbyaddr("203.0.113.10"))
+except OSError as e:
+    print("nobody")
+E""")
+    tap.ok(done.out == "www.allowed.test\n" * 2 + "nobody\n" and len(net.net.asked) == before,
+           f"{who.name}: names of addresses", net.net.asked[before:], done)
+    done = net.boxed(who, "getent hosts denied.test >/dev/null && echo found; " + CURL + "http://denied.test/hello",
+                     ["--late-names"])
+    tap.ok(done.out == "found\n" and "denied.test:80" in done.err and "denied.test" not in net.net.asked[before:],
+           f"{who.name}: --late-names: found by nobody but the command, and refused", done)
 
 
 # ---- datagrams ----
@@ -795,8 +607,7 @@ def test_upstream(net, who):
         done, parent, _ = via(url, CURL + "http://allowed.test/hello")
         tap.ok(done.status != 0 and "hello" not in done.out and not parent,
                f"{who.name}: without {url} nothing is reached", parent, done)
-    if shutil.which("rsync"):
-        test_rsync(net, who)
+    if rsync_server(net):
         done, parent, _ = via("socks5://HOST:3129", "rsync -q rsync://allowed.test/site/hello . && cat hello")
         tap.ok(done.out == "hello there\n" and parent == ["allowed.test:873"],
                f"{who.name}: a server that speaks first, through the parent", parent, done)
@@ -876,159 +687,10 @@ def test_records(net, who):
            f"{who.name}: records that are not there", done)
 
 
-# ---- attacks ----
-
-
-def test_fronting(net, who):
-    done = net.boxed(who, CURL + "-H 'Host: denied.test' http://allowed.test/where")
-    tap.ok("denied.test" not in done.out and "the request names denied.test" in done.err,
-           f"{who.name}: another Host is refused and told", done)
-    done = net.boxed(who, CURL + f"-k --connect-to denied.test:443:allowed.test:443 "
-                     "https://denied.test/where")
-    tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
-           f"{who.name}: another name in the TLS hello is refused and told", done)
-    done = net.boxed(who, CURL + "-k -x http://allowed.test:3128 http://x.test/; "
-                     "curl -sS -m 5 -k --proxytunnel -x $HTTPS_PROXY --connect-to "
-                     "denied.test:443:allowed.test:443 https://denied.test/where", way="proxy")
-    tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
-           f"{who.name}: the same through CONNECT", done)
-    second = ("printf 'GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n"
-              "GET /where HTTP/1.1\\r\\nHost: denied.test\\r\\n\\r\\n' | "
-              "timeout 5 bash -c 'exec 3<>/dev/tcp/allowed.test/80; cat >&3; cat <&3'")
-    done = net.boxed(who, second)
-    tap.ok("allowed.test" in done.out and "denied.test " not in done.out
-           and "the request names denied.test" in done.err,
-           f"{who.name}: another Host in a second request is refused and told", done)
-
-
-SMUGGLED = {
-    "CL.TE": "POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nContent-Length: 6\\r\\n"
-             "Transfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\nG",
-    "TE.CL": "POST / HTTP/1.1\\r\\nHost: allowed.test\\r\\nTransfer-Encoding: chunked\\r\\n"
-             "Content-Length: 4\\r\\n\\r\\n5c\\r\\n",
-    "obs-fold": "GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\nX: a\\r\\n b\\r\\n\\r\\n",
-    "bare LF": "GET /where HTTP/1.1\\nHost: allowed.test\\n\\n",
-    "h2 prior knowledge": "PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n",
-    "two hosts": "GET /where HTTP/1.1\\r\\nHost: allowed.test\\r\\nHost: denied.test\\r\\n\\r\\n",
-}
-
-
-def test_smuggling(net, who):
-    for name, text in SMUGGLED.items():
-        script = (f"printf '{text}' | timeout 5 bash -c "
-                  "'exec 3<>/dev/tcp/allowed.test/80; cat >&3; cat <&3'")
-        done = net.boxed(who, script)
-        tap.ok("HTTP/1.1 200" not in done.out and "allowed.test:80 (" in done.err,
-               f"{who.name}: {name} is refused and told", done)
-
-
-LOOPBACK = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1",
-            "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "localhost"]
-
-
-def test_connect_to_loopback(net, who):
-    spelled = "".join(f"curl -sS -m 5 -o /dev/null -w '%{{http_connect}} ' -x $HTTPS_PROXY -p "
-                      f"http://{host}:22/ 2>/dev/null; " for host in LOOPBACK)
-    script = "no_proxy= NO_PROXY= ; export no_proxy NO_PROXY; " + spelled
-    done = net.boxed(who, script, way="proxy")
-    tap.ok(done.out.split() and set(done.out.split()) <= {"403", "400", "000"} and "403" in done.out,
-           f"{who.name}: CONNECT to loopback spelled {len(LOOPBACK)} ways", done)
-
-
-def test_names(net, who):
-    before = len(net.net.asked)
-    done = net.boxed(who, "for i in 1 2 3; do getent hosts secret-$i.denied.test; done; "
-                     "getent hosts allowed.test >/dev/null && echo found")
-    asked = [n for n in net.net.asked[before:] if "secret" in n]
-    tap.ok(done.out == "found\n" and not asked and "secret-1.denied.test" in done.err,
-           f"{who.name}: nothing can be told to the world in labels", asked, done)
-
-
-def test_other_roads(net, who):
-    script = """python3 - <<'E'
-import socket
-def tried(name, make):
-    try:
-        make(); print(name, "ok")
-    except OSError as e:
-        print(name, "refused")
-tried("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))
-tried("packet", lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
-def udp():
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)
-    s.connect(("203.0.113.10", 443)); s.send(b"x"); s.recv(1)
-tried("udp", udp)
-def icmp():
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(3)
-    s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\0", ("203.0.113.10", 0)); s.recv(10)
-tried("icmp", icmp)
-E"""
-    done = net.boxed(who, script)
-    tap.ok("ok" not in done.out and done.out.count("refused") == 4,
-           f"{who.name}: no other road leads out", done)
-
-
-def test_cut_off(net, who):
-    """Whoever ends in mid-sentence is not waited for."""
-    script = """python3 - <<'E'
-import socket, ssl
-for first in (b"GE", b"GET /where HTTP/1.1\\r\\nHost: allo", b"\\x16\\x03\\x01\\x00\\x50\\x01"):
-    s = socket.create_connection(("allowed.test", 80)); s.settimeout(8)
-    s.sendall(first); s.shutdown(socket.SHUT_WR)
-    try:
-        print("ended", len(s.recv(100)))
-    except ConnectionError:
-        print("ended 0")
-    except TimeoutError:
-        print("waits")
-E"""
-    done = net.boxed(who, script)
-    tap.equal(done.out, "ended 0\n" * 3, f"{who.name}: what is cut off is closed")
-
-
-def test_many(net, who):
-    """Half-open connections and slow heads do not keep others waiting."""
-    script = """python3 - <<'E'
-import resource, socket, urllib.request
-resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000)) if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 4000 else None
-held = []
-for i in range(1500):
-    s = socket.socket(); s.setblocking(False)
-    try: s.connect(("127.0.0.1", 3128))
-    except BlockingIOError: pass
-    held.append(s)
-for s in held[:500]:
-    try: s.send(b"GET http://allowed.test/ HTTP/1.1\\r\\nX: ")
-    except OSError: pass
-print(urllib.request.urlopen("http://allowed.test/hello").read().decode(), end="")
-E"""
-    done = net.boxed(who, script, timeout=60)
-    tap.ok(done.out == "hello there\n", f"{who.name}: 1,500 half-open connections", done)
-
-
-TESTS = [test_clients, test_families, test_addresses, test_settings, test_special, test_large, test_own_servers, test_local_ports,
-         test_local_datagrams, test_publish,
-         test_flags, test_environment, test_git, test_rsync, test_redis, test_ssh, test_git_ssh, test_java, test_psql, test_npm, test_socks, test_datagrams, test_many_flows, test_records, test_upstream,
-         test_fronting, test_smuggling, test_connect_to_loopback, test_names, test_other_roads,
-         test_cut_off, test_many]
-
-
-def main():
-    why = internet.missing()
-    if not why and not shutil.which("nginx"):
-        why = "nginx is not installed"
-    if why:
-        tap.skip(why)
-        return tap.done()
-    chosen = sys.argv[1:]
-    everybody = people()
-    net = Net()
-    for who in everybody:
-        for test in TESTS:
-            if not chosen or test.__name__ in chosen:
-                test(net, who)
-    return tap.done()
-
+TESTS = [test_clients, test_families, test_addresses, test_settings, test_special, test_large,
+         test_own_servers, test_local_ports, test_local_datagrams, test_publish, test_flags, test_environment,
+         test_proxies, test_socks, test_upgrade, test_reverse, test_datagrams, test_many_flows, test_records,
+         test_upstream]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(netbox.main(TESTS))
