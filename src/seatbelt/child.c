@@ -112,16 +112,23 @@ int child_start(const struct child *c, pid_t *out, struct bk_err *err)
     return err_sys(err, "%s", c->argv[0]);
 }
 
-void child_stop(pid_t pid, uint32_t patience_ms)
+bool child_await(pid_t pid, uint32_t patience_ms, int *status)
 {
     uint64_t until = child_now_ms() + patience_ms;
-    kill(pid, SIGTERM);
-    while (waitpid(pid, NULL, WNOHANG) == 0) {
-        if (child_now_ms() >= until) {
-            kill(pid, SIGKILL);
-            waitpid(pid, NULL, 0);
-            return;
-        }
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        if (child_now_ms() >= until)
+            return false;
         poll(NULL, 0, 5);
     }
+    return true;
+}
+
+void child_stop(pid_t pid, uint32_t patience_ms)
+{
+    int status;
+    kill(pid, SIGTERM);
+    if (child_await(pid, patience_ms, &status))
+        return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
 }

@@ -3,6 +3,7 @@
 #ifndef BK_SEATBELT_CHILD_H
 #define BK_SEATBELT_CHILD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,8 @@ struct child {
 /* Answers when the program runs, or why it does not: err->sys is the errno of exec. */
 int child_start(const struct child *c, pid_t *pid, struct bk_err *err);
 
+/* Waits for its end that long; false when it goes on. */
+bool child_await(pid_t pid, uint32_t patience_ms, int *status);
 /* Asks it to end, and after that time ends it; waits. */
 void child_stop(pid_t pid, uint32_t patience_ms);
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -98,6 +99,19 @@ static void complain(const struct monitor *m, const char *bytes, size_t n)
     buf_free(&line);
 }
 
+static void tell_end(struct monitor *m)
+{
+    char line[80] = "monitor: log stream has ended";
+    int status;
+    if (m->pid > 0 && child_await(m->pid, PATIENCE_MS, &status)) {
+        m->pid = -1;
+        snprintf(line, sizeof(line), "monitor: log stream exited with %s %d",
+                 WIFEXITED(status) ? "code" : "signal",
+                 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    }
+    debug(m, line);
+}
+
 void monitor_read(struct monitor *m, int fd)
 {
     char bytes[4096];
@@ -114,7 +128,7 @@ void monitor_read(struct monitor *m, int fd)
     close(fd);
     *from = -1;
     if (from == &m->out)
-        debug(m, "monitor: log stream has ended");
+        tell_end(m);
 }
 
 void monitor_stop(struct monitor *m)

@@ -312,14 +312,16 @@ static void wait_for_log(struct running *r, const struct signals *signals)
 static int run(struct running *r, struct seatbelt_end *end, struct bk_err *err)
 {
     struct signals signals;
-    if (prepare(r, err) < 0)
-        return -1;
-    start_monitor(r);
-    if (r->monitored)
-        monitor_await(&r->monitor, READY_MS);
+    /* from here on: who is ended while waiting for the log still stops what was started */
     if (signals_start(&signals, err) < 0)
         return -1;
-    int result = start_command(r, err);
+    int result = prepare(r, err);
+    if (result == 0) {
+        start_monitor(r);
+        if (r->monitored)
+            monitor_await(&r->monitor, READY_MS);
+        result = start_command(r, err);
+    }
     end->started = result == 0;
     if (result == 0) {
         wait_command(r, &signals, &end->timed_out);

@@ -22,7 +22,7 @@ import internet
 import names
 import tap
 from internet import SERVER4
-from running import BUCKLE, PATH, PEOPLE, for_everybody, missing, processes
+from running import BUCKLE, PATH, PEOPLE, eventually, for_everybody, missing, processes
 
 # One program that is found instead of the system's: it notes how it was called.
 SANDBOX_EXEC = """#!/bin/sh
@@ -33,12 +33,14 @@ exec {real} "$@"
 """
 LOG = """#!/bin/sh
 printf '%s\\n' "$@" >{folder}/log-args
-echo "Filtering the log data using \\"$3\\""
-echo "Timestamp               Ty Process[PID:TID]"
 {way}
 """
-FOLLOW = "exec tail -n +1 -f {folder}/stream"
-STUBBORN = "trap '' TERM; tail -n +1 -f {folder}/stream & while :; do sleep 1; done"
+HEADER = """echo "Filtering the log data using \\"$3\\""
+echo "Timestamp               Ty Process[PID:TID]"
+"""
+SILENT = "exec tail -n +1 -f {folder}/stream"
+FOLLOW = HEADER + "exec tail -n +1 -f {folder}/stream"
+STUBBORN = HEADER + "trap '' TERM; tail -n +1 -f {folder}/stream & while :; do sleep 1; done"
 
 
 def denial(what, process="sh(812)", kernel="2026-11-15 13:05:11.123 E  kernel[0:1f3a2] (Sandbox) "):
@@ -135,6 +137,14 @@ def test_ends(person, t):
     out, err = child.communicate(timeout=20)
     t.ok(up == b"up\n" and out == b"got\n" and child.returncode == 5, "signals are passed on", out, err)
     t.equal(mac.left(), [], "nothing is left")
+    mac = Mac(person, log=SILENT)
+    child = person.start([BUCKLE, "run", "--allow-net", "a.test", "--", "sh", "-c", "sleep 5; echo ran"], cwd=mac.work,
+                         env=mac.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    eventually(mac.left)  # the log, whose first word is waited for
+    child.terminate()
+    out, err = child.communicate(timeout=20)
+    t.ok(out == b"" and child.returncode == -signal.SIGTERM, "also before the command has started", out, err)
+    t.ok(eventually(lambda: not mac.left()), "and nothing is left then", mac.left())
 
 
 def test_monitors(person, t):
@@ -142,6 +152,8 @@ def test_monitors(person, t):
     os.symlink("/bin/false", mac.folder + "/bin/log")
     r = mac.run("--", "echo", "ran")
     t.ok(r.status == 0 and r.out == "ran\n", "a log that ends at once does no harm", r)
+    r = mac.run("--debug", "--", "echo", "ran")
+    t.ok("monitor: started" in r.err and "exited with code 1" in r.err, "which the debug log tells of", r)
     mac = Mac(person, denial("file-read-data /a"), STUBBORN)
     r = mac.run("--", "echo", "ran")
     t.ok(r.status == 0 and "/a" in r.err and r.seconds < 10, "one that will not end is ended", r)
