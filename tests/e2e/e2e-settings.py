@@ -127,6 +127,24 @@ GLOBS = Table(
     write  o/q/r                deny
     """)
 
+GLOB_READS = Table(
+    "patterns that permit reading, inside of what is denied and by patterns denied again",
+    "o/a/x.pub o/a/x o/a/sub/y.pub o/b1/f o/b1/keep/f o/b2/f o/c/[z-a] o/c/z",
+    {"filesystem": {"denyRead": ["{o}/a", "{o}/b?", "{o}/c/[z-a]"], "allowWrite": ["."],
+                    "allowRead": ["{o}/a/*.pub", "{o}/b[12]/keep"]}},
+    """
+    read  o/a/x.pub             allow
+    see   o/a/x.pub             allow
+    read  o/a/x                 deny
+    see   o/a/x                 deny
+    read  o/a/sub/y.pub         deny
+    read  o/b1/f                deny
+    read  o/b1/keep/f           deny
+    read  o/b2/f                deny
+    read  o/c/[z-a]             deny
+    read  o/c/z                 allow
+    """)
+
 NAMES = Table(
     "names that hold what patterns are made of",
     "w/app/[id]/page w/app/i/page w/app/i2/page w/star*/f w/starry/f w/half[/f",
@@ -217,9 +235,9 @@ NESTED = Table(
     make   w/a/b/.bashrc2                         allow
     """)
 
-TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, NAMES, LINKS, DISABLED, NESTED]
+TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, GLOB_READS, NAMES, LINKS, DISABLED, NESTED]
 # those that say all of it themselves mean the same under the name srt, whose text is another one
-AS_SRT = [READING, WRITING, GLOBS, NAMES, LINKS, NESTED]
+AS_SRT = [READING, WRITING, GLOBS, GLOB_READS, NAMES, LINKS, NESTED]
 
 
 class Place:
