@@ -355,7 +355,7 @@ static int join_session(struct session *r, struct bk_err *err)
                      told        ? told
                      : command.s ? command.s
                                  : "",
-                     !args_has(r->args, "profile"), &r->flags.rules, err);
+                     !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
 }
 
 static int fill_spec(struct session *r, struct bk_err *err)

@@ -167,8 +167,12 @@ static int run_free(struct cage *c)
 static int run_caged(struct cage *c)
 {
     static const char *const set[] = {"IN_CAGE=1"};
-    const struct run_source source = {
-        .kind = RUN_TEXT, .name = "<cage>", .text = c->profile.s, .n = c->profile.n};
+    const struct run_source source = {.kind = RUN_TEXT,
+                                      .name = "<cage>",
+                                      .text = c->profile.s,
+                                      .n = c->profile.n,
+                                      .links = c->policy.links,
+                                      .nlinks = c->policy.nlinks};
     struct run_spec *spec = &c->drop.spec;
     struct launch_end end;
     struct bk_err err;

@@ -44,7 +44,8 @@ static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err
     static const char *const options[] = {"allow-net", "deny-net"};
     for (size_t o = 0; o < 2; o++)
         for (size_t i = 0; i < args_count(args, options[o]); i++)
-            if (rule_write(options[o], args_nth(args, options[o], i), NULL, false, out, err) < 0)
+            if (rule_write(options[o], args_nth(args, options[o], i), NULL, false, out, NULL, err) <
+                0)
                 return -1;
     return 0;
 }
@@ -58,7 +59,8 @@ static void socket_filter(struct buf *out, const char *form, const char *name)
     buf_str(out, ")))\n");
 }
 
-static int socket_rule(const char *path, const char *cwd, struct buf *out, struct bk_err *err)
+static int socket_rule(const char *path, const char *cwd, struct buf *out, struct buf *links,
+                       struct bk_err *err)
 {
     struct arena arena;
     struct places places = {0};
@@ -67,7 +69,7 @@ static int socket_rule(const char *path, const char *cwd, struct buf *out, struc
         return 0;
     }
     arena_init(&arena, 1 << 20);
-    int result = rule_places(&arena, "allow-socket", path, cwd, false, &places, err);
+    int result = rule_places(&arena, "allow-socket", path, cwd, RULE_READS, &places, links, err);
     for (size_t i = 0; i < places.n; i++)
         socket_filter(out, places.at[i].kind == PLACE_GLOB ? "glob" : "path-literal",
                       places.at[i].path);
@@ -115,7 +117,7 @@ static int known_socket_rules(struct run_flags *f, const struct known_socket *s,
     const char *at = s->paths;
     int got;
     for (bool first = true; (got = known_socket_next(s, &at, &path, err)) > 0; first = false) {
-        if (socket_rule(path.s, cwd, &f->rules, err) < 0)
+        if (socket_rule(path.s, cwd, &f->rules, &f->links, err) < 0)
             return -1;
         if (first)
             known_socket_setting(s, path.s, &setting);
@@ -137,7 +139,7 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
             return -1;
         if (!s && !strchr(given, '/') && given[0] != '@')
             return unknown_socket(given, err);
-        if (!s && socket_rule(given, cwd, &f->rules, err) < 0)
+        if (!s && socket_rule(given, cwd, &f->rules, &f->links, err) < 0)
             return -1;
     }
     for (size_t i = 0; i < f->nkeep; i++)
@@ -148,12 +150,12 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
 }
 
 static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out,
-                      struct bk_err *err)
+                      struct buf *links, struct bk_err *err)
 {
     for (size_t f = 0; f < sizeof(file_flags) / sizeof(file_flags[0]); f++)
         for (size_t i = 0; i < args_count(args, file_flags[f]); i++)
             if (rule_write(file_flags[f], args_nth(args, file_flags[f], i), cwd, shipped, out,
-                           err) < 0)
+                           links, err) < 0)
                 return -1;
     /* whoever makes a user namespace says there who is who in it */
     if (args_has(args, "allow-userns"))
@@ -209,14 +211,19 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
     if (set_params(f, args, spec, err) < 0)
         return -1;
     f->sources[0] = named_profile(name ? name : "default");
-    if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, err) < 0)
+    if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, &f->links, err) <
+        0)
         return -1;
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
         return -1;
-    if (!buf_ok(&f->rules))
+    if (!buf_ok(&f->rules) || !buf_ok(&f->links))
         return err_nomem(err);
-    f->sources[1] = (struct run_source){
-        .kind = RUN_TEXT, .name = "<flags>", .text = f->rules.s, .n = f->rules.n};
+    f->sources[1] = (struct run_source){.kind = RUN_TEXT,
+                                        .name = "<flags>",
+                                        .text = f->rules.s,
+                                        .n = f->rules.n,
+                                        .links = f->links.s,
+                                        .nlinks = f->links.n};
     spec->sources = f->sources;
     spec->nsources = f->rules.n ? 2 : 1;
     return 0;
@@ -225,6 +232,7 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
 void run_flags_free(struct run_flags *f)
 {
     buf_free(&f->rules);
+    buf_free(&f->links);
     buf_free(&f->variables);
     free(f->keep);
     free(f->set);

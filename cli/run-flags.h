@@ -15,6 +15,7 @@ struct run_flags {
     struct sbpl_param *params;
     char *words;      /* the parameters' keys and values */
     struct buf rules; /* SBPL made from flags */
+    struct buf links; /* that they lead through */
 
     /* What programs need to find the sockets that they may reach. */
     struct buf variables; /* texts of the below, each ending in NUL */

@@ -158,12 +158,13 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 
 /* ---- a session ---- */
 
-static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct bk_err *err)
+static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
+                       struct bk_err *err)
 {
     for (size_t i = 0; i < json_array_size(grants); i++) {
         const json_t *one = json_array_get(grants, i);
         const char *option = json_text(one, "grant"), *what = json_text(one, "what");
-        if (option && what && rule_write(option, what, "/", shipped, rules, err) < 0)
+        if (option && what && rule_write(option, what, "/", shipped, rules, links, err) < 0)
             return -1;
     }
     return 0;
@@ -182,7 +183,7 @@ static int find_session(const char *where, struct bk_err *err)
 }
 
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
-              struct buf *rules, struct bk_err *err)
+              struct buf *rules, struct buf *links, struct bk_err *err)
 {
     OWN(fd) int door = find_session(where, err);
     OWN(buf) struct buf text = {0};
@@ -190,7 +191,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, err) : NULL;
-    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, err) < 0)
+    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&door);
     return 0;

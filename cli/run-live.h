@@ -26,10 +26,10 @@ struct live {
 };
 
 /* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which hears of
- * every event from then on. What was granted to it is appended to rules. shipped: as in
- * rule_write(). */
+ * every event from then on. What was granted to it is appended to rules. shipped and
+ * links: as in rule_write(). */
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
-              struct buf *rules, struct bk_err *err);
+              struct buf *rules, struct buf *links, struct bk_err *err);
 /* At the end: the session has all counts, and no run any more. */
 void live_leave(struct live *l);
 

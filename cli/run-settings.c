@@ -121,6 +121,8 @@ static void list_sources(struct settled *s, const struct run_settings *rs)
                                             .name = "<settings>",
                                             .text = s->text.s,
                                             .n = s->text.n,
+                                            .links = s->result.policy.links,
+                                            .nlinks = s->result.policy.nlinks,
                                             .protects = true};
     for (size_t i = 1; i < rs->ngiven; i++)
         s->sources[n++] = rs->given[i];

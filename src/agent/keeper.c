@@ -158,13 +158,15 @@ static void do_grant(struct keeper *k, const json_t *m, struct buf *out)
 {
     OWN(buf) struct buf waits = {0};
     OWN(buf) struct buf rule = {0};
+    OWN(buf) struct buf links = {0};
     struct bk_err err;
     const char *option = json_text(m, "grant"), *what = json_text(m, "what");
     if (!option || !grants_know(option) || !what || !what[0])
         return desk_refuse(out, "what is to be granted?");
     if (json_array_size(k->grants) >= KEEPER_GRANTS)
         return desk_refuse(out, "too much was granted already; put it into settings");
-    if (rule_write(option, what, "/", true, &rule, &err) < 0) /* no run could be told otherwise */
+    /* no run could be told otherwise */
+    if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return desk_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
     for (size_t i = 0; i < k->nruns; i++)

@@ -9,6 +9,7 @@
 
 #include "base/own.h"
 #include "report/tag.h"
+#include "run/links.h"
 #include "run/run.h"
 #include "seatbelt/wrap.h"
 
@@ -54,9 +55,9 @@ static int flatten(struct work *k, const struct buf *text, struct bk_err *err)
         graph_free(graph);
         return -1;
     }
-    int result = run_tells_hosts(graph)
-                     ? run_close_hosts(graph, &k->w->ports, k->tag.s, &k->profile, err)
-                     : 0;
+    int result = links_check(graph, k->r.policy.links, k->r.policy.nlinks, err);
+    if (result == 0 && run_tells_hosts(graph))
+        result = run_close_hosts(graph, &k->w->ports, k->tag.s, &k->profile, err);
     graph_free(graph);
     return result;
 }

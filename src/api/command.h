@@ -47,7 +47,7 @@ struct api_policy {
     struct settings settings;
     struct settings_result result; /* when it has settings */
     bool has_settings;
-    struct buf text, rules, caps;
+    struct buf text, rules, links, caps;
     struct run_source sources[POLICY_SOURCES];
     size_t n;
 };

@@ -39,6 +39,8 @@ static int from_settings(struct api_policy *p, const struct buckle_command *c, c
         return -1;
     add_text(p, "<settings>", &p->text, false);
     p->sources[0].protects = true;
+    p->sources[0].links = p->result.policy.links;
+    p->sources[0].nlinks = p->result.policy.nlinks;
     return 0;
 }
 
@@ -76,10 +78,14 @@ static int add_rules(struct api_policy *p, const struct buckle_command *c, const
             k++;
         if (k == sizeof(known) / sizeof(known[0]))
             return err_set(err, BK_E_INPUT, "no rule is called %.80s", r->key);
-        if (rule_write(r->key, r->value, cwd, shipped, &p->rules, err) < 0)
+        if (rule_write(r->key, r->value, cwd, shipped, &p->rules, &p->links, err) < 0)
             return -1;
     }
     add_text(p, "<rules>", &p->rules, false);
+    if (p->rules.n) {
+        p->sources[p->n - 1].links = p->links.s;
+        p->sources[p->n - 1].nlinks = p->links.n;
+    }
     return 0;
 }
 
@@ -121,6 +127,7 @@ void api_policy_free(struct api_policy *p)
     settings_free(&p->settings);
     buf_free(&p->text);
     buf_free(&p->rules);
+    buf_free(&p->links);
     buf_free(&p->caps);
 }
 

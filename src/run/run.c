@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "run/links.h"
 #include "run/run-int.h"
 
 extern char **environ;
@@ -65,6 +66,19 @@ static void find_connector(struct run *r)
         r->connector[0] = '\0';
 }
 
+/* Compiled here only when there are any; a policy that is wrong is told of when it is used. */
+static int check_links(struct run *r, struct bk_err *err)
+{
+    const struct run_spec *s = r->spec;
+    for (size_t i = 0; i < s->nsources; i++) {
+        const struct run_source *from = &s->sources[i];
+        const struct graph *g = from->nlinks ? run_graph(r) : NULL;
+        if (g && links_check(g, from->links, from->nlinks, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
     *r = (struct run){
@@ -83,7 +97,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    return run_policy_gather(&r->policy, spec, run_tmpdir(r), err);
+    if (run_policy_gather(&r->policy, spec, run_tmpdir(r), err) < 0)
+        return -1;
+    return check_links(r, err);
 }
 
 int run_plan(struct run *r, struct bk_err *err)

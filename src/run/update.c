@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "run/links.h"
 #include "run/run-int.h"
 
 enum { SOURCES_MAX = 64 };
@@ -132,8 +133,12 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
     if (!graphs)
         return err_nomem(err);
     r->graphs = graphs;
-    if (check_sources(sources, n, err) < 0 || try_policy(r, &spec, &policy, waits, err) < 0 ||
-        send_sources(r, sources, n, err) < 0)
+    if (check_sources(sources, n, err) < 0 || try_policy(r, &spec, &policy, waits, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (links_check(policy.graph, sources[i].links, sources[i].nlinks, err) < 0)
+            return -1;
+    if (send_sources(r, sources, n, err) < 0)
         return -1;
     graphs[++r->nrenewed] = policy.graph;
     policy.graph = NULL;

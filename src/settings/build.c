@@ -89,6 +89,25 @@ static int add_paths(struct builder *b, enum setting_id id, struct places *out)
     return 0;
 }
 
+/* Of what is opened: who made the links on the way is asked when the policy is known. */
+static int add_opened(struct builder *b, enum setting_id id, struct places *out)
+{
+    struct setting_values v;
+    if (settings_values(b->s, id, &v) < 0)
+        return err_nomem(b->err);
+    for (size_t i = 0; i < v.n; i++) {
+        struct places links = {0};
+        if (v.at[i].ignored)
+            continue;
+        if (add_path(b, id, &v.at[i], out, &links) < 0)
+            return -1;
+        const struct place *last = &out->at[out->n - 1];
+        if (access_note(&b->s->arena, &b->r->policy, &links, last->path, last->origin) < 0)
+            return err_nomem(b->err);
+    }
+    return 0;
+}
+
 /* ---- links ---- */
 
 static bool is_inside(const char *folder, const char *path)
@@ -130,7 +149,8 @@ static int add_writable(struct builder *b, struct places *out)
                             "%.100s is a link that the command could turn elsewhere",
                             links.at[k].path);
                     wrong_entry(b, &setting_keys[SETTING_ALLOW_WRITE], v.at[i].layer, v.at[i].json);
-                    err_hint(b->err, "name the place itself: %.120s", found.at[0].path);
+                    err_hint(b->err, "if you mean where it leads now, name that: %.120s",
+                             found.at[0].path);
                     return -1;
                 }
             for (size_t k = 0; k < found.n; k++)
@@ -270,7 +290,7 @@ static int add_network(struct builder *b)
         add_words(b, SETTING_DENIED_DOMAINS, &p->denied_domains) < 0 || add_reasons(b) < 0 ||
         add_words(b, SETTING_DENIED_ADDRESSES, &p->denied_addresses) < 0 ||
         add_words(b, SETTING_MACH_LOOKUP, &p->mach_lookups) < 0 ||
-        add_paths(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)
+        add_opened(b, SETTING_UNIX_SOCKETS, &p->unix_sockets) < 0)
         return -1;
     if (is_true(b, SETTING_ALL_DOMAINS, false) &&
         words_push(&b->s->arena, &p->allowed_domains, "*") < 0)
@@ -311,7 +331,7 @@ static int add_files(struct builder *b)
     p->protects_names = !p->writes_everything;
     p->allow_git_config = is_true(b, SETTING_GIT_CONFIG, false);
     if (!p->writes_everything && (add_paths(b, SETTING_DENY_READ, &p->deny_read) < 0 ||
-                                  add_paths(b, SETTING_ALLOW_READ, &p->allow_read) < 0 ||
+                                  add_opened(b, SETTING_ALLOW_READ, &p->allow_read) < 0 ||
                                   add_writable(b, &p->allow_write) < 0 ||
                                   add_paths(b, SETTING_DENY_WRITE, &p->deny_write) < 0))
         return -1;

@@ -25,6 +25,7 @@ void grants_init(struct grants *g, struct run *r)
 void grants_free(struct grants *g)
 {
     buf_free(&g->text);
+    buf_free(&g->links);
 }
 
 bool grants_know(const char *option)
@@ -44,8 +45,12 @@ static int renew(struct grants *g, const struct run_source *base, size_t n, stru
         if (!base[i].last)
             all[count++] = base[i];
     if (g->text.n)
-        all[count++] = (struct run_source){
-            .kind = RUN_TEXT, .name = "<grants>", .text = g->text.s, .n = g->text.n};
+        all[count++] = (struct run_source){.kind = RUN_TEXT,
+                                           .name = "<grants>",
+                                           .text = g->text.s,
+                                           .n = g->text.n,
+                                           .links = g->links.s,
+                                           .nlinks = g->links.n};
     for (size_t i = 0; i < n; i++)
         if (base[i].last)
             all[count++] = base[i];
@@ -95,9 +100,9 @@ static void tell(const struct grants *g, const char *option, const char *what)
 int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,
                struct bk_err *err)
 {
-    size_t before = g->text.n;
+    size_t before = g->text.n, links = g->links.n;
     bool shipped = g->nbase && (g->base[0].kind == RUN_SHIPPED || g->base[0].protects);
-    if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, err) == 0 &&
+    if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, &g->links, err) == 0 &&
         renew(g, g->base, g->nbase, waits, err) == 0) {
         tell(g, option, value);
         return 0;
@@ -106,5 +111,6 @@ int grants_add(struct grants *g, const char *option, const char *value, struct b
         g->text.n = before;
         g->text.s[before] = '\0';
     }
+    g->links.n = links;
     return -1;
 }

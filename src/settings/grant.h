@@ -15,7 +15,8 @@ struct grants {
     struct run *run;
     struct run_source base[GRANTS_SOURCES]; /* the policy without grants */
     size_t nbase;
-    struct buf text; /* SBPL */
+    struct buf text;  /* SBPL */
+    struct buf links; /* that it leads through */
 };
 
 void grants_init(struct grants *g, struct run *r); /* after run_open() */

@@ -75,9 +75,17 @@ struct access_policy {
     bool keychain;
     struct words mach_lookups;
 
+    /* Links that what is allowed leads through (run/links.h). */
+    const char *links;
+    size_t nlinks;
+
     const char *tag;    /* message of denials, so that a log line leads back to a command */
     const char *tmpdir; /* always writable */
 };
+
+/* Notes the links on the way to `target`, for `from`. -1 without memory. */
+int access_note(struct arena *a, struct access_policy *p, const struct places *links,
+                const char *target, const char *from);
 
 /* On macOS, names are filtered by proxies outside and the profile lets only their ports be reached;
  * on Linux the profile itself has (domain …). */

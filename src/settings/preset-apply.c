@@ -38,14 +38,18 @@ static const char *look_up(void *arg, const char *name)
 static int places_of(struct applying *a, const char *path, const char *origin, bool denies,
                      struct places *out)
 {
+    struct places links = {0};
     struct path_entry e = {.text = path,
                            .n = strlen(path),
                            .origin = origin,
                            .denies = denies,
-                           .keeps_metadata = denies};
+                           .keeps_metadata = denies,
+                           .links = denies ? NULL : &links};
     a->unset = false;
     if (path_places(a->arena, &a->base, &e, out, a->err) == 0)
-        return 0;
+        return access_note(a->arena, a->policy, &links, out->at[out->n - 1].path, origin) < 0
+                   ? err_nomem(a->err)
+                   : 0;
     if (a->unset && !denies)
         return a->told && words_push(a->arena, a->told, path) < 0 ? err_nomem(a->err) : 0;
     struct bk_err why = *a->err;
@@ -206,8 +210,8 @@ int preset_protect(struct arena *a, const struct preset_config *c, const struct 
         const char *folder = place ? base->home : xdg;
         for (size_t i = 0; folder && folder[0] == '/' && i < 2; i++) {
             char path[PATH_MAX];
-            int n = snprintf(path, sizeof(path), "%s%s/%s", folder, place ? "/.config" : "",
-                             names[i]);
+            int n =
+                snprintf(path, sizeof(path), "%s%s/%s", folder, place ? "/.config" : "", names[i]);
             if (n < PATH_MAX && protect(a, path, base, policy, err) < 0)
                 return -1;
         }

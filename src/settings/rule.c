@@ -10,11 +10,13 @@
 
 #include "settings/rule.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/own.h"
 #include "graph/net.h"
+#include "run/links.h"
 #include "settings/paths.h"
 
 static const char read_operations[] =
@@ -73,28 +75,39 @@ static const struct flag {
              {"deny-write", false, true}};
 
 int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
-                bool denies, struct places *out, struct bk_err *err)
+                enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err)
 {
     const struct path_base base = {.cwd = cwd, .home = getenv("HOME")};
-    const struct path_entry entry = {
-        .text = given, .n = strlen(given), .from_shell = true, .denies = denies};
-    if (path_places(a, &base, &entry, out, err) == 0)
+    struct places through = {0};
+    const struct path_entry entry = {.text = given,
+                                     .n = strlen(given),
+                                     .from_shell = true,
+                                     .denies = kind == RULE_DENIES,
+                                     .links = kind == RULE_DENIES ? NULL : &through};
+    char from[64];
+    snprintf(from, sizeof(from), "--%s", option);
+    if (path_places(a, &base, &entry, out, err) == 0) {
+        for (size_t i = 0; i < through.n; i++)
+            links_note(links, kind == RULE_WRITES, through.at[i].path, out->at[out->n - 1].path,
+                       from);
         return 0;
+    }
     struct bk_err why = *err;
     err_set(err, why.code, "--%s %.80s: %.200s", option, given, why.msg);
     return -1;
 }
 
 static int flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
-                     struct buf *out, struct bk_err *err)
+                     struct buf *out, struct buf *links, struct bk_err *err)
 {
+    enum rule_kind kind = !f->allow ? RULE_DENIES : f->write ? RULE_WRITES : RULE_READS;
     struct arena arena;
     struct places places = {0};
     const char *operations = f->write   ? write_operations
                              : f->allow ? read_operations
                                         : "file-read-data";
     arena_init(&arena, 1 << 20);
-    int result = rule_places(&arena, f->option, given, cwd, !f->allow, &places, err);
+    int result = rule_places(&arena, f->option, given, cwd, kind, &places, links, err);
     for (size_t i = 0; i < places.n; i++)
         if (shipped && f->write)
             shipped_rule(out, f->allow, &places.at[i]);
@@ -133,13 +146,13 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
 }
 
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
-               struct buf *out, struct bk_err *err)
+               struct buf *out, struct buf *links, struct bk_err *err)
 {
     for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
         if (strcmp(flags[f].option, option) == 0) {
-            if (flag_rule(&flags[f], value, cwd, shipped, out, err) < 0)
+            if (flag_rule(&flags[f], value, cwd, shipped, out, links, err) < 0)
                 return -1;
-            return buf_ok(out) ? 0 : err_nomem(err);
+            return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);
         }
     return net_rule(option, value, out, err);
 }

@@ -5,13 +5,15 @@
 
 #include "settings/policy.h"
 
+enum rule_kind { RULE_DENIES, RULE_READS, RULE_WRITES };
+
 /* One rule for the end of a profile, as the flag --OPTION=VALUE of `buckle run` makes it:
  * "allow-read", "deny-write", "allow-net"… shipped: the policy began with a shipped profile. cwd is
- * for paths only. */
+ * for paths only. Links that a permission leads through are noted (run/links.h). */
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
-               struct buf *out, struct bk_err *err);
+               struct buf *out, struct buf *links, struct bk_err *err);
 /* The places that such a flag's path means. */
 int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
-                bool denies, struct places *out, struct bk_err *err);
+                enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err);
 
 #endif

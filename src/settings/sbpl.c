@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "base/own.h"
+#include "run/links.h"
 #include "run/run.h"
 #include "settings/sbpl-int.h"
 
@@ -105,6 +107,20 @@ static bool every_host(const struct access_policy *p)
         if (strcmp(p->allowed_domains.at[i], "*") == 0)
             return p->all_unix_sockets && p->local_binding && !p->denied_addresses.n;
     return p->network_open;
+}
+
+int access_note(struct arena *a, struct access_policy *p, const struct places *links,
+                const char *target, const char *from)
+{
+    OWN(buf) struct buf all = {0};
+    if (!links->n)
+        return 0;
+    buf_add(&all, p->links ? p->links : "", p->nlinks);
+    for (size_t i = 0; i < links->n; i++)
+        links_note(&all, false, links->at[i].path, target, from);
+    p->links = buf_ok(&all) ? arena_strndup(a, all.s, all.n) : NULL;
+    p->nlinks = p->links ? all.n : 0;
+    return p->links ? 0 : -1;
 }
 
 bool access_is_open(const struct access_policy *p)

@@ -142,6 +142,11 @@ presets:
              "echo x >cache/new && rm ../caches/new && echo y >../other", cwd=top + "/work")
     t.ok(r.status == 2 and "caches" not in r.err and not os.path.exists(top + "/caches/new"),
          "an allowed link opens what it leads to", r)
+    os.symlink(person.home, top + "/work/node_modules")
+    for words in (["--allow", ".", "--allow", "node_modules"], ["--allow", ".", "--preset", "builtin:npm"]):
+        r = cage(person, *words, "echo", "ran", cwd=top + "/work")
+        t.ok(r.status == 1 and r.out == "" and "link" in r.err,
+             f"unless the command could have made it: {words[2:]}", r)
 
 
 def test_moves(person, t):

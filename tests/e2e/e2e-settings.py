@@ -529,6 +529,38 @@ def test_protected(person, t):
          "a link that the command could have made opens nothing", r)
 
 
+def test_turned_links(person, t):
+    """Links that a command has made open nothing to the next one, whoever permits what."""
+    w, o = fresh(person), person.folder("outside")
+    secret = person.write(f"{o}/secret", "text\n")
+    person.write(f"{w}/releases/1/file", "text\n")
+    r = person.run("sh", "-c", f"ln -s {secret} data; ln -s {o} build; ln -s releases/1 current", cwd=w)
+    t.equal(sorted(os.listdir(w)), ["build", "current", "data", "releases"], "they can be made", r)
+    file = f"{person.home}/turned.json"
+    allowed = {"filesystem": {"denyRead": [o], "allowRead": ["data"]}}, {"filesystem": {"allowWrite": [".", "build"]}}, \
+        {"network": {"allowUnixSockets": ["data"]}}
+    tries = [(json.dumps(text), []) for text in allowed]
+    tries += [("{}", words) for words in (["--allow-read", "data"], ["--allow-write", "build/x"], ["--allow-socket", "./data"])]
+    for text, words in tries:
+        person.write(file, text)
+        r = person.run("-s", file, *words, "sh", "-c", "echo ran", cwd=w)
+        t.ok(r.status == 125 and r.out == "" and "link" in r.err and o in r.err, f"refused: {words or text}", r)
+    person.write(file, '{"filesystem": {"allowWrite": ["releases"], "allowRead": ["data"]}}')
+    t.equal(person.run("-s", file, "cat", "data", cwd=w).out, "text\n", "a link where the command cannot write is followed")
+    r = person.run("--allow-write", "current/more", "sh", "-c", "mkdir current/more && echo made", cwd=w)
+    t.equal(r.out, "made\n", "and so is one that leads nowhere else", r)
+    person.write(file, "{}")
+    run = Lines(person, "--grantable", "--updatable", "-s", file, "sh", "-c",
+                "touch ready; " + WAIT.format("[ -e go ]", "went"), cwd=w)
+    eventually(lambda: os.path.exists(f"{w}/ready"), 10)
+    r = person.call([running.BUCKLE, "grant", "--run", str(run.child.pid), "--write", "build"], cwd=w)
+    t.ok(r.status != 0 and "link" in r.err, "refused: a grant", r)
+    person.write(file, json.dumps(allowed[0]))
+    t.ok(run.says("is a link"), "refused: settings that come later", run.err())
+    person.write(f"{w}/go", "")
+    run.end()
+
+
 def test_new_repository(person, t):
     """What is made during the run is protected, too; a repository of its own may be set up."""
     if running.missing("git"):
@@ -892,7 +924,7 @@ def test_profile(person, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_rows, test_hidden, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch, test_appears,
+TESTS = [test_rows, test_hidden, test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch, test_appears,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":
