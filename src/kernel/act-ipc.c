@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Communication inside the sandbox: System V objects, POSIX shared memory, semaphores and message
- * queues, and sockets of unusual families.
+ * Communication inside the sandbox: POSIX shared memory, semaphores and message queues, and sockets
+ * of unusual families. For System V objects see act-sysv.c.
  *
- * System V calls and socket() have nothing but numbers for arguments, so the kernel performs them.
- * POSIX shared memory and semaphores are files in /dev/shm on Linux: whatever is asked about such a
- * file is asked about the object of that name, too. A message queue is named in memory that may
- * change after it was judged; the ipc namespace sees to it that every queue is the sandbox's own.
+ * socket() has nothing but numbers for arguments, so the kernel performs it. POSIX shared memory
+ * and semaphores are files in /dev/shm on Linux: whatever is asked about such a file is asked about
+ * the object of that name, too. A message queue is named in memory that may change after it was
+ * judged; the ipc namespace sees to it that every queue is the sandbox's own.
  */
 
 #include <ctype.h>
@@ -20,18 +20,6 @@
 
 #include "kernel/plan.h"
 #include "kernel/worker.h"
-
-/* ---- System V ---- */
-
-struct answer act_sysv(struct worker *w, const struct request *r)
-{
-    for (size_t i = 0; i < judged_call_count; i++) {
-        const struct judged_call *c = &judged_calls[i];
-        if (c->nr[PLAN_NATIVE] == r->nr)
-            return answer_verdict(ask_about(w, r, judged_sets[c->set][0], NULL, 0, c->name));
-    }
-    return answer_verdict(ask_about(w, r, OP_IPC_SYSV_SHM, NULL, 0, "shmat"));
-}
 
 /* ---- POSIX names ---- */
 

@@ -173,20 +173,45 @@ static void tier_of_family(struct plan *p, const struct graph *g, enum vocab_op 
     p->ops[family] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
 }
 
+/* Who may not write everywhere has a judge anyway. Where there is no ipc namespace, he keeps the
+ * objects of others from the command (act-sysv.c). */
+static void tier_of_sysv(struct plan *p, const struct graph *g, enum vocab_op op)
+{
+    free_or_judged(p, g, op, NULL);
+    if (p->ops[op].tier == TIER_FREE && !p->ipc_ns && !plan_set_is_free(p, SET_CREATES))
+        p->ops[op] = (struct plan_op){.tier = TIER_JUDGED,
+                                      .rule = GRAPH_NO_RULE,
+                                      .note = "its own objects, for want of an ipc namespace"};
+}
+
+/* A queue's name lies in memory, which can change once it was judged: without an ipc namespace it
+ * would be one of the host's. */
+static void tier_of_queues(struct plan *p, const struct graph *g)
+{
+    struct plan_op *o = &p->ops[OP_IPC_POSIX];
+    free_or_judged(p, g, OP_IPC_POSIX, "message queues");
+    bool restricts = o->tier == TIER_JUDGED || !plan_set_is_free(p, SET_CREATES);
+    if (o->tier == TIER_JUDGED)
+        o->wall = "ipc namespace";
+    if (p->ipc_ns || !restricts)
+        return;
+    o->tier = TIER_DENIED;
+    o->wall = "filter";
+    if (!o->refused)
+        o->note = "permits less: message queues, for want of an ipc namespace";
+}
+
 static void tiers_of_ipc(struct plan *p, const struct graph *g)
 {
     static const uint16_t shm[] = {OP_IPC_POSIX_SHM_READ_DATA, OP_IPC_POSIX_SHM_WRITE_CREATE,
                                    OP_IPC_POSIX_SHM_WRITE_DATA, OP_IPC_POSIX_SHM_WRITE_UNLINK};
     static const uint16_t sem[] = {OP_IPC_POSIX_SEM_CREATE, OP_IPC_POSIX_SEM_OPEN,
                                    OP_IPC_POSIX_SEM_UNLINK};
-    static const uint16_t objects[] = {OP_IPC_SYSV_SHM, OP_IPC_SYSV_SEM, OP_IPC_SYSV_MSG,
-                                       OP_IPC_POSIX};
-    bool open = false;
-    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
-        free_or_judged(p, g, objects[i], NULL);
-        open |= !p->ops[objects[i]].refused;
-    }
-    if (open && !p->ipc_ns)
+    tier_of_sysv(p, g, OP_IPC_SYSV_SHM);
+    tier_of_sysv(p, g, OP_IPC_SYSV_SEM);
+    tier_of_sysv(p, g, OP_IPC_SYSV_MSG);
+    tier_of_queues(p, g);
+    if (p->ops[OP_IPC_POSIX].tier == TIER_FREE && !p->ipc_ns)
         plan_note(p, "permits more: System V objects and message queues of others, for want of an "
                      "ipc namespace");
     tier_of_family(p, g, OP_IPC_POSIX_SHM, shm, sizeof(shm) / sizeof(shm[0]),
@@ -196,18 +221,6 @@ static void tiers_of_ipc(struct plan *p, const struct graph *g)
         p, g, OP_IPC_POSIX_SEM, sem, sizeof(sem) / sizeof(sem[0]),
         "objects are files in /dev/shm, and judged as such as well; whoever has one open "
         "posts and waits unseen");
-    if (p->ops[OP_IPC_POSIX].tier == TIER_JUDGED) {
-        p->ops[OP_IPC_POSIX].note = "message queues";
-        p->ops[OP_IPC_POSIX].wall = "ipc namespace";
-    }
-    /* a name in memory can change once it was judged, and would be one of the host's queues */
-    if (p->ops[OP_IPC_POSIX].tier == TIER_JUDGED && !p->ipc_ns) {
-        p->ops[OP_IPC_POSIX].tier = TIER_DENIED;
-        p->ops[OP_IPC_POSIX].wall = "filter";
-        if (!p->ops[OP_IPC_POSIX].refused)
-            p->ops[OP_IPC_POSIX].note =
-                "permits less: message queues, for want of an ipc namespace";
-    }
 }
 
 /* Internet and Unix sockets are the network's business. */

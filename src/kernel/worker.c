@@ -81,6 +81,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->who_matters = asks_who(g);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->own_net = plan->net_ns;
+    w->own_ipc = plan->ipc_ns;
     w->alone = plan->net_ns && !plan->gate;
     w->dials = plan->dials;
     w->makes_sockets = plan->makes_sockets;

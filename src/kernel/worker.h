@@ -17,6 +17,7 @@
 #include "kernel/made.h"
 #include "kernel/kabi.h"
 #include "kernel/kept-socket.h"
+#include "kernel/own-object.h"
 #include "kernel/own-socket.h"
 #include "kernel/plan.h"
 #include "kernel/tell.h"
@@ -127,16 +128,18 @@ struct worker {
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
-    struct own_sockets sockets; /* what it listens at: it may connect to these */
-    bool own_net;               /* abstract names are the sandbox's own */
-    bool alone;                 /* and nothing leads out of it */
-    bool dials;                 /* TCP leads to the gate (act-dial.c) */
-    const struct netgate *gate; /* then */
-    bool sockets_judged;        /* system-socket */
-    bool makes_sockets;         /* the target's are made here: none can be taken from it */
-    struct kept_sockets kept;   /* then */
-    bool datagrams;             /* it may have Unix datagram sockets */
-    struct twin twins[TWINS];   /* what those send through (act-datagram.c) */
+    struct own_sockets sockets;             /* what it listens at: it may connect to these */
+    bool own_ipc;                           /* System V objects are the sandbox's own */
+    struct own_objects objects[SYSV_KINDS]; /* else: those that are (act-sysv.c) */
+    bool own_net;                           /* abstract names are the sandbox's own */
+    bool alone;                             /* and nothing leads out of it */
+    bool dials;                             /* TCP leads to the gate (act-dial.c) */
+    const struct netgate *gate;             /* then */
+    bool sockets_judged;                    /* system-socket */
+    bool makes_sockets;       /* the target's are made here: none can be taken from it */
+    struct kept_sockets kept; /* then */
+    bool datagrams;           /* it may have Unix datagram sockets */
+    struct twin twins[TWINS]; /* what those send through (act-datagram.c) */
     unsigned ntwins;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
 

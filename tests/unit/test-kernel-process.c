@@ -93,6 +93,10 @@ static void check_tiers(void)
         /* objects */
         {OPEN "(deny ipc-sysv-shm)", OP_IPC_SYSV_SHM, "", "judged", NULL},
         {OPEN "(deny ipc-sysv-shm)", OP_IPC_SYSV_SEM, "", "free", NULL},
+        {OPEN, OP_IPC_SYSV_SHM, "ipc_ns=0", "free", NULL},
+        {OPEN "(deny file-write*)", OP_IPC_SYSV_SHM, "ipc_ns=0", "judged", NULL},
+        {OPEN "(deny file-write*)", OP_IPC_SYSV_MSG, "", "free", NULL},
+        {OPEN "(deny file-write*)", OP_IPC_POSIX, "ipc_ns=0", "denied", "filter"},
         {OPEN "(deny ipc-posix-sem-unlink)", OP_IPC_POSIX_SEM, "", "judged", NULL},
         {OPEN "(deny ipc-posix-sem-unlink)", OP_IPC_POSIX_SHM, "", "free", NULL},
         {OPEN "(deny ipc-posix*)", OP_IPC_POSIX, "", "judged", "ipc namespace"},
