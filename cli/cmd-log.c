@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle log`: what was denied (and granted) in a run that is under way. It lives in that run's
- * memory, and ends with it. */
+/* `buckle log`: what was denied in the session that is under way. It lives in the memory of whoever
+ * keeps that session, and ends with it. */
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "reach.h"
 
 static const struct cli_option options[] = {
-    {"follow", 'f', NULL, "go on with what happens from now, until the run ends", NULL},
+    {"follow", 'f', NULL, "go on with what happens from now, until the session ends", NULL},
     {"grep", 'g', "TEXT", "only lines that contain TEXT", NULL},
     {"group", 'G', NULL, "each operation and path once, with how often it was denied", NULL},
     {"json", 'j', NULL, "print JSON, an object a line", NULL},
@@ -121,12 +121,13 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_log = {
     .name = "log",
     .usage = "[OPTION…]",
-    .brief = "show what was denied in a run that is under way",
+    .brief = "show what was denied in the session that is under way",
     .about =
-        "Prints what a run under way denied, the last hundred operations at most, and what was\n"
-        "granted to it. Nothing is kept on disk: the run forgets them when it ends.\n"
+        "Prints what was denied in the session under way (an agent's, or a run of its own): the last\n"
+        "hundred operations at most, and what was granted. Nothing is kept on disk: it is forgotten\n"
+        "when the session ends.\n"
         "\n"
-        "Exit status: 0, or 2 when there is no such run.",
+        "Exit status: 0, or 2 when there is no such session.",
     .options = options,
     .run = run,
 };

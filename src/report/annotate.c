@@ -4,6 +4,7 @@
 #include "report/annotate.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char open_tag[] = "<sandbox_violations>";
 static const char close_tag[] = "</sandbox_violations>";
@@ -12,6 +13,15 @@ enum { OPEN_LEN = sizeof(open_tag) - 1, CLOSE_LEN = sizeof(close_tag) - 1 };
 static bool begins(const char *at, size_t left, const char *word, size_t n)
 {
     return left >= n && memcmp(at, word, n) == 0;
+}
+
+/* Whatever a reader might take for one of ours: in any case, with anything behind the name. */
+static bool is_tag(const char *at, size_t left)
+{
+    static const char name[] = "sandbox_violations";
+    size_t slash = left > 1 && at[1] == '/';
+    return at[0] == '<' && left > slash + sizeof(name) - 1 &&
+           strncasecmp(at + 1 + slash, name, sizeof(name) - 1) == 0;
 }
 
 /* Brackets would be tags, and what they enclose is up to whoever named a file. */
@@ -40,14 +50,11 @@ void annotate_block(const struct violations *v, struct buf *out)
 
 void annotate(const char *text, size_t n, const struct violations *v, struct buf *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool tag = begins(text + i, n - i, open_tag, OPEN_LEN) ||
-                   begins(text + i, n - i, close_tag, CLOSE_LEN);
-        if (tag)
+    for (size_t i = 0; i < n; i++)
+        if (is_tag(text + i, n - i))
             buf_str(out, "&lt;");
         else
             buf_chr(out, text[i]);
-    }
     annotate_block(v, out);
 }
 

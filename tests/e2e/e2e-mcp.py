@@ -250,6 +250,24 @@ def test_bounds(person, t):
     c.close()
 
 
+def test_counts(person, t):
+    """Faster than anybody reads, and none is lost from the count."""
+    folder, outside = person.folder(), person.folder("outside")
+    c = Client(person, folder)
+    loop = (f"import os\nfor i in range(4000):\n try: os.mkdir('{outside}/%d' % i)\n"
+            " except OSError: pass")
+    script = person.write(folder + "/loop.py", loop)
+    numbers = [c.begin("tools/call", {"name": "bash", "arguments": {"command": f"python3 {script}"}})
+               for _ in range(3)]
+    left = set(numbers)
+    while left:
+        left.discard(c.read(120).get("id"))
+    said = c.tool("sandbox_violations")
+    t.equal(said.facts["total"], 12000, "twelve thousand denials of three commands at once are counted")
+    t.equal(len(said.facts["violations"]), 100, "and the newest hundred kept")
+    c.close()
+
+
 FORKS = """
 import os, time
 for n in range(300):
@@ -371,7 +389,7 @@ def test_sdk(person, t):
 if __name__ == "__main__":
     heavy = "sdk" in sys.argv[1:]
     tests = [test_sdk] if heavy else [test_session, test_shells, test_current, test_decisions, test_asking, test_progress,
-                                      test_many, test_bounds, test_forks,
+                                      test_many, test_counts, test_bounds, test_forks,
                                       test_slow_reader, test_vanishing, test_no_way_in]
     for_everybody(tests)
     done()
