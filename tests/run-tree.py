@@ -36,11 +36,19 @@ def page(name):
         return f.read().replace("\\", "")
 
 
+def page_of(command):
+    """Its own page, or the one that has it among its names."""
+    own = page(f"buckle-{command}.1")
+    shared = (page(name[:-len(".scd")]) for name in sorted(os.listdir(os.path.join(TOP, "docs", "man"))))
+    return own or next((text for text in shared if re.search(rf"\bbuckle-{command}\b(?!-)",
+                                                             text.split("# SYNOPSIS")[0])), "")
+
+
 def check_pages():
     overview = page("buckle.1")
     for command in commands():
         tap.ok(re.search(rf"\b{command}\b", overview), f"buckle(1) names {command}")
-        text = overview if command in NO_PAGE else page(f"buckle-{command}.1")
+        text = overview if command in NO_PAGE else page_of(command)
         if not tap.ok(text, f"{command} has a manual page"):
             continue
         options = help_of(command).split("Options:\n")[1]
