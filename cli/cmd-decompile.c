@@ -69,7 +69,7 @@ static int run(struct cli_args *args)
     const char *name = from_text ? "<text>" : args->pos[0];
     buf_str(&origin, strcmp(name, "-") == 0 ? "standard input" : name);
     if (l.compiled)
-        buf_str(&origin, ", a compiled profile");
+        buf_fmt(&origin, ", a compiled profile with %s", l.names.s ? l.names.s : "");
     struct decompile_options opt = {.ops = l.compiled ? l.ops : NULL, .origin = origin.s};
     if (sbpl_decompile(l.graph, &opt, &out, &err) < 0)
         return cli_fail(&err);

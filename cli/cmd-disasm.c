@@ -8,10 +8,13 @@
 #include "base/source.h"
 #include "format/format.h"
 #include "load.h"
+#include "versions.h"
 
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list the profiles of a collection", NULL},
     LOAD_BLOB_OPTIONS,
+    {"os", 0, "VERSION", "operations are those of this version, of several that have as many",
+     "os"},
     {0},
 };
 
@@ -32,8 +35,11 @@ static int list(const struct blob *b, struct buf *out, struct bk_err *err)
 static int show(const struct cli_args *args, struct blob *b, const char *name, struct buf *out,
                 struct bk_err *err)
 {
+    enum vocab_os os;
     if (args_has(args, "list"))
         return list(b, out, err);
+    if (versions_os(args, &os, err) < 0 || (os != VOCAB_OS_ANY && blob_use_names(b, os, err) < 0))
+        return -1;
     if (name && blob_choose_name(b, name, err) < 0)
         return -1;
     blob_disasm(b, out);

@@ -127,8 +127,10 @@ static const struct source *compiled(const struct loaded *l)
 static int decode_chosen(const struct load_how *how, const char *profile, const struct source *s,
                          struct blob *blob, struct loaded *out, struct bk_err *err)
 {
-    if (profile && blob_choose_name(blob, profile, err) < 0)
+    if ((how->os != VOCAB_OS_ANY && blob_use_names(blob, how->os, err) < 0) ||
+        (profile && blob_choose_name(blob, profile, err) < 0))
         return -1;
+    blob_names_words(blob, &out->names);
     return (how->apart ? blob_decode_apart : blob_decode)(blob, s->name, &out->graph, err);
 }
 
@@ -208,6 +210,7 @@ void loaded_free(struct loaded *l)
     free(l->params);
     free(l->keys);
     free(l->dirs);
+    buf_free(&l->names);
 }
 
 void load_diags(const struct diags *d, struct buf *out)

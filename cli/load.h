@@ -15,7 +15,7 @@
     {"text", 'p', "TEXT", "use TEXT as the profile, in place of a file", NULL}, \
     {"prelude", 0, "FILE", "read FILE before the profile, as one program", "file"}, \
     {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"}, \
-    {"os", 0, "VERSION", "accept only the names this OS version knows", "os"}, \
+    {"os", 0, "VERSION", "names that are accepted, or those of a compiled profile", "os"}, \
     {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL}
 /* clang-format on */
 
@@ -36,6 +36,7 @@ struct loaded {
     struct graph_cache *cache;
     bool compiled; /* it was; then these operations have a name in it: */
     bool ops[OP_COUNT];
+    struct buf names; /* … and this says whose names they are */
 };
 
 /* Where a profile is: a path, and the profile of a collection there. FILE:NAME, or --name; a file

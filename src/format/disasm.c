@@ -270,7 +270,9 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 void blob_disasm(const struct blob *b, struct buf *out)
 {
     bool pool = b->era >= BLOB_D;
-    buf_fmt(out, "era %s, %zu bytes\n\nheader\n", blob_era_words(b->era), b->size);
+    buf_fmt(out, "era %s, %zu bytes, ", blob_era_words(b->era), b->size);
+    blob_names_words(b, out);
+    buf_str(out, "\n\nheader\n");
     header(b, out);
     table(b, "regexes: index, offset / 8", b->regexes, b->nregexes, out);
     text_table(b, "variables: index, offset / 8, name", b->vars, b->nvars, out);

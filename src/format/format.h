@@ -72,6 +72,11 @@ int blob_open(struct blob *out, const void *data, size_t n, struct bk_err *err);
 /* The same when the era is known. BLOB_NONE: it is not. */
 int blob_open_as(struct blob *out, const void *data, size_t n, enum blob_era era,
                  struct bk_err *err);
+/* Names of operations are those of the version that has as many. Where several do, or to be sure, a
+ * version can be given; one that has another number is refused. */
+int blob_use_names(struct blob *b, enum vocab_os os, struct bk_err *err);
+/* "190 operations, named as in 14.4.1". */
+void blob_names_words(const struct blob *b, struct buf *out);
 enum blob_era blob_era_find(const char *letter); /* "A" … "E"; BLOB_NONE */
 
 /* A collection (or bundle) has nprofiles, each with a name; one of them must be chosen before it is

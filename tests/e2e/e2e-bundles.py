@@ -6,6 +6,7 @@ profiles lie outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus)."""
 
 import json
 import os
+import re
 import struct
 import sys
 
@@ -83,8 +84,24 @@ def check_choice(era, path):
                     ["check", path + ":strings"], ["disasm", path + ":strings"]):
         r = buckle(*command)
         ok(r.status in (0, 1) and not r.err, f"{era}: {command[0]} takes it", r)
+    name = bundles.OS[era]
+    r = buckle("disasm", path)
+    ok(r.out.split("\n")[0].endswith(f" operations, named as in {name}"), f"{era}: whose names", r)
+    r = buckle("decompile", path + ":strings")
+    ok(f"operations, named as in {name}." in r.out.split("\n")[0], f"{era}: decompile says it", r)
+    equal(buckle("eval", "--os", name, path + ":strings", *asked).status, 0, f"{era}: --os {name}")
+    r = buckle("eval", "--os", "ios4", path + ":strings", *asked)
+    ok(r.status == 2 and "offset 0x" in r.err and "ios4 has 73" in r.err, f"{era}: not of iOS 4", r)
     r = buckle("compile", path + ":network", "-o", "again.bin")
     ok(r.status == 0, f"{era}: a profile of it is compiled for macOS 14", r)
+
+
+def check_twins():
+    """iOS 13.0 and macOS 10.15 have as many operations, and others: the vocabulary says which."""
+    def named(r):
+        return re.search(r"named as in (\S+)", r.out).group(1)
+    equal(named(buckle("disasm", "D.bin")), "ios13.0", "what iOS compiled has iOS's names")
+    equal(named(buckle("disasm", "--os", "10.15", "D.bin")), "10.15", "unless it is said otherwise")
 
 
 def check_words():
@@ -124,6 +141,7 @@ def check_corpus():
 
 def main():
     check_made()
+    check_twins()
     check_words()
     if os.path.isdir(CORPUS):
         check_corpus()

@@ -18,7 +18,7 @@ from drive import FOLDER, buckle, write
 from tap import done, equal, ok, skip
 
 REPRODUCED = 34  # never fewer
-TABLE = re.compile(r"^\| sample \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"^\| samples \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
 def read(name):
@@ -54,10 +54,14 @@ def samples():
 
 
 def table(found):
-    same = sum(why is None for _, why in found)
-    rows = [f"| `{name}` | {why} |" for name, why in found if why]
-    return "\n".join([f"| sample | {same} of {len(found)} are the same, byte for byte; not these |",
-                      "|---|---|", *rows])
+    rows = []
+    for folder in sorted({name.split("/")[0] for name, _ in found}):
+        whys = [(name, why) for name, why in found if name.split("/")[0] == folder]
+        same = sum(why is None for _, why in whys)
+        others = "; ".join(f"`{name}`: {why}" for name, why in whys if why)
+        rows.append(f"| {folder} | {same} of {len(whys)} | {others or 'none'} |")
+    return "\n".join(["| samples | the same, byte for byte | not the same, and why |", "|---|---|---|",
+                      *rows])
 
 
 def check_fixed_points():
