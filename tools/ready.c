@@ -138,19 +138,29 @@ static void put_modifiers(const struct recording *r, const struct sbpl_rule *rul
     }
 }
 
-static void put_place(const struct recording *r, src_pos pos)
+static void put_offset(const struct recording *r, src_pos pos)
 {
     if (pos < r->src->base || pos > r->src->base + r->src->len)
         give_up("a rule stands somewhere else");
     put(r->out, pos - r->src->base);
 }
 
+static void put_place(const struct recording *r, const struct sbpl_rule *rule)
+{
+    struct graph_origin o = {0};
+    put_offset(r, rule->pos);
+    put_offset(r, rule->top);
+    rule_origin(r->m, rule, &o);
+    put(r->out, o.line);
+    put(r->out, o.col);
+    put(r->out, o.via_line);
+}
+
 static void put_rule(const struct recording *r, const struct sbpl_rule *rule)
 {
     put(r->out, rule->allow);
     put(r->out, rule->flags);
-    put_place(r, rule->pos);
-    put_place(r, rule->top);
+    put_place(r, rule);
     put(r->out, rule->nops);
     for (size_t i = 0; i < rule->nops; i++)
         put(r->out, rule->ops[i]);

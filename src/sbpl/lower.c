@@ -69,24 +69,35 @@ static bool in_top_form(struct machine *m, const struct source *s, const struct 
     return pos < r->top + m->extent;
 }
 
-static void set_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o,
-                       char text[RULE_TEXT + 4])
+void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o)
 {
     src_pos pos = r->pos ? r->pos : r->top;
+    if (r->text) {
+        *o = (struct graph_origin){r->text->name, r->line, r->col, r->via_line, NULL};
+        return;
+    }
     struct source_place p = source_find(&m->unit->map, pos);
     if (!p.source)
         return;
-    if (!m->unit->opt.terse)
-        rule_text(p.source, pos, text);
     o->file = p.source->name;
     o->line = p.line;
     o->col = p.col;
-    o->text = m->unit->opt.terse ? NULL : text;
     /* a top-level form that merely contains the rule, such as (if …), needs no mention */
     if (in_top_form(m, p.source, r, pos))
         return;
     struct source_place top = source_find(&m->unit->map, r->top);
     o->via_line = top.source == p.source ? top.line : 0;
+}
+
+static void set_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o,
+                       char text[RULE_TEXT + 4])
+{
+    src_pos pos = r->pos ? r->pos : r->top;
+    rule_origin(m, r, o);
+    if (!o->line || m->unit->opt.terse)
+        return;
+    rule_text(source_find(&m->unit->map, pos).source, pos, text);
+    o->text = text;
 }
 
 int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err)

@@ -68,6 +68,8 @@ struct sbpl_rule {
     struct graph_mod *mods; /* num of a message filter is an index into machine.policies */
     size_t nmods;
     src_pos pos, top;
+    const struct source *text; /* NULL: where it stands is not worked out yet, else: */
+    uint32_t line, col, via_line;
     struct sbpl_rule *next;
 };
 
@@ -250,6 +252,8 @@ struct condition {
 
 /* Evaluates the unit's texts; then the machine has its rules. */
 int machine_load(struct machine *m, struct bk_err *err);
+/* Where a rule stands, without its words. */
+void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_origin *o);
 int sbpl_lower(struct machine *m, struct graph **out, struct bk_err *err);
 
 /* ---- import.c, entitle.c ---- */

@@ -182,6 +182,10 @@ static bool take_rule(struct machine *m, struct cursor *c, const struct source *
     r->flags = (uint32_t)take(c);
     r->pos = src->base + (src_pos)take(c);
     r->top = src->base + (src_pos)take(c);
+    r->text = src;
+    r->line = (uint32_t)take(c);
+    r->col = (uint32_t)take(c);
+    r->via_line = (uint32_t)take(c);
     if (!take_operations(m, c, r) || !take_modifiers(m, c, r) || !take_condition(m, c, &r->when))
         return false;
     policy_add(m->policy, r);

@@ -15,7 +15,8 @@
  *
  *     text       definitions rules
  *     definition name offset
- *     rule       allow flags offset offset-of-top-form operations modifiers condition
+ *     rule       allow flags place operations modifiers condition
+ *     place      offset, that of the top-level form, line, column, line of the form or 0
  *     modifier   id number string
  *     condition  items, operands before operators
  *     item       kind, then: of a test: filter, how, and a hole and text, or a number;
