@@ -4,9 +4,6 @@
 /*
  * Layers → one policy, and what a run needs besides. A project's relative paths begin in its own
  * folder, everybody else's in the working directory.
- *
- * Permission that leads through a symbolic link is followed only when nobody inside could have made
- * the link: otherwise a command would turn it to where it likes, and have it opened the next time.
  */
 
 #include <stdio.h>
@@ -102,61 +99,10 @@ static int add_opened(struct builder *b, enum setting_id id, struct places *out)
         if (add_path(b, id, &v.at[i], out, &links) < 0)
             return -1;
         const struct place *last = &out->at[out->n - 1];
-        if (access_note(&b->s->arena, &b->r->policy, &links, last->path, last->origin) < 0)
+        if (access_note(&b->s->arena, &b->r->policy, id == SETTING_ALLOW_WRITE, &links, last->path,
+                        last->origin) < 0)
             return err_nomem(b->err);
     }
-    return 0;
-}
-
-/* ---- links ---- */
-
-static bool is_inside(const char *folder, const char *path)
-{
-    size_t n = strlen(folder);
-    return n == 1 || (strncmp(folder, path, n) == 0 && (path[n] == '/' || !path[n]));
-}
-
-/* Whether the command could make a file of that name. A glob is not asked: it would have to match
- * the link, and that is what it opens then. */
-static const struct place *who_opens(const struct places *list, const char *path)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->at[i].kind == PLACE_SUBPATH && is_inside(list->at[i].path, path))
-            return &list->at[i];
-    return NULL;
-}
-
-/* An entry whose way leads through such a link is refused, with the path that would be meant. Two
- * rounds: first what is opened without links, then the rest. */
-static int add_writable(struct builder *b, struct places *out)
-{
-    struct setting_values v;
-    if (settings_values(b->s, SETTING_ALLOW_WRITE, &v) < 0)
-        return err_nomem(b->err);
-    for (int round = 0; round < 2; round++)
-        for (size_t i = 0; i < v.n; i++) {
-            struct places found = {0}, links = {0};
-            if (v.at[i].ignored)
-                continue;
-            if (add_path(b, SETTING_ALLOW_WRITE, &v.at[i], &found, &links) < 0)
-                return -1;
-            if ((links.n != 0) != round)
-                continue;
-            for (size_t k = 0; k < links.n; k++)
-                if (who_opens(out, links.at[k].path) &&
-                    !is_inside(who_opens(out, links.at[k].path)->path, found.at[0].path)) {
-                    err_set(b->err, BK_E_INPUT,
-                            "%.100s is a link that the command could turn elsewhere",
-                            links.at[k].path);
-                    wrong_entry(b, &setting_keys[SETTING_ALLOW_WRITE], v.at[i].layer, v.at[i].json);
-                    err_hint(b->err, "if you mean where it leads now, name that: %.120s",
-                             found.at[0].path);
-                    return -1;
-                }
-            for (size_t k = 0; k < found.n; k++)
-                if (places_push(&b->s->arena, out, &found.at[k]) < 0)
-                    return err_nomem(b->err);
-        }
     return 0;
 }
 
@@ -332,7 +278,7 @@ static int add_files(struct builder *b)
     p->allow_git_config = is_true(b, SETTING_GIT_CONFIG, false);
     if (!p->writes_everything && (add_paths(b, SETTING_DENY_READ, &p->deny_read) < 0 ||
                                   add_opened(b, SETTING_ALLOW_READ, &p->allow_read) < 0 ||
-                                  add_writable(b, &p->allow_write) < 0 ||
+                                  add_opened(b, SETTING_ALLOW_WRITE, &p->allow_write) < 0 ||
                                   add_paths(b, SETTING_DENY_WRITE, &p->deny_write) < 0))
         return -1;
     return protect_settings(b);

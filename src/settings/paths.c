@@ -326,8 +326,9 @@ static bool climbs(const char *rest)
     return false;
 }
 
-/* w->at is a link, and `left` what comes behind it. 0 when it cannot be read after all. */
-static int follow(struct walk *w, const char *left, struct bk_err *err)
+/* w->at is a link, `own` if it is one that a command of ours could have made, and `left` what comes
+ * behind it. 0 when it cannot be read after all. */
+static int follow(struct walk *w, bool own, const char *left, struct bk_err *err)
 {
     char target[TEXT];
     ssize_t got = readlink(w->at, target, sizeof(target) - 1);
@@ -336,7 +337,7 @@ static int follow(struct walk *w, const char *left, struct bk_err *err)
     if (++w->hops > HOPS)
         return err_set(err, BK_E_INPUT, "too many symbolic links: %.200s", w->at);
     if ((w->entry->denies && !climbs(left) && add_place(w, w->at, left, err) < 0) ||
-        (w->entry->links && note_link(w, err) < 0))
+        (w->entry->links && own && note_link(w, err) < 0))
         return -1;
     *(target[0] == '/' ? w->at : strrchr(w->at, '/')) = '\0';
     return turn(w, target, (size_t)got, left, err) < 0 ? -1 : 1;
@@ -362,7 +363,8 @@ static int step(struct walk *w, bool *there, struct bk_err *err)
         w->at[n + 1 + len] = '\0';
         struct stat st;
         *there = *there && lstat(w->at, &st) == 0;
-        int turned = *there && S_ISLNK(st.st_mode) ? follow(w, left, err) : 0;
+        int turned =
+            *there && S_ISLNK(st.st_mode) ? follow(w, st.st_uid == geteuid(), left, err) : 0;
         if (turned)
             return turned;
     }

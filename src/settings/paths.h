@@ -26,7 +26,7 @@ struct path_entry {
     bool from_shell;    /* which has replaced variables already */
     bool denies;        /* for a list of denials */
     bool keeps_metadata;
-    struct places *links; /* gets the symbolic links on the way; may be NULL */
+    struct places *links; /* gets this person's symbolic links on the way; may be NULL */
 };
 
 /*

@@ -83,8 +83,9 @@ struct access_policy {
     const char *tmpdir; /* always writable */
 };
 
-/* Notes the links on the way to `target`, for `from`. -1 without memory. */
-int access_note(struct arena *a, struct access_policy *p, const struct places *links,
+/* Notes the links on the way to `target`, which is opened for writing or otherwise, by `from`. -1
+ * without memory. */
+int access_note(struct arena *a, struct access_policy *p, bool writes, const struct places *links,
                 const char *target, const char *from);
 
 /* On macOS, names are filtered by proxies outside and the profile lets only their ports be reached;

@@ -46,8 +46,9 @@ static int places_of(struct applying *a, const char *path, const char *origin, b
                            .keeps_metadata = denies,
                            .links = denies ? NULL : &links};
     a->unset = false;
+    /* not as one for writing: what presets allow can be read as well, where others deny it */
     if (path_places(a->arena, &a->base, &e, out, a->err) == 0)
-        return access_note(a->arena, a->policy, &links, out->at[out->n - 1].path, origin) < 0
+        return access_note(a->arena, a->policy, false, &links, out->at[out->n - 1].path, origin) < 0
                    ? err_nomem(a->err)
                    : 0;
     if (a->unset && !denies)

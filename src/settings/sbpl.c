@@ -109,7 +109,7 @@ static bool every_host(const struct access_policy *p)
     return p->network_open;
 }
 
-int access_note(struct arena *a, struct access_policy *p, const struct places *links,
+int access_note(struct arena *a, struct access_policy *p, bool writes, const struct places *links,
                 const char *target, const char *from)
 {
     OWN(buf) struct buf all = {0};
@@ -117,7 +117,7 @@ int access_note(struct arena *a, struct access_policy *p, const struct places *l
         return 0;
     buf_add(&all, p->links ? p->links : "", p->nlinks);
     for (size_t i = 0; i < links->n; i++)
-        links_note(&all, false, links->at[i].path, target, from);
+        links_note(&all, writes, links->at[i].path, target, from);
     p->links = buf_ok(&all) ? arena_strndup(a, all.s, all.n) : NULL;
     p->nlinks = p->links ? all.n : 0;
     return p->links ? 0 : -1;
