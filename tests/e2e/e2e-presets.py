@@ -142,7 +142,7 @@ presets:
              "echo x >cache/new && rm ../caches/new && echo y >../other", cwd=top + "/work")
     t.ok(r.status == 2 and "caches" not in r.err and not os.path.exists(top + "/caches/new"),
          "an allowed link opens what it leads to", r)
-    os.symlink(person.home, top + "/work/node_modules")
+    person.sh("ln -s ~ node_modules", cwd=top + "/work")
     for words in (["--allow", ".", "--allow", "node_modules"], ["--allow", ".", "--preset", "builtin:npm"]):
         r = cage(person, *words, "echo", "ran", cwd=top + "/work")
         t.ok(r.status == 1 and r.out == "" and "link" in r.err,
