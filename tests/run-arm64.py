@@ -26,9 +26,10 @@ CROSS = "aarch64-linux-gnu-"
 SYSROOT = "/usr/aarch64-linux-gnu"
 QEMU = ["qemu-aarch64", "-L", SYSROOT]
 
-# what these need of the kernel, or of JSON, is not there
-EXCEPT = {"test-kernel-bpf", "test-kernel-cgroup", "test-kernel-host", "test-kernel-made",
-          "test-kernel-own-socket", "test-kernel-process", "test-sbpl-load"}
+# what these need of the kernel, or of JSON and YAML, is not there
+EXCEPT = {"test-api-manager", "test-api-run", "test-kernel-bpf", "test-kernel-cgroup",
+          "test-kernel-host", "test-kernel-made", "test-kernel-own-socket", "test-kernel-process",
+          "test-run-update", "test-sbpl-load", "test-settings-presets"}
 
 CROSS_FILE = f"""[binaries]
 c = '{CROSS}gcc'

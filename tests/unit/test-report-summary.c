@@ -327,7 +327,7 @@ static void hostile(void)
     path[0] = '/';
     path[sizeof(path) - 1] = '\0';
     r = report_new(1);
-    deny(r, OP_NETWORK_BIND, RULE_DEFAULT, path); /* which no flag allows */
+    deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, path);
     report_summary(r, &(struct policies){(const struct graph *const[]){graph}, 1}, &out);
     const char *row = strstr(out.s, "\n  connect"), *middle = strstr(out.s, "a…a");
     ok(row && middle > row && strcspn(row + 1, "\n") < 400,
