@@ -189,11 +189,15 @@ def main():
     check("./static")
     try_examples(flags("--cflags", "--libs"), [archive, *flags("--cflags"), *libs])
     check_header()
+    header = os.path.join(find("buckle.h"), "buckle.h")
+    with open(header, encoding="utf-8") as f:
+        declared = set(re.findall(r"\b(buckle_\w+)(?<!_fn)\(", re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)))
     for what, options in [("libbuckle.so", ["-D"]), ("libbuckle.a", ["-g"])]:
         names = run("nm", *options, "--defined-only", os.path.join(find(what), what)).stdout
         names = re.findall(r"^[0-9a-f]+ [A-Z] (\S+)", names, re.MULTILINE)
         ok(names and all(n.startswith("buckle_") for n in names), f"{what} exports only buckle_…",
            [n for n in names if not n.startswith("buckle_")][:20])
+        equal(sorted(declared ^ set(names)), [], f"{what} has what the header declares, no more")
     return done()
 
 
