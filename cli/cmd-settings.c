@@ -105,12 +105,12 @@ static void add_plain(const struct setting_value *v, const struct setting_key *k
     }
 }
 
-static void add_from(const struct setting_value *v, struct buf *out)
+static void add_from(const struct settings *s, const struct setting_value *v, struct buf *out)
 {
     const struct settings_layer *l = v->layer;
     if (l->id == LAYER_DEFAULTS) {
         buf_str(out, "by default");
-    } else if (l->id == LAYER_FLAGS) {
+    } else if (settings_by_file(s, l)) {
         buf_safe(out, l->text.name, strlen(l->text.name));
     } else {
         buf_fmt(out, "%s settings", settings_layer_name(l->id));
@@ -142,7 +142,7 @@ static int show_text(struct settings *s, struct buf *out)
                 buf_chr(out, ' ');
             while (out->n - from < 40 && buf_ok(out));
             buf_chr(out, ' ');
-            add_from(&v.at[i], out);
+            add_from(s, &v.at[i], out);
             buf_chr(out, '\n');
         }
     }

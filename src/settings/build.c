@@ -32,7 +32,7 @@ static const char *origin_of(struct builder *b, const struct settings_layer *l, 
         n = snprintf(text, sizeof(text), "%.80s", l->text.name);
     else if (l->id == LAYER_DEFAULTS)
         n = snprintf(text, sizeof(text), "by default");
-    else if (l->id == LAYER_FLAGS)
+    else if (settings_by_file(b->s, l))
         n = snprintf(text, sizeof(text), "%.120s, line %u", l->text.name, jt_line(&l->text, at));
     else
         n = snprintf(text, sizeof(text), "%s settings, line %u", settings_layer_name(l->id),

@@ -26,6 +26,11 @@ const char *settings_layer_name(enum layer_id id)
     return layer_names[id];
 }
 
+bool settings_by_file(const struct settings *s, const struct settings_layer *l)
+{
+    return l->id == LAYER_FLAGS || (l->project && l->project != s->project);
+}
+
 bool settings_has(const struct settings *s, enum layer_id id)
 {
     for (size_t i = 0; i < s->n; i++)

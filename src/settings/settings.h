@@ -84,6 +84,9 @@ int settings_add_defaults(struct settings *s, struct bk_err *err);
  * the working directory when there is no project yet. */
 const char *settings_layer_path(struct settings *s, enum layer_id id);
 const char *settings_layer_name(enum layer_id id); /* "user" */
+/* Whether the layer's name alone does not tell which file it is: one that was named, and that of a
+ * project around the nearest. */
+bool settings_by_file(const struct settings *s, const struct settings_layer *l);
 bool settings_has(const struct settings *s, enum layer_id id);
 
 /* What is wrong with a text, and what is in it without effect. -1 when it is not even JSON. */

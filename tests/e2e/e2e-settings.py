@@ -451,6 +451,8 @@ def test_projects(person, t):
         return r.out, made
 
     t.equal(tries(), ("ran\n", ["here"]), "denials of both hold, nothing of either opens")
+    told = settings(person, inner).out
+    t.ok(f"{w}/.buckle/settings.json, line 1" in told and "project settings, line 1" in told, "and tell whose they are", told)
     trust(person, inner)
     t.equal(tries(), ("text\nran\n", ["here"]), "trusting the inner one opens what it opens")
     trust(person, inner, "--remove", inner)
