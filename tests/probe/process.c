@@ -39,6 +39,26 @@ static long ended(pid_t child)
     return errno ? -1 : 0;
 }
 
+static long do_exec(char **a)
+{
+    int channel[2], err = 0;
+    if (pipe2(channel, O_CLOEXEC) < 0)
+        return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        char *argv[] = {a[0], NULL};
+        execv(a[0], argv);
+        err = errno;
+        _exit(write(channel[1], &err, sizeof(err)) == sizeof(err) ? 127 : 126);
+    }
+    close(channel[1]);
+    ssize_t n = read(channel[0], &err, sizeof(err));
+    close(channel[0]);
+    waitpid(child, NULL, 0);
+    errno = err;
+    return n == sizeof(err) ? -1 : 0;
+}
+
 /* exec-program PATH: whether it starts; what it says and how it ends does not matter. */
 static long do_exec_program(char **a)
 {
@@ -304,6 +324,7 @@ static long do_socket_route(char **a)
 }
 
 const struct operation process_operations[] = {
+    {"exec", 1, do_exec},
     {"exec-program", 1, do_exec_program},
     {"fork", 0, do_fork},
     {"signal-self", 1, do_signal_self},
