@@ -362,7 +362,7 @@ def bench_start(page, counting):
 
 
 SETTINGS = {
-    "network": {"allowedDomains": ["github.com", "*.github.com", "npmjs.org", "*.npmjs.org"],
+    "network": {"allowedDomains": ["github.com", "*.github.com", "example.org", "*.example.org"],
                 "deniedDomains": ["bad.example.com"]},
     "filesystem": {"denyRead": ["~/Documents"], "allowRead": ["~/Documents/public"],
                    "allowWrite": [".", "~/.cache/npm", "/var/tmp"], "denyWrite": [".env", "**/*.lock"]},
