@@ -140,15 +140,11 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
 /* The folder that the command may change must not be everything one has. */
 static int check_place(struct session *r, struct bk_err *err)
 {
-    char home[PATH_MAX];
-    if (args_has(r->args, "here") || args_has(r->args, "profile") || r->settings.writes_listed)
+    const char *all = run_place_is_all(r->cwd);
+    if (!all || args_has(r->args, "here") || args_has(r->args, "profile") ||
+        r->settings.writes_listed)
         return 0;
-    const char *named = getenv("HOME");
-    bool at_home = named && realpath(named, home) && strcmp(home, r->cwd) == 0;
-    if (!at_home && strcmp(r->cwd, "/") != 0)
-        return 0;
-    err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", r->cwd,
-            at_home ? "your home directory" : "the root directory");
+    err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", r->cwd, all);
     err_hint(err, "go to a project's folder first, or say --here");
     return -1;
 }

@@ -195,22 +195,13 @@ static int set_params(struct run_flags *f, const struct cli_args *args, struct r
 
 /* ---- texts ---- */
 
-/* A bare word is a shipped profile and never a file: a file that happens to be called `default`
- * must not become the policy. */
-static struct run_source named_profile(const char *name)
-{
-    size_t n = strlen(name);
-    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
-}
-
 int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
                    struct bk_err *err)
 {
     const char *name = args_value(args, "profile");
     if (set_params(f, args, spec, err) < 0)
         return -1;
-    f->sources[0] = named_profile(name ? name : "default");
+    f->sources[0] = run_named_profile(name ? name : "default");
     if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, &f->links, err) <
         0)
         return -1;

@@ -16,6 +16,7 @@
 
 #include "api/wire.h"
 #include "base/own.h"
+#include "run/policy.h"
 
 /* ---- starting ---- */
 
@@ -144,13 +145,10 @@ char *helper_text(helper_fn *fn, void *arg, struct buckle_error **error)
  */
 static int check_place(const char *cwd, struct bk_err *err)
 {
-    char home[PATH_MAX];
-    const char *named = getenv("HOME");
-    bool at_home = named && realpath(named, home) && strcmp(home, cwd) == 0;
-    if (!at_home && strcmp(cwd, "/") != 0)
+    const char *all = run_place_is_all(cwd);
+    if (!all)
         return 0;
-    err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", cwd,
-            at_home ? "the home directory" : "the root directory");
+    err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", cwd, all);
     err_hint(err, "name the command's directory");
     return -1;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/command.h"
+#include "run/policy.h"
 #include "settings/rule.h"
 
 /* ---- the policy ---- */
@@ -42,14 +43,6 @@ static int from_settings(struct api_policy *p, const struct buckle_command *c, c
     p->sources[0].links = p->result.policy.links;
     p->sources[0].nlinks = p->result.policy.nlinks;
     return 0;
-}
-
-/* A bare word is a shipped profile and never a file. */
-static void from_profile(struct api_policy *p, const char *name)
-{
-    size_t n = strlen(name);
-    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    p->sources[p->n++] = (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
 }
 
 static int add_texts(struct api_policy *p, const struct buckle_command *c, struct bk_err *err)
@@ -116,7 +109,7 @@ int api_policy_make(struct api_policy *p, const struct buckle_command *c, const 
     if (settings && from_settings(p, c, cwd, tmpdir, err) < 0)
         return -1;
     if (!settings && (c->profile || !c->texts.n))
-        from_profile(p, c->profile ? c->profile : "default");
+        p->sources[p->n++] = run_named_profile(c->profile ? c->profile : "default");
     if (add_texts(p, c, err) < 0 || add_rules(p, c, cwd, err) < 0)
         return -1;
     return add_caps(p, c, cwd, tmpdir, err);

@@ -154,33 +154,52 @@ int buckle_run_grant(struct buckle_run *run, const char *rule, const char *value
 
 /* ---- how it ended ---- */
 
-static bool has_ended(const struct buckle_run *run)
+/* The wait status and the flags, as of now; false while it has not ended. */
+static bool look(const struct buckle_run *run, int *status, bool *timed_out, bool *cancelled)
 {
-    return run->over && run->ended;
+    pthread_mutex_t *lock = &((struct buckle_run *)run)->lock;
+    pthread_mutex_lock(lock);
+    bool ended = run->over && run->ended;
+    *status = run->status;
+    *timed_out = run->over && run->timed_out;
+    *cancelled = run->over && run->cancelled;
+    pthread_mutex_unlock(lock);
+    return ended;
 }
 
 int buckle_run_status(const struct buckle_run *run)
 {
-    if (!has_ended(run))
+    int status;
+    bool timed_out, cancelled;
+    if (!look(run, &status, &timed_out, &cancelled))
         return -1;
-    if (run->timed_out)
+    if (timed_out)
         return 124;
-    return WIFSIGNALED(run->status) ? 128 + WTERMSIG(run->status) : WEXITSTATUS(run->status);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 int buckle_run_signal_number(const struct buckle_run *run)
 {
-    return has_ended(run) && WIFSIGNALED(run->status) ? WTERMSIG(run->status) : 0;
+    int status;
+    bool timed_out, cancelled;
+    bool ended = look(run, &status, &timed_out, &cancelled);
+    return ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 int buckle_run_timed_out(const struct buckle_run *run)
 {
-    return run->over && run->timed_out;
+    int status;
+    bool timed_out, cancelled;
+    look(run, &status, &timed_out, &cancelled);
+    return timed_out;
 }
 
 int buckle_run_cancelled(const struct buckle_run *run)
 {
-    return run->over && run->cancelled;
+    int status;
+    bool timed_out, cancelled;
+    look(run, &status, &timed_out, &cancelled);
+    return cancelled;
 }
 
 /* ---- events and questions ---- */

@@ -15,6 +15,22 @@
 
 #include "profile/profile.h"
 
+struct run_source run_named_profile(const char *name)
+{
+    size_t n = strlen(name);
+    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
+    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
+}
+
+const char *run_place_is_all(const char *cwd)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    if (named && realpath(named, home) && strcmp(home, cwd) == 0)
+        return "your home directory";
+    return strcmp(cwd, "/") == 0 ? "the root directory" : NULL;
+}
+
 /* CWD, TMPDIR, ORDINARY, HOME */
 enum { OWN_PARAMS = 4 };
 

@@ -7,6 +7,14 @@
 
 #include "run/spec.h"
 
+/* A profile as people name it. A bare word is a shipped one and never a file: a file that happens
+ * to be called `default` must not become the policy. */
+struct run_source run_named_profile(const char *name);
+
+/* What this folder is to somebody whose commands could write to all of it ("your home directory");
+ * NULL when it is an ordinary one. */
+const char *run_place_is_all(const char *cwd);
+
 /* The policy of one run: the spec's sources and parameters as one program, compiled when needed. */
 struct run_policy {
     struct sbpl_unit unit;

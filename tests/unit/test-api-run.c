@@ -172,6 +172,16 @@ static void test_given(void)
     close(kept[0]);
 }
 
+/* Nothing of ours is in its hands: no socket to answer questions or grant anything by. */
+static void test_not_given(void)
+{
+    struct buckle_command *c =
+        shell("for f in /proc/self/fd/*; do case $(readlink $f) in socket:*|anon_inode:*) exit 1; "
+              "esac; done; set -- /proc/[0-9]*; [ $# -lt 20 ] || exit 2; exit 0");
+    buckle_command_flag(c, BUCKLE_GRANTABLE, 1);
+    is_int(run_to_end(c), 0, "a command holds no socket of ours, and sees none of our processes");
+}
+
 static void test_policies(void)
 {
     struct buckle_command *c = shell("echo x > in && ! echo x > /var/tmp/buckle-out");
@@ -518,6 +528,7 @@ int main(void)
     test_ends();
     test_failures();
     test_given();
+    test_not_given();
     test_policies();
     test_events();
     test_late_listener();
