@@ -48,20 +48,27 @@ bool graph_extension_holds(const struct graph_stack *s, const struct graph_exten
     return subject->len == n || (path && (n == 1 || subject->str[n] == '/'));
 }
 
-struct graph_query graph_stack_query(const struct graph_stack *s, const struct graph_query *q,
-                                     struct graph_fact *facts)
+/* The question as a process asks it that holds all extensions but one. */
+static struct graph_query without(const struct graph_stack *s, const struct graph_query *q,
+                                  size_t left_out, struct graph_fact *facts)
 {
     struct graph_query out = *q;
     if (q->nfacts)
         memcpy(facts, q->facts, q->nfacts * sizeof(*facts));
     out.facts = facts;
     for (size_t i = 0; i < s->nextensions; i++)
-        if (graph_extension_holds(s, &s->extensions[i], q))
+        if (i != left_out && graph_extension_holds(s, &s->extensions[i], q))
             facts[out.nfacts++] =
                 (struct graph_fact){.filter = FILTER_EXTENSION,
                                     .str = s->extensions[i].kind,
                                     .len = (uint32_t)strlen(s->extensions[i].kind)};
     return out;
+}
+
+struct graph_query graph_stack_query(const struct graph_stack *s, const struct graph_query *q,
+                                     struct graph_fact *facts)
+{
+    return without(s, q, s->nextensions, facts);
 }
 
 struct graph_stack_verdict graph_stack_eval(const struct graph_stack *s,
@@ -80,22 +87,6 @@ struct graph_stack_verdict graph_stack_eval(const struct graph_stack *s,
 
 /* ---- explaining ---- */
 
-/* Whether the stack would allow it without that extension. */
-static bool allows_without(const struct graph_stack *s, const struct graph_query *q,
-                           size_t left_out, struct graph_fact *facts)
-{
-    struct graph_query asked = *q;
-    memcpy(facts, q->facts, q->nfacts * sizeof(*facts));
-    asked.facts = facts;
-    for (size_t i = 0; i < s->nextensions; i++)
-        if (i != left_out && graph_extension_holds(s, &s->extensions[i], q))
-            facts[asked.nfacts++] =
-                (struct graph_fact){.filter = FILTER_EXTENSION,
-                                    .str = s->extensions[i].kind,
-                                    .len = (uint32_t)strlen(s->extensions[i].kind)};
-    return graph_stack_eval(s, &asked).verdict.allow;
-}
-
 enum effect { OUT_OF_PLACE, NO_EFFECT, OPENS, SHUTS };
 
 static enum effect effect_of(const struct graph_stack *s, const struct graph_query *q, size_t i,
@@ -103,7 +94,8 @@ static enum effect effect_of(const struct graph_stack *s, const struct graph_que
 {
     if (!graph_extension_holds(s, &s->extensions[i], q))
         return OUT_OF_PLACE;
-    if (allows_without(s, q, i, facts) == allow)
+    struct graph_query asked = without(s, q, i, facts);
+    if (graph_stack_eval(s, &asked).verdict.allow == allow)
         return NO_EFFECT;
     return allow ? OPENS : SHUTS;
 }

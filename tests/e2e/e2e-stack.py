@@ -8,6 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import bundles
 from drive import buckle, write
 from tap import done, equal, ok
 
@@ -108,11 +109,32 @@ def check_forms():
         ok(r.status == (1 if command[0] == "eval" else 0), f"{command[0]} takes it", r)
 
 
+def check_eras():
+    """Platforms compiled by other systems, single and out of a bundle."""
+    source = write("old.sb", '(version 1)(allow default)(deny file-write-data (literal "/locked"))')
+    graph = json.loads(buckle("graph", "--format", "json", source).out)
+    forms = {"B.bin:it": bundles.bundle("B", [("other", graph), ("it", graph)]),
+             "D.bin:it": bundles.bundle("D", [("it", graph)]), "C.bin": bundles.single("C", graph)}
+    for place, data in forms.items():
+        write(place.split(":")[0], data)
+    equal(buckle("compile", "--era", "A", source, "-o", "A.bin").status, 0, "one for iOS 4")
+    for place in [*forms, "A.bin"]:
+        for path, verdict in (("/locked", "deny"), ("/open", "allow")):
+            r = buckle("eval", "--platform", place, "-p", "(version 1)(allow default)",
+                       "file-write-data", path)
+            ok(r.out.startswith(verdict) and ("(platform: " in r.out) == (verdict == "deny"),
+               f"{place} as a platform: {path}", r)
+    r = buckle("explain", "--platform", "B.bin:it", "-p", "(version 1)(allow default)",
+               "file-write-data", "/locked")
+    ok(r.out.startswith("deny: denied by the platform ") and "B.bin" in r.out, "and explained", r)
+
+
 def main():
     check_rows()
     check_explain()
     check_errors()
     check_forms()
+    check_eras()
     return done()
 
 
