@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/format-int.h"
+#include "graph/regex/regex.h"
 
 /* How tightly a label holds together. */
 enum binding { BIND_ATOM, BIND_ROW, BIND_CHOICE };
@@ -162,7 +163,7 @@ void automaton_put_set(struct buf *out, const uint8_t set[32])
     if (count == 255)
         buf_chr(out, '.');
     else if (count == 1)
-        put_byte(out, last, "\\.*+?|()[]{}^$");
+        put_byte(out, last, REGEX_SPECIAL);
     else
         put_class(out, set, count < 128);
 }

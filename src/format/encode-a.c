@@ -18,22 +18,6 @@ static int unknown_filter(const struct graph_test *t, const struct encoder *e, s
                    vocab_filters[t->filter].name, e->version->name);
 }
 
-/* The test as a regex. */
-static void pattern_of(const struct graph_test *t, struct buf *out)
-{
-    buf_chr(out, '^');
-    for (uint32_t i = 0; i < t->len; i++) {
-        if (strchr("\\.*+?|()[]{}^$", t->str[i]))
-            buf_chr(out, '\\');
-        buf_chr(out, t->str[i]);
-    }
-    bool root = t->len == 1 && t->str[0] == '/';
-    if (t->how == GRAPH_LITERAL)
-        buf_chr(out, '$');
-    else if (t->how == GRAPH_SUBPATH && !root)
-        buf_str(out, "(/|$)");
-}
-
 static int add_regex(struct encoder *e, const struct graph_test *t, unsigned id, struct wires *out,
                      struct bk_err *err)
 {
@@ -42,7 +26,7 @@ static int add_regex(struct encoder *e, const struct graph_test *t, unsigned id,
     struct arena scratch;
     uint16_t at, index;
     if (t->how != GRAPH_REGEX) {
-        pattern_of(t, &text);
+        graph_test_regex(t, &text);
         regex.str = text.s;
         regex.len = (uint32_t)text.n;
     }

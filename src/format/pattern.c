@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "format/encode-int.h"
 #include "format/format-int.h"
+#include "graph/regex/regex.h"
 
 enum {
     OP_END_OF_STRING = 0x00,
@@ -138,15 +139,6 @@ static int begins_with(const struct walk *w, struct branch *b, const uint8_t set
     return 0;
 }
 
-static void escape(const char *s, size_t n, struct buf *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strchr("\\.*+?|()[]{}^$", s[i]))
-            buf_chr(out, '\\');
-        buf_chr(out, s[i]);
-    }
-}
-
 /* The branch with more behind what it has: bytes as they are, or a piece of a regex. */
 static int extend(struct walk *w, struct branch *b, const char *more, size_t n, bool regex,
                   size_t pc, struct bk_err *err)
@@ -154,11 +146,11 @@ static int extend(struct walk *w, struct branch *b, const char *more, size_t n, 
     size_t offset = w->code.offset + b->pc;
     OWN(buf) struct buf text = {0};
     if (regex && !b->regex)
-        escape(b->text, b->len, &text);
+        regex_quote(b->text, b->len, &text);
     else
         buf_add(&text, b->text, b->len);
     if (b->regex && !regex)
-        escape(more, n, &text);
+        regex_quote(more, n, &text);
     else
         buf_add(&text, more, n);
     if (budget_spend(w->g, text.n, offset, err) < 0)

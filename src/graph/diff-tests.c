@@ -240,26 +240,6 @@ static bool new_string(void *arg, const uint32_t *ids, size_t n, const char *s, 
     return add_kind(x->t, x->d, x->set, &k);
 }
 
-/* The test as a pattern. */
-static void pattern_of(const struct graph_test *t, struct buf *out)
-{
-    if (t->how == GRAPH_REGEX) {
-        buf_add(out, t->str, t->len);
-        return;
-    }
-    buf_chr(out, '^');
-    for (uint32_t i = 0; i < t->len; i++) {
-        if (strchr("\\.*+?|()[]{}^$", t->str[i]))
-            buf_chr(out, '\\');
-        buf_chr(out, t->str[i]);
-    }
-    bool root = t->len == 1 && t->str[0] == '/';
-    if (t->how == GRAPH_LITERAL)
-        buf_chr(out, '$');
-    else if (t->how == GRAPH_SUBPATH && !root)
-        buf_str(out, "(/.*)?$");
-}
-
 static bool make_strings(struct diff_tests *t, struct dimension *d, uint16_t filter, uint64_t *set)
 {
     struct strings x = {.t = t, .d = d, .filter = filter, .set = set};
@@ -267,7 +247,7 @@ static bool make_strings(struct diff_tests *t, struct dimension *d, uint16_t fil
     for (uint32_t i = 0; all && i < d->ntests; i++) {
         uint32_t id;
         OWN(buf) struct buf pattern = {0};
-        pattern_of(t->at[d->tests[i]], &pattern);
+        graph_test_regex(t->at[d->tests[i]], &pattern);
         if (!buf_ok(&pattern) || regex_set_add(all, pattern.s, pattern.n, &id, NULL) < 0 || id != i)
             return false;
     }

@@ -254,6 +254,8 @@ void graph_test_says(const struct graph_test *t, bool holds, struct buf *out);
 /* What it looks for, without saying where: "/usr and below", "what matches ^/dev/", "SIGKILL". */
 void graph_test_briefly(const struct graph_test *t, struct buf *out);
 
+/* A string test as a regex that matches the same strings. */
+void graph_test_regex(const struct graph_test *t, struct buf *out);
 /* {"filter": "path", "how": "subpath", "sbpl": "(subpath \"/usr\")", "value": "/usr"} */
 void graph_test_json(const struct graph_test *t, struct buf *out);
 /* "service name": what the filter looks at. */

@@ -77,6 +77,23 @@ void graph_test_print(const struct graph_test *t, struct buf *out)
     buf_chr(out, ')');
 }
 
+/* ---- as a regex ---- */
+
+void graph_test_regex(const struct graph_test *t, struct buf *out)
+{
+    bool root = t->len == 1 && t->str[0] == '/';
+    if (t->how == GRAPH_REGEX) {
+        buf_add(out, t->str, t->len);
+        return;
+    }
+    buf_chr(out, '^');
+    regex_quote(t->str, t->len, out);
+    if (t->how == GRAPH_LITERAL)
+        buf_chr(out, '$');
+    else if (t->how == GRAPH_SUBPATH && !root)
+        buf_str(out, "(/|$)");
+}
+
 /* ---- as English ---- */
 
 static const struct {

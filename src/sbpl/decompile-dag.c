@@ -54,9 +54,14 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t d)
     return (uint32_t)(h >> 32);
 }
 
-static int table_grow(struct dc *c)
+static uint32_t hash_node(const struct dc *c, uint32_t number)
 {
-    struct dc_table *t = &c->node_table;
+    const struct dc_node *n = &c->nodes[number];
+    return mix(n->test, n->match, n->unmatch);
+}
+
+int dc_table_grow(struct dc *c, struct dc_table *t, dc_hash_fn *hash)
+{
     if (t->slots && t->count < (t->mask + 1) / 2)
         return 0;
     uint32_t size = t->slots ? (t->mask + 1) * 2 : 1024;
@@ -64,9 +69,8 @@ static int table_grow(struct dc *c)
     if (!slots)
         return err_set(c->err, BK_E_LIMIT, "decompiling needs more than %zu MiB of memory",
                        c->arena.limit >> 20);
-    for (uint32_t i = 0; i < c->nnodes; i++) {
-        const struct dc_node *n = &c->nodes[i];
-        uint32_t k = mix(n->test, n->match, n->unmatch) & (size - 1);
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t k = hash(c, i) & (size - 1);
         while (slots[k])
             k = (k + 1) & (size - 1);
         slots[k] = i + 1;
@@ -78,7 +82,7 @@ static int table_grow(struct dc *c)
 
 static int intern(struct dc *c, struct dc_node n, uint32_t *node)
 {
-    if (table_grow(c) < 0 || dc_spend(c, 1) < 0)
+    if (dc_table_grow(c, &c->node_table, hash_node) < 0 || dc_spend(c, 1) < 0)
         return -1;
     struct dc_table *t = &c->node_table;
     uint32_t k = mix(n.test, n.match, n.unmatch) & t->mask;

@@ -49,30 +49,15 @@ static bool same_expr(const struct dc *c, const struct dc_expr *a, const struct 
             memcmp(c->kids + a->kids, c->kids + b->kids, a->n * sizeof(*c->kids)) == 0);
 }
 
-static int table_grow(struct dc *c)
+static uint32_t hash_number(const struct dc *c, uint32_t number)
 {
-    struct dc_table *t = &c->expr_table;
-    if (t->slots && t->count < (t->mask + 1) / 2)
-        return 0;
-    uint32_t size = t->slots ? (t->mask + 1) * 2 : 1024;
-    uint32_t *slots = arena_array(&c->arena, size, sizeof(*slots));
-    if (!slots)
-        return no_room(c);
-    for (uint32_t i = 0; i < c->nexprs; i++) {
-        uint32_t k = hash_expr(c, &c->exprs[i]) & (size - 1);
-        while (slots[k])
-            k = (k + 1) & (size - 1);
-        slots[k] = i + 1;
-    }
-    t->slots = slots;
-    t->mask = size - 1;
-    return 0;
+    return hash_expr(c, &c->exprs[number]);
 }
 
 /* The operands, if any, are the last e.n of c->kids, and are taken back when e exists. */
 static int intern(struct dc *c, struct dc_expr e, uint32_t *expr)
 {
-    if (table_grow(c) < 0 || dc_spend(c, 1 + e.n) < 0)
+    if (dc_table_grow(c, &c->expr_table, hash_number) < 0 || dc_spend(c, 1 + e.n) < 0)
         return -1;
     struct dc_table *t = &c->expr_table;
     uint32_t k = hash_expr(c, &e) & t->mask;

@@ -87,6 +87,10 @@ struct dc {
 int dc_room(struct dc *c, void *array, uint32_t *cap, uint32_t want, size_t size);
 int dc_spend(struct dc *c, uint64_t work); /* -1 when too much was done */
 
+/* Room in a table for one more; hash is asked for what is in it, by number. */
+typedef uint32_t dc_hash_fn(const struct dc *c, uint32_t number);
+int dc_table_grow(struct dc *c, struct dc_table *t, dc_hash_fn *hash);
+
 int dc_dag_make(struct dc *c);
 int dc_leaf(struct dc *c, const struct dc_leaf *leaf, uint32_t *node);
 int dc_plain(struct dc *c, bool allow, uint32_t *node);

@@ -85,20 +85,6 @@ static bool needs_regex(const struct graph_test *t)
     return t->how != GRAPH_REGEX && (slash || !string_word(t, t->how));
 }
 
-static void as_regex(const struct graph_test *t, struct buf *out)
-{
-    buf_chr(out, '^');
-    for (uint32_t i = 0; i < t->len; i++) {
-        if (strchr("\\.*+?|()[]{}^$", t->str[i]))
-            buf_chr(out, '\\');
-        buf_chr(out, t->str[i]);
-    }
-    if (t->how == GRAPH_LITERAL)
-        buf_chr(out, '$');
-    else if (t->how == GRAPH_SUBPATH)
-        buf_str(out, "(/|$)");
-}
-
 /* The filter's name as it is written for this test, NULL when it cannot be. */
 static const char *word_of(const struct graph_test *t)
 {
@@ -148,7 +134,7 @@ static bool add_value(struct printer *p, struct sexp *list, const struct graph_t
         sexp_regex(t->str, t->len, &p->atom);
     } else if (takes_strings(t) && needs_regex(t)) {
         OWN(buf) struct buf regex = {0};
-        as_regex(t, &regex);
+        graph_test_regex(t, &regex);
         sexp_regex(regex.s ? regex.s : "", regex.n, &p->atom);
     } else {
         sexp_string(t->str, t->len, &p->atom);

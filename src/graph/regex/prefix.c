@@ -130,3 +130,12 @@ size_t regex_literal_prefix(const char *pattern, size_t n, char *out, size_t cap
     arena_free(&l.arena);
     return len;
 }
+
+void regex_quote(const char *s, size_t n, struct buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strchr(REGEX_SPECIAL, s[i]))
+            buf_chr(out, '\\');
+        buf_chr(out, s[i]);
+    }
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 /*
@@ -85,5 +86,10 @@ int regex_explore(const struct regex_set *set, uint32_t max_states, regex_explor
  * which the conversion quotes only the first bracket. A glob with a NUL in it becomes ^[]$, which
  * nothing matches. */
 char *glob_to_regex(struct arena *arena, const char *glob, size_t n);
+
+/* Bytes that mean something outside of brackets. */
+#define REGEX_SPECIAL "\\.*+?|()[]{}^$"
+/* A regex that matches these bytes, which hold no NUL, as they are. */
+void regex_quote(const char *s, size_t n, struct buf *out);
 
 #endif
