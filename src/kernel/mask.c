@@ -46,7 +46,10 @@ static int cover(int on, bool folder)
                                      KABI_OPEN_TREE_CLONE | O_CLOEXEC);
     if (tree < 0)
         return folder ? tree : -errno;
-    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+    if (syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) == 0)
+        return 0;
+    /* it was removed meanwhile: there will be an event for what came in its place */
+    return errno == ENOENT ? 0 : -errno;
 }
 
 static bool is_denied(const struct post *p, const char *path, const struct stat *st)

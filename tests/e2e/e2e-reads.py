@@ -376,6 +376,10 @@ def test_masks(person, t):
     home.write("new", "REPLACED")
     os.rename(home.path("new"), home.path(".netrc"))
     t.ok(hidden(".netrc", "REPLACED"), "a file that another was renamed over")
+    for i in range(300):
+        home.write("new", f"AGAIN {i}")
+        os.rename(home.path("new"), home.path(".netrc"))
+    t.ok(hidden(".netrc", "AGAIN"), "one that is replaced while it is being masked")
     home.write(".later", "LATER")
     t.ok(hidden(".later", "LATER"), "a file that appears")
     home.write(".ssh/id_later", "LATER")
