@@ -73,6 +73,8 @@ uint32_t bdd_leaf(struct bdd *b, uint32_t leaf);
 /* If var then hi else lo, whatever hi and lo ask about. BDD_NONE when that takes too much. */
 uint32_t bdd_choose(struct bdd *b, uint32_t var, uint32_t hi, uint32_t lo);
 
+enum { DIFF_FACTS = 64 }; /* of a witness */
+
 /* ---- diff.c, and diff-kinds.c for what is settled kind by kind ---- */
 
 /* What a leaf says. Message filters are compared by what they say when it comes to that. */
@@ -116,6 +118,9 @@ struct differ {
     uint32_t equal[OP_COUNT][2], nequal; /* entries of both that were compared */
 };
 
+/* diff-witness.c: d->out from what is settled; d->found when it shows a difference, else
+ * d->undecided. same_verdict: none in allow and flags is expected. */
+void diff_bear_witness(struct differ *d, bool same_verdict);
 /* A decision as a diagram. */
 uint32_t diff_leaf(struct differ *d, int side, const struct graph_node *n);
 /* Looks for an argument on which diagrams of both sides differ: d->found, or d->undecided. */

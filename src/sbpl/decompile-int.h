@@ -157,6 +157,8 @@ struct dc_rules {
 /* The rules of the profile (policy 0) or of a message filter, in the order in which they are
  * written. */
 int dc_rules_make(struct dc *c, uint32_t policy, const bool *ops, struct dc_rules *out);
+/* decompile-join.c: one list of rules for all operations' lists, which are changed. */
+int dc_rules_join(struct dc *c, struct dc_list lists[OP_COUNT], struct dc_rules *out);
 /* The version whose built-in rules fit best. */
 int dc_version_guess(struct dc *c, const bool *ops);
 

@@ -22,7 +22,6 @@
 
 enum {
     MAX_LEAVES = 4096,
-    MAX_ALIGNED = 2048,
     MAX_WAIT = 4096, /* nodes of a last rule that is read as one */
 };
 
@@ -388,113 +387,7 @@ static int write_op(struct reading *r, uint32_t op)
     return 0;
 }
 
-/* ---- from lists to rules ---- */
-
-/* Neighbours with the same decision become one rule. */
-static int join_neighbours(struct reading *r, struct dc_list *l)
-{
-    struct dc *c = r->c;
-    uint32_t n = 0, *kids = arena_array(&c->arena, l->n + 1u, sizeof(*kids));
-    if (!kids)
-        return err_nomem(c->err);
-    for (uint32_t i = 0; i < l->n;) {
-        uint32_t end = i, k = 0;
-        while (end < l->n && l->steps[end].leaf == l->steps[i].leaf &&
-               l->steps[end].when != DC_NONE)
-            end++;
-        if (end == i) {
-            l->steps[n++] = l->steps[i++];
-            continue;
-        }
-        for (uint32_t at = i; at < end; at++)
-            kids[k++] = l->steps[at].when;
-        struct dc_step joined = l->steps[i];
-        if (dc_expr_make(c, GRAPH_ANY, kids, k, &joined.when) < 0)
-            return -1;
-        l->steps[n++] = joined;
-        i = end;
-    }
-    l->n = n;
-    return 0;
-}
-
-static uint16_t family_of(uint32_t op)
-{
-    while (vocab_ops[op].parent != OP_NONE && vocab_ops[vocab_ops[op].parent].parent != OP_NONE)
-        op = vocab_ops[op].parent;
-    return (uint16_t)op;
-}
-
-static bool same_step(struct dc_step a, struct dc_step b)
-{
-    return a.leaf == b.leaf && a.when == b.when;
-}
-
-static int insert_rule(struct reading *r, struct dc_rules *rules, uint32_t at, uint32_t op,
-                       struct dc_step step)
-{
-    uint16_t *ops = arena_array(&r->c->arena, OP_COUNT, sizeof(*ops));
-    if (!ops)
-        return err_nomem(r->c->err);
-    if (dc_room(r->c, &rules->at, &rules->cap, rules->n, sizeof(*rules->at)) < 0)
-        return -1;
-    memmove(rules->at + at + 1, rules->at + at, (rules->n - at) * sizeof(*rules->at));
-    ops[0] = (uint16_t)op;
-    rules->at[at] = (struct dc_rule){.ops = ops, .nops = 1, .step = step, .family = family_of(op)};
-    rules->n++;
-    return dc_spend(r->c, rules->n - at);
-}
-
-/* The first rule from `at` on that says what one of the operation's steps below i says, else the
- * end: what comes before that step belongs in front of it. */
-static uint32_t place_before(const struct dc_rules *rules, const struct dc_list *l, uint32_t i,
-                             uint32_t at)
-{
-    for (; at < rules->n; at++)
-        for (uint32_t k = i; k-- > 0;)
-            if (same_step(rules->at[at].step, l->steps[k]))
-                return at;
-    return at;
-}
-
-/* Rules of different operations do not mind each other's order, so that an operation joins rules of
- * its family that say what its own would, as long as these stay in order. */
-static int align(struct reading *r, struct dc_rules *rules, uint32_t family, uint32_t op)
-{
-    const struct dc_list *l = &r->lists[op];
-    uint32_t at = family;
-    for (uint32_t i = l->n; i-- > 0;) {
-        uint32_t found = at;
-        while (found < rules->n && !same_step(rules->at[found].step, l->steps[i]))
-            found++;
-        if (dc_spend(r->c, found - at) < 0)
-            return -1;
-        if (found < rules->n && found - at < MAX_ALIGNED) {
-            rules->at[found].ops[rules->at[found].nops++] = (uint16_t)op;
-            at = found + 1;
-            continue;
-        }
-        at = place_before(rules, l, i, at);
-        if (dc_spend(r->c, (uint64_t)(rules->n - at) * i) < 0 ||
-            insert_rule(r, rules, at++, op, l->steps[i]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int collect(struct reading *r, struct dc_rules *out)
-{
-    for (uint32_t head = 0; head < OP_COUNT; head++) {
-        uint32_t first = out->n;
-        if (family_of(head) != head)
-            continue;
-        for (uint32_t op = 0; op < OP_COUNT; op++)
-            if (family_of(op) == head &&
-                (join_neighbours(r, &r->lists[op]) < 0 || align(r, out, first, op) < 0))
-                return -1;
-    }
-    return 0;
-}
+/* ---- all operations ---- */
 
 static bool is_here(const struct reading *r, uint32_t op)
 {
@@ -537,7 +430,7 @@ int dc_rules_make(struct dc *c, uint32_t policy, const bool *ops, struct dc_rule
         made = read_all(r);
     }
     if (made == 0)
-        made = collect(r, out);
+        made = dc_rules_join(c, r->lists, out);
     free(r);
     return made;
 }

@@ -36,11 +36,11 @@ def condition(e):
     return e["sbpl"]
 
 
-def clause_rule(op, clause):
+def clause_rule(ops, clause):
     parts = [f"(require-any {' '.join(map(condition, clause['any']))})"] if clause["any"] else []
     parts += map(condition, clause["all"])
     parts += [f"(require-not {condition(e)})" for e in clause["except"]]
-    return f"(allow {op} (require-all {' '.join(parts)}))" if parts else f"(allow {op})"
+    return f"(allow {ops} (require-all {' '.join(parts)}))"
 
 
 def entries(c):
@@ -55,10 +55,10 @@ def as_rules(c):
     """Each operation is denied but for its clauses, whatever its parents say."""
     lines = ["(version 1)", "(disable-rule-checks)", "(define NO_IMPLICIT_RULES #t)"]
     for entry in entries(c):
-        for op in entry["operations"]:
-            always = any(not (x["any"] or x["all"] or x["except"]) for x in clauses(entry))
-            lines.append(f"({'allow' if always else 'deny'} {op})")
-            lines += [clause_rule(op, x) for x in clauses(entry) if not always]
+        ops = " ".join(entry["operations"])
+        always = any(not (x["any"] or x["all"] or x["except"]) for x in clauses(entry))
+        lines.append(f"({'allow' if always else 'deny'} {ops})")
+        lines += [clause_rule(ops, x) for x in clauses(entry) if not always]
     return "\n".join(lines) + "\n"
 
 
