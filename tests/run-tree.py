@@ -96,7 +96,8 @@ def check_links():
 
 def is_run(source, function):
     """Whether a test is defined, and called or listed somewhere."""
-    return f"def {function}(" in source and len(re.findall(rf"\b{function}\b", source)) > 1
+    defined = re.search(rf"\b(def|void|int) {function}\(", source)  # in Python, in C
+    return defined and len(re.findall(rf"\b{function}\b", source)) > 1
 
 
 def broken_pointers(text):
@@ -138,7 +139,7 @@ def check_installation():
     for pattern in ["bin/buckle", "include/buckle/buckle\\.h", "lib/.*libbuckle\\.so\\..*",
                     "lib/.*libbuckle\\.a", "lib/.*pkgconfig/libbuckle\\.pc",
                     "share/man/man1/buckle\\.1", "share/man/man1/buckle-eval\\.1",
-                    "share/man/man5/sbpl\\.5", "share/bash-completion/completions/buckle",
+                    "share/man/man3/libbuckle\\.3", "share/man/man5/sbpl\\.5", "share/bash-completion/completions/buckle",
                     "share/zsh/site-functions/_buckle",
                     "share/fish/vendor_completions\\.d/buckle\\.fish"]:
         tap.ok(installed(pattern), f"installs {pattern}")

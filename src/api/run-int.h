@@ -31,8 +31,9 @@ struct buckle_run {
     char *text;
 
     struct helper helper;
-    int ears;  /* epoll: the socket, the child's end, and: */
-    int ready; /* an eventfd, readable while something waits to be delivered */
+    bool by_signal; /* macOS's means: it hears signals and nothing else */
+    int ears;       /* epoll: the socket, the child's end, and: */
+    int ready;      /* an eventfd, readable while something waits to be delivered */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t idle;  /* nobody delivers */

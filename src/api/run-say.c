@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -23,6 +24,16 @@ int run_send(struct buckle_run *run, struct buf *message)
     return message->n ? -1 : 0;
 }
 
+/* As a person at a terminal would. The lock is held, and its process not collected yet. */
+static int say_by_signal(const struct buckle_run *run, enum wire_kind kind, int number)
+{
+    if (kind == WIRE_CANCEL)
+        number = run->cancel_sent ? SIGKILL : SIGTERM;
+    else if (kind != WIRE_SIGNAL)
+        return -1;
+    return kill(run->helper.pid, number);
+}
+
 static int say(struct buckle_run *run, enum wire_kind kind, size_t n, const uint64_t *numbers)
 {
     OWN(buf) struct buf message = {0};
@@ -31,7 +42,12 @@ static int say(struct buckle_run *run, enum wire_kind kind, size_t n, const uint
         wire_number(&message, numbers[i]);
     wire_end(&message, at);
     pthread_mutex_lock(&run->lock);
-    int sent = run->over ? -1 : run_send(run, &message);
+    int sent = -1;
+    if (!run->over && run->by_signal)
+        sent = say_by_signal(run, kind, n ? (int)numbers[0] : 0);
+    else if (!run->over)
+        sent = run_send(run, &message);
+    run->cancel_sent |= kind == WIRE_CANCEL;
     pthread_mutex_unlock(&run->lock);
     return sent;
 }
@@ -123,6 +139,8 @@ static int request(struct buckle_run *run, enum wire_kind kind, const struct api
     OWN(mem) struct note *one = NULL;
     if (message.n > WIRE_MOST)
         err_set(&err, BK_E_LIMIT, "too large");
+    else if (run->by_signal)
+        err_set(&err, BK_E_INPUT, "a command that runs keeps its policy under macOS's sandbox");
     else if (!run->over && run_send(run, &message) == 0)
         one = await_reply(run, number);
     pthread_mutex_unlock(&run->lock);

@@ -22,6 +22,7 @@
 
 #include "api/run-int.h"
 #include "base/own.h"
+#include "run/run.h"
 
 /* ---- notes ---- */
 
@@ -56,7 +57,7 @@ static void take_end(struct buckle_run *run, struct wire_message *m)
     if (m->kind == WIRE_ENDED) {
         run->status = (int)wire_take_number(m);
         run->timed_out = wire_take_number(m);
-        run->cancelled = wire_take_number(m);
+        run->cancelled = wire_take_number(m) || (run->by_signal && run->cancel_sent);
         run->ended = true;
         return;
     }
@@ -268,6 +269,7 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     run->helper = (struct helper){.pidfd = -1, .sock = -1};
     run->ears = epoll_create1(EPOLL_CLOEXEC);
     run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    run->by_signal = run_by_seatbelt();
     run->on_event = c->on_event;
     run->on_question = c->on_question;
     run->event_arg = c->event_arg;

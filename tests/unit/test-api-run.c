@@ -348,8 +348,8 @@ static void test_cancel(void)
     is_int(finish(run), 128 + SIGKILL, "one that does not take it");
     ok(now() - begin > 1.5 && now() - begin < 6, "is ended after a while");
     buckle_run_free(run);
-    run = start(shell("trap 'exit 9' USR1; : > ready; while :; do sleep 0.05; done"));
     unlink("ready");
+    run = start(shell("trap 'exit 9' USR1; : > ready; while :; do sleep 0.05; done"));
     for (int i = 0; i < 100 && access("ready", F_OK) < 0; i++)
         usleep(50000);
     is_int(buckle_run_signal(run, SIGUSR1), 0, "a signal is passed on");
@@ -426,6 +426,42 @@ static void test_changes(void)
     is_int(buckle_run_update_text(run, text, strlen(text), NULL, NULL), 0, "a text");
     is_int(finish(run), 0, "in force as well");
     buckle_run_free(run);
+}
+
+/* ---- macOS's means ---- */
+
+static void write_program(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "w");
+    if (f && fputs(text, f) >= 0)
+        fchmod(fileno(f), 0755);
+    if (f)
+        fclose(f);
+}
+
+/* With programs in the place of macOS's: what the library makes of it is the same. */
+static void test_seatbelt(void)
+{
+    char path[PATH_MAX + 600], old[512];
+    snprintf(old, sizeof(old), "%s", getenv("PATH"));
+    snprintf(path, sizeof(path), "%s/bin:%s", dir, old);
+    mkdir("bin", 0755);
+    write_program("bin/sandbox-exec", "#!/bin/sh\nshift 2\nexec \"$@\"\n");
+    write_program("bin/log", "#!/bin/sh\nexec sleep 60\n");
+    setenv("PATH", path, 1);
+    setenv("BUCKLE_BACKEND", "seatbelt", 1);
+    is_int(run_to_end(shell("exit 17")), 17, "macOS: a command's status");
+    unlink("ready");
+    struct buckle_run *run = start(shell(": > ready; exec sleep 60"));
+    for (int i = 0; i < 100 && access("ready", F_OK) < 0; i++)
+        usleep(50000);
+    is_int(buckle_run_grant(run, "allow-read", "/", NULL, NULL), -1, "macOS: no grants");
+    is_int(buckle_run_cancel(run), 0, "macOS: a command is cancelled");
+    is_int(finish(run), 128 + SIGTERM, "macOS: and ends");
+    ok(buckle_run_cancelled(run), "macOS: by that");
+    buckle_run_free(run);
+    unsetenv("BUCKLE_BACKEND");
+    setenv("PATH", old, 1);
 }
 
 /* ---- questions ---- */
@@ -536,6 +572,7 @@ int main(void)
     test_cancel();
     test_orphan();
     test_changes();
+    test_seatbelt();
     test_questions();
     test_many();
     snprintf(remove, sizeof(remove), "rm -rf %s", name);
