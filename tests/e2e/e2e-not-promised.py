@@ -64,6 +64,7 @@ def test_reading(person, t):
     unknown = person.write(person.home + "/my-notes/password", "hunter2\n")
     known = person.write(person.home + "/.ssh/id_rsa", "PRIVATE\n", 0o600)
     t.equal(person.run("cat", unknown, known, cwd=folder).out, "hunter2\n", "default")
+    t.equal(person.run("sh", "-c", "head -c 4 /dev/zero | wc -c", cwd=folder).out, "4\n", "devices")
     t.equal(person.run("--profile", "strict", "cat", unknown, known, cwd=folder).out, "", "strict")
 
 
