@@ -5,7 +5,8 @@
  * The keeper stands in for a pid namespace where a fresh /proc cannot be mounted: a process between
  * worker and command that adopts every orphan of the command and, when the command ends or the
  * worker dies, kills them all. A single death signal would not do: a grandchild with a session of
- * its own survives it, and a child can clear it.
+ * its own survives it, and a child can clear it. When the keeper itself is killed they are the
+ * worker's, which does the same.
  */
 
 #include <dirent.h>
@@ -48,7 +49,7 @@ static void kill_children(int proc)
         closedir(d);
 }
 
-static void kill_everything(int proc)
+void keeper_kill_all(int proc)
 {
     for (;;) {
         kill_children(proc);
@@ -90,7 +91,7 @@ static void watch(pid_t command, int proc, int to, int *status)
     sigaddset(&heard, KEEPER_ORPHANED);
     while (!collect(command, to, status))
         if (sigwaitinfo(&heard, NULL) == KEEPER_ORPHANED) {
-            kill_everything(proc);
+            keeper_kill_all(proc);
             _exit(1);
         }
 }
@@ -119,7 +120,7 @@ void keeper_main(struct command *c, int proc, int to)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
             ;
     else
-        kill_everything(proc);
+        keeper_kill_all(proc);
     tell(to, (struct kept){.kind = KEPT_EXITED, .value = status});
     _exit(0);
 }

@@ -325,6 +325,7 @@ static void start_kept(struct inside *in)
     int ends[2];
     check(s, STAGE_FORK,
           socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what the keeper leaves behind is ours to end */
     pid_t worker = getpid(), keeper = fork();
     if (keeper == 0) {
         prctl(PR_SET_PDEATHSIG, KEEPER_ORPHANED, 0, 0, 0);
@@ -336,8 +337,10 @@ static void start_kept(struct inside *in)
     close(ends[1]);
     in->kept = ends[0];
     if (keeper < 0 || pass_receive(in->kept, &k, sizeof(k), &in->listener) != sizeof(k) ||
-        k.kind != KEPT_COMMAND)
+        k.kind != KEPT_COMMAND) {
+        keeper_kill_all(in->proc);
         fail(s, (enum launch_stage)k.stage, k.value);
+    }
     in->command = k.value;
     check(s, STAGE_LISTENER, k.listener && in->listener < 0 ? -EBADF : 0);
 }
@@ -435,8 +438,10 @@ static void hear_keeper(struct inside *in)
     ssize_t n = read(in->kept, &k, sizeof(k));
     if (n == sizeof(k))
         take_status(in, k.value);
-    else if (n == 0 || errno != EINTR)
+    else if (n == 0 || errno != EINTR) {
+        keeper_kill_all(in->proc);
         _exit(1); /* the keeper is gone, and with it the command */
+    }
 }
 
 /* ---- stage 3 ---- */

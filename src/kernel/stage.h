@@ -73,6 +73,9 @@ struct kept {
 
 enum { KEEPER_ORPHANED = SIGUSR2 }; /* how it hears of the worker's death */
 
+/* Kills our children, and whoever becomes one by that, until there are none. */
+void keeper_kill_all(int proc);
+
 /* Its whole life in its own process; all signals are blocked. */
 void keeper_main(struct command *c, int proc, int to) __attribute__((noreturn));
 

@@ -326,6 +326,63 @@ def test_stopped(who, sandbox):
            f"{who.name}, {sandbox}: killing Buckle ends a stopped worker and the command")
 
 
+INSIST = ("echo ready; while :; do echo x >made; echo x >'{victim}'; cat '{victim}'; "
+          "done 2>/dev/null >>got")
+
+
+def insisting(who, sandbox, marker):
+    """A command that writes where it may and tries to write and read where it may not."""
+    world = World(who)
+    flags, env = SANDBOXES[sandbox]
+    child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile",
+                       world.profile(READS), "--", "sh", "-c",
+                       INSIST.format(victim=world.out("victim")), marker], world.inside, env=env)
+    read_until(child.stdout, "ready")
+    return world, child
+
+
+def test_each_stopped(who, sandbox):
+    """Each of Buckle's processes in turn is stopped for a moment: the command goes on behind it."""
+    world, child = insisting(who, sandbox, f"each-stopped-{who.name}-{sandbox}")
+    pids = own_processes(child.pid)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.05)
+        os.kill(pid, signal.SIGCONT)
+    os.unlink(world.path("made"))
+    goes_on = until(lambda: os.path.exists(world.path("made")))
+    child.terminate()
+    child.communicate(timeout=10)
+    tap.ok(goes_on and world.intact() and os.path.getsize(world.path("got")) == 0,
+           f"{who.name}, {sandbox}: {len(pids)} processes of Buckle's were stopped for a while")
+
+
+def test_each_killed(who, sandbox):
+    """Each of Buckle's processes in turn is killed: nothing is left of the command, or of the others."""
+    number = 0
+    while True:
+        marker = f"each-killed-{number}-{who.name}-{sandbox}"
+        world, child = insisting(who, sandbox, marker)
+        pids = own_processes(child.pid)
+        os.kill(pids[number], signal.SIGKILL)
+        try:
+            child.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        gone = until(lambda: not processes_with(marker)
+                     and not any(is_alive(f"/proc/{pid}") for pid in pids))
+        tap.ok(gone and child.returncode != 0 and world.intact()
+               and os.path.getsize(world.path("got")) == 0,
+               f"{who.name}, {sandbox}: killing process {number + 1} of {len(pids)} ends all",
+               child.returncode, pids, processes_with(marker))
+        for stream in (child.stdout, child.stderr):
+            stream.close()
+        number += 1
+        if number >= len(pids):
+            return
+
+
 # ---- stretched races ----
 
 
@@ -350,7 +407,8 @@ def test_slow(who, sandbox):
 
 
 TESTS = [test_slow, test_races, test_ways, test_passed, test_reading, test_wear, test_machine,
-         test_bystander, test_supervisors, test_terminal, test_counts, test_stopped]
+         test_bystander, test_supervisors, test_terminal, test_counts, test_stopped,
+         test_each_stopped, test_each_killed]
 WALLED = [test_races, test_ways, test_machine, test_bystander, test_supervisors, test_terminal]
 
 
