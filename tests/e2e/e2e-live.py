@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What can be said to a run that is under way: grants and questions about what was denied, by the
-person outside and by nobody else.
+person outside and by nobody else; and that whoever listens for it is not in the way.
 """
 
 import json
@@ -255,6 +255,18 @@ def test_others(person, t):
     run.end()
 
 
+def test_rest(person, t):
+    """The command works where settings lie: who watches those does not wake up for each file."""
+    many = "i=0; while [ $i -lt 3000 ]; do : >f$i; i=$((i+1)); done"
+    run = Under(person, "sh", "-c", f"sleep 0.3; {many}; echo made; exec sleep 30")
+    t.equal(run.child.stdout.readline(), b"made\n", "many files are made")
+    with open(f"/proc/{run.child.pid}/status", encoding="utf-8") as f:
+        woken = next(int(line.split()[1]) for line in f if line.startswith("voluntary"))
+    t.ok(woken < 1000, "few of which wake the controller", f"woken {woken} times")
+    os.kill(run.child.pid, signal.SIGTERM)
+    run.end()
+
+
 if __name__ == "__main__":
-    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_others])
+    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_others, test_rest])
     done()
