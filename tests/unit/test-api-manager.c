@@ -211,8 +211,8 @@ static void test_update(struct buckle_manager *m)
     const char *closed = "{\"enabled\": true, \"filesystem\": {\"allowWrite\": []}}";
     is_int(buckle_manager_update(m, "{", 1, NULL), -1, "wrong settings");
     is_int(run(m, "echo x > mine", NULL), 0, "change nothing");
-    struct buckle_command *c =
-        buckle_manager_command(m, "while echo > mine; do sleep 0.05; done; exit 7", "sh", NULL, NULL);
+    struct buckle_command *c = buckle_manager_command(
+        m, "while echo > mine; do sleep 0.05; done; exit 7", "sh", NULL, NULL);
     buckle_command_stdio(c, -1, -1, -1);
     buckle_command_flag(c, BUCKLE_UPDATABLE, 1);
     struct buckle_run *r = buckle_start(c, NULL);
