@@ -336,8 +336,10 @@ void conn_pump(struct conn *c)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
         take_leave(c);
-    pass_end(c, &c->client, &c->server);
-    pass_end(c, &c->server, &c->client);
+    if (!is_over(c)) { /* else closing tells both */
+        pass_end(c, &c->client, &c->server);
+        pass_end(c, &c->server, &c->client);
+    }
     if (is_over(c))
         conn_close(c);
 }

@@ -7,7 +7,8 @@
 A small internet (tests/internet.py): a server in one network namespace, and in another the client,
 who reaches it through each relay in turn; every relay has a loopback in front and a cable behind it.
 All are told the server's address, so that no name server is measured. Rounds are interleaved and
-ratios taken round by round. A target that is missed is called NEAR or MISS; what fails the run is a
+ratios taken round by round. What is small is measured with everybody on one processor, since who wakes
+whom on which is the scheduler's affair and costs more than all else; bulk with all of them. A target that is missed is called NEAR or MISS; what fails the run is a
 ceiling further up. --write puts the tables into docs/performance.md; --quick repeats less. The
 programs are those of build/bench, or of $BENCH_BUILD. Needs root.
 """
@@ -52,8 +53,9 @@ LOGIN = "bench:secret"
 class Often:
     def __init__(self, quick):
         self.quick = quick
-        self.rounds, self.bytes, self.requests = (5, 64 << 20, 4000) if quick else (11, 256 << 20, 20000)
-        self.questions, self.fresh = (500, 300) if quick else (2000, 1000)
+        self.rounds, self.tries = (5, 2) if quick else (9, 3)
+        self.bytes, self.requests = (64 << 20, 4000) if quick else (128 << 20, 8000)
+        self.questions, self.fresh = (400, 200) if quick else (1000, 400)
         self.launches = 15 if quick else 51
         self.held = 10000  # or what may be open at once
 
@@ -90,6 +92,10 @@ class Place:
             os.chown(sub, ORDINARY, ORDINARY)
         self.env = {"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8"}
         self.net = internet.Internet(self.folder)
+        # thousands of connections to one place leave their ports behind for a minute
+        subprocess.run(["nsenter", "--target", str(self.net.home), "--net", "sh", "-ec",
+                        "cd /proc/sys/net/ipv4; echo 20000 65000 >ip_local_port_range; echo 1 >tcp_tw_reuse"],
+                       check=True)
         self.net.start([self.tool("bench-net-serve"), SERVER, PORT])
         if not self.net.wait_for(SERVER, int(PORT)):
             raise RuntimeError("the server does not start")
@@ -196,17 +202,24 @@ BULK, PAGES, REQUESTS, ROUND, FRESH, LATE = ("bulk", "bulk over HTTP", "requests
                                              "new connection", "new connection, p99")
 
 
-def one_round(way, often):
+def best(often, load, words):
+    """Of some tries in a row the best counts: what else runs on this machine is not measured."""
+    return [min(tried) for tried in zip(*(load.order(words) for _ in range(often.tries)))]
+
+
+def small_round(way, often):
     """Nanoseconds of each measure."""
-    round_trip = way.plain.order(f"rounds {often.questions}")[0]
-    fresh, late = way.plain.order(f"fresh {often.fresh}")
-    return {BULK: way.plain.order(f"bulk {often.bytes}")[0],
-            PAGES: way.http.order(f"http {often.bytes}")[0],
-            REQUESTS: way.http.order(f"requests 32 {often.requests}")[0] / often.requests,
-            ROUND: round_trip, FRESH: fresh, LATE: late}
+    fresh, late = best(often, way.plain, f"fresh {often.fresh}")
+    return {REQUESTS: best(often, way.http, f"requests 32 {often.requests}")[0] / often.requests,
+            ROUND: best(often, way.plain, f"rounds {often.questions}")[0], FRESH: fresh, LATE: late}
 
 
-def measure(ways, often):
+def bulk_round(way, often):
+    return {BULK: best(often, way.plain, f"bulk {often.bytes}")[0],
+            PAGES: best(often, way.http, f"http {often.bytes}")[0]}
+
+
+def measure(one_round, ways, often):
     samples = {name: {} for name in ways}
     order = list(ways)
     for i in range(often.rounds + 1):
@@ -215,6 +228,21 @@ def measure(ways, often):
                 if i:  # the first is for caches and neighbours' tables
                     samples[name].setdefault(measured, []).append(ns)
     return {name: {m: Spread(ns) for m, ns in got.items()} for name, got in samples.items()}
+
+
+def measure_all(often):
+    """Everybody anew for each kind: where they run is decided as they start."""
+    everywhere = os.sched_getaffinity(0)
+    got = {}
+    for one_round, where in ((small_round, {max(everywhere)}), (bulk_round, everywhere)):
+        os.sched_setaffinity(0, where)
+        place = Place()
+        try:
+            for name, measured in measure(one_round, all_ways(place), often).items():
+                got.setdefault(name, {}).update(measured)
+        finally:
+            place.close()
+    return got
 
 
 def rate(spread, amount):
@@ -279,7 +307,7 @@ def bench_held(place, often, page):
     rows = []
     for name, way in gate_ways(place).items():
         load = way.plain
-        load.order("rounds 10")
+        load.order("rounds 10")  # everything is laid out
         gate = gate_of(load)
         before = memory_of(gate)[0]
         opened = load.order(f"hold {often.held}")[0]
@@ -344,6 +372,14 @@ def may_hold(wanted):
     return wanted
 
 
+def go_ahead():
+    """Before others on this machine, where one may."""
+    try:
+        os.nice(-20)
+    except OSError:
+        say("with the priority of everybody else")
+
+
 def main(argv):
     why = internet.missing()
     if why:
@@ -351,11 +387,12 @@ def main(argv):
         return tap.done()
     page, targets, often = Page("network"), Targets(), Often("--quick" in argv)
     often.held = may_hold(often.held)
+    go_ahead()
+    got = measure_all(often)
+    table(got, often, page)
+    judge(got, targets)
     place = Place()
     try:
-        got = measure(all_ways(place), often)
-        table(got, often, page)
-        judge(got, targets)
         bench_held(place, often, page)
         bench_launch(place, often, page, targets)
     finally:

@@ -564,9 +564,9 @@ def test_many_flows(net, who):
     script = ("held = []\nat = socket.getaddrinfo('allowed.test', 9999, socket.AF_INET)[0][4]\n"
               "for i in range(3000):\n"
               "    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', at); s.close()\n"
-              "ask('allowed.test', 9999, socket.AF_INET)")
+              "for i in range(3): ask('allowed.test', 9999, socket.AF_INET)")  # one may be lost in a full buffer
     done = net.boxed(who, ECHO.replace("{script}", script))
-    tap.ok(done.out == "allowed.test 9999 got ping\n", f"{who.name}: 3,000 flows of datagrams", done)
+    tap.ok("allowed.test 9999 got ping\n" in done.out, f"{who.name}: 3,000 flows of datagrams", done)
 
 
 # ---- a parent proxy ----
