@@ -54,6 +54,7 @@ void live_leave(struct live *l)
     setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (l->missed)
         (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
+    shutdown(l->session, SHUT_RDWR); /* it has ended, whoever else holds the socket */
     close(l->session);
     l->session = 0;
 }

@@ -67,6 +67,14 @@ int keeper_admit(struct keeper *k, const char *command, uint64_t *number, struct
     return steal_fd(&theirs);
 }
 
+bool keeper_hears(const struct keeper *k, uint64_t number)
+{
+    for (size_t i = 0; i < k->nruns; i++)
+        if (k->runs[i].number == number)
+            return true;
+    return false;
+}
+
 /* ---- answers ---- */
 
 static void do_join(struct keeper *k, int guest, const json_t *m, struct buf *out)

@@ -44,5 +44,7 @@ void keeper_close(struct keeper *k);
 /* The number of a command that is about to run, and the end of a socket for its `buckle run
  * --session=fd:N`. -1 on failure. */
 int keeper_admit(struct keeper *k, const char *command, uint64_t *number, struct bk_err *err);
+/* Whether that command may still have something to tell. */
+bool keeper_hears(const struct keeper *k, uint64_t number);
 
 #endif

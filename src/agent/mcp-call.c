@@ -31,11 +31,6 @@ void call_free(struct call *c)
     *c = (struct call){0};
 }
 
-bool call_is_done(const struct call *c)
-{
-    return c->started && job_is_over(&c->job);
-}
-
 struct call *call_new(struct mcp *m)
 {
     struct call *oldest = NULL;
@@ -43,7 +38,7 @@ struct call *call_new(struct mcp *m)
         struct call *c = &m->calls[i];
         if (!c->used)
             return c;
-        if (c->background && call_is_done(c) && (!oldest || c->number < oldest->number))
+        if (c->background && c->over && (!oldest || c->number < oldest->number))
             oldest = c;
     }
     if (oldest)
@@ -61,14 +56,13 @@ struct call *call_find(struct mcp *m, uint64_t number)
 
 /* ---- while it runs ---- */
 
-/* Not more often than somebody could read. */
 static void tell_progress(struct mcp *m, struct call *c)
 {
-    enum { PAUSE_MS = 200, SHOWN = 2000 };
+    enum { SHOWN = 2000 };
     struct capture *out = &c->job.captured[JOB_OUT], *err = &c->job.captured[JOB_ERR];
     uint64_t bytes = out->total + err->total, now = mcp_now_ms();
     OWN(buf) struct buf news = {0};
-    if (!c->token || bytes == c->told_bytes || now - c->told_ms < PAUSE_MS)
+    if (!c->token || bytes == c->told_bytes || now - c->told_ms < MCP_PAUSE_MS)
         return;
     c->told_bytes = bytes;
     c->told_ms = now;
@@ -102,9 +96,9 @@ void mcp_cancel(struct mcp *m, const json_t *request)
 size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, const struct buf *err,
                  struct buf *annotated, struct buf *text)
 {
-    bool over = call_is_done(c);
+    bool over = c->over;
     const struct store_wanted its = {.command_id = c->number};
-    struct violations *v = over && c->number ? store_get(m->keeper.store, &its) : NULL;
+    struct violations *v = over ? store_get(m->keeper.store, &its) : NULL;
     size_t n = v ? v->n : 0;
     annotate(out->s ? out->s : "", out->n, NULL, text); /* no block but ours, there either */
     annotate(err->s ? err->s : "", err->n, v, annotated);
@@ -155,10 +149,21 @@ static void follow_cwd(struct mcp *m, const struct call *c)
         snprintf(m->cwd, sizeof(m->cwd), "%s", cwd);
 }
 
+/* A run says when it has told everything; one that was killed does not, and is not waited for. */
+static bool has_told_all(struct mcp *m, struct call *c)
+{
+    enum { PATIENCE_MS = 500 };
+    if (!job_is_over(&c->job))
+        return false;
+    c->ended_ms = c->ended_ms ? c->ended_ms : mcp_now_ms();
+    return !keeper_hears(&m->keeper, c->number) || mcp_now_ms() - c->ended_ms > PATIENCE_MS;
+}
+
 void mcp_tend(struct mcp *m, struct call *c)
 {
     tell_progress(m, c);
-    if (!call_is_done(c) || !c->id)
+    c->over = c->over || has_told_all(m, c);
+    if (!c->over || !c->id)
         return;
     follow_cwd(m, c);
     if (!c->job.cancelled) /* nobody waits for an answer to what was cancelled */

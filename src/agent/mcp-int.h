@@ -16,6 +16,7 @@ enum { MCP_CALLS = 256 };
  * its end. */
 struct call {
     bool used, started, background, bypass, sandboxed;
+    bool over;       /* it has ended, and all that it had to tell was heard */
     uint64_t number; /* what the agent and the session call it by, once it was started */
     json_t *id;      /* of the request that waits for it; NULL: none does */
     json_t *token;   /* whom to tell of progress, or NULL */
@@ -23,7 +24,7 @@ struct call {
     char *shell; /* one of the agent's choice, or NULL */
     uint32_t timeout_ms;
     struct job job;
-    uint64_t told_ms, told_bytes;
+    uint64_t told_ms, told_bytes, ended_ms;
     uint64_t asked; /* number of the question that it waits for; 0: none */
 };
 
@@ -37,7 +38,12 @@ struct mcp {
     char root[4096]; /* where it began: the project, for settings and for the sandbox */
     char cwd[4096];  /* where the next command begins */
     bool initialized, asks, watched; /* the client can ask the person; wants to hear of events */
+    bool news;                       /* there are some */
+    uint64_t news_ms;                /* when it was told last */
 };
+
+/* How often a client is told of what goes on, at most: as somebody could read. */
+enum { MCP_PAUSE_MS = 200 };
 
 /* mcp-call.c */
 struct call *call_new(struct mcp *m); /* NULL: too many; the oldest that ended makes room */
@@ -45,7 +51,6 @@ struct call *call_find(struct mcp *m, uint64_t number);
 void call_free(struct call *c);
 /* Starts it, asks about it or refuses it, and answers its request in the latter case. */
 void call_decide(struct mcp *m, struct call *c);
-bool call_is_done(const struct call *c);
 int call_status(const struct call *c); /* as a shell would have it */
 /* What of its output is to be shown, with what was denied and how it ended when it has; the error
  * output alone with the former, too. How much was denied. */

@@ -143,7 +143,7 @@ static void do_output(struct mcp *m, const json_t *id, const json_t *given, cons
     OWN(buf) struct buf err = {0};
     OWN(buf) struct buf annotated = {0};
     OWN(buf) struct buf text = {0};
-    bool over = call_is_done(c);
+    bool over = c->over;
     capture_news(&c->job.captured[JOB_OUT], &out);
     capture_news(&c->job.captured[JOB_ERR], &err);
     call_text(m, c, &out, &err, &annotated, &text);

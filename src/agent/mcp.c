@@ -187,16 +187,35 @@ static size_t list_fds(const struct mcp *m, struct pollfd *fds)
     return n;
 }
 
+static int sooner(int a, int b)
+{
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
 static int next_tick(struct mcp *m)
 {
-    int wait = -1;
+    enum { SOON_MS = 20 };
+    int wait = m->news ? MCP_PAUSE_MS : -1;
     for (size_t i = 0; i < MCP_CALLS; i++) {
-        if (!m->calls[i].used || !m->calls[i].started)
+        struct call *c = &m->calls[i];
+        if (!c->used || !c->started)
             continue;
-        int one = job_tick(&m->calls[i].job);
-        wait = one >= 0 && (wait < 0 || one < wait) ? one : wait;
+        wait = sooner(wait, job_tick(&c->job));
+        if (c->ended_ms && !c->over)
+            wait = sooner(wait, SOON_MS);
     }
     return wait;
+}
+
+static void tell_news(struct mcp *m)
+{
+    uint64_t now = mcp_now_ms();
+    if (!m->news || now - m->news_ms < MCP_PAUSE_MS)
+        return;
+    m->news = false;
+    m->news_ms = now;
+    rpc_notify(&m->rpc, "notifications/resources/updated",
+               json_pack("{s:s}", "uri", "buckle://events"));
 }
 
 static void turn(struct mcp *m)
@@ -210,7 +229,8 @@ static void turn(struct mcp *m)
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
             job_hear(&m->calls[i].job);
-    hear_all(&m->keeper.hearing); /* all that those which have ended had to tell */
+    hear_all(&m->keeper.hearing);
+    tell_news(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
             mcp_tend(m, &m->calls[i]);
@@ -234,9 +254,7 @@ static void on_violations(void *arg, struct store *s)
 {
     struct mcp *m = arg;
     (void)s;
-    if (m->watched)
-        rpc_notify(&m->rpc, "notifications/resources/updated",
-                   json_pack("{s:s}", "uri", "buckle://events"));
+    m->news |= m->watched;
 }
 
 static int open_all(struct mcp *m, struct bk_err *err)

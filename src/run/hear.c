@@ -51,11 +51,13 @@ void hear_drop(struct hearing *h, int fd)
         }
 }
 
-/* One at a time: whoever is called may drop others, or add some, which moves them all. */
+/* One at a time: whoever is called may drop others, or add some, which moves them all. And not
+ * without end: who has much to say must not keep the listener from everything else. */
 void hear_all(struct hearing *h)
 {
+    enum { AT_ONCE = 512 };
     struct epoll_event e;
-    while (h->fd >= 0 && epoll_wait(h->fd, &e, 1, 0) == 1) {
+    for (int i = 0; i < AT_ONCE && h->fd >= 0 && epoll_wait(h->fd, &e, 1, 0) == 1; i++) {
         struct hear one = e.data.u64 < h->n ? h->at[e.data.u64] : (struct hear){.fd = -1};
         if (one.fd < 0)
             break;

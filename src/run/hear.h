@@ -28,7 +28,7 @@ void hear_init(struct hearing *h);
 int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
              struct bk_err *err);
 void hear_drop(struct hearing *h, int fd); /* also from within fn; does not close it */
-void hear_all(struct hearing *h);
+void hear_all(struct hearing *h); /* what is there, or much of it; more can be read from fd then */
 void hear_end(struct hearing *h);
 
 #endif

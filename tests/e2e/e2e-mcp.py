@@ -65,9 +65,9 @@ def test_session(person, t):
     t.ok(json.loads(text)["total"] == 3, "events are JSON", text[:200])
     c.ask("resources/subscribe", {"uri": "buckle://events"})
     c.notes.clear()
-    c.bash(f"touch {outside}/x")
-    t.ok({"jsonrpc": "2.0", "method": "notifications/resources/updated",
-          "params": {"uri": "buckle://events"}} in c.notes, "who subscribed is told of more", c.notes)
+    c.bash(f"touch {outside}/x; sleep 0.3")
+    t.equal(c.notes, [{"jsonrpc": "2.0", "method": "notifications/resources/updated",
+                       "params": {"uri": "buckle://events"}}], "who subscribed is told of more")
     said = c.bash("echo $TMPDIR; echo kept > $TMPDIR/kept")
     t.equal(c.bash("cat $TMPDIR/kept").text, "kept\n", "TMPDIR is the session's")
     t.equal(c.close(), 0, "it ends with the client")
@@ -259,7 +259,11 @@ def test_counts(person, t):
     script = person.write(folder + "/loop.py", loop)
     numbers = [c.begin("tools/call", {"name": "bash", "arguments": {"command": f"python3 {script}"}})
                for _ in range(3)]
-    left = set(numbers)
+    t.ok(c.wait(c.begin("ping"), 5), "a server that hears much still answers")
+    c.send({"method": "notifications/cancelled", "params": {"requestId": c.begin("tools/call", {
+        "name": "bash", "arguments": {"command": "sleep 67"}})}})
+    t.ok(eventually(lambda: not processes(r"^sleep 67")), "and still ends what is cancelled")
+    left = set(numbers) - {n.get("id") for n in c.notes}
     while left:
         left.discard(c.read(120).get("id"))
     said = c.tool("sandbox_violations")
