@@ -122,12 +122,13 @@ const struct cli_command cmd_log = {
     .name = "log",
     .usage = "[OPTION…]",
     .brief = "show what was denied in the session that is under way",
-    .about =
-        "Prints what was denied in the session under way (an agent's, or a run of its own): the last\n"
-        "hundred operations at most, and what was granted. Nothing is kept on disk: it is forgotten\n"
-        "when the session ends.\n"
-        "\n"
-        "Exit status: 0, or 2 when there is no such session.",
+    .about = "Prints what was denied in the session under way (an agent's, or a run of its own): "
+             "the last\n"
+             "hundred operations at most, and what was granted. Nothing is kept on disk: it is "
+             "forgotten\n"
+             "when the session ends.\n"
+             "\n"
+             "Exit status: 0, or 2 when there is no such session.",
     .options = options,
     .run = run,
 };
