@@ -191,7 +191,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
-    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, err) : NULL;
+    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, DESK_LONG_MS, err) : NULL;
     if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&door);

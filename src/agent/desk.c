@@ -124,16 +124,16 @@ void desk_close(struct desk *d)
 
 /* ---- the other side ---- */
 
-static int exchange(int sock, const char *message, size_t n, struct buf *answer, struct bk_err *err)
+static int exchange(int sock, const char *message, size_t n, int patience_ms, struct buf *answer,
+                    struct bk_err *err)
 {
-    enum { PATIENCE_MS = 5000 };
     static char got[DOOR_MESSAGE];
     struct pollfd wait = {sock, POLLIN, 0};
     if (n > DOOR_MESSAGE)
         return err_set(err, BK_E_LIMIT, "too long a message");
     if (send(sock, message, n, MSG_NOSIGNAL) < 0)
         return err_sys(err, "cannot ask");
-    if (poll(&wait, 1, PATIENCE_MS) <= 0)
+    if (poll(&wait, 1, patience_ms) <= 0)
         return err_set(err, BK_E_SYSTEM, "there is no answer");
     ssize_t len = recv(sock, got, sizeof(got), 0);
     if (len <= 0)
@@ -143,13 +143,13 @@ static int exchange(int sock, const char *message, size_t n, struct buf *answer,
     return buf_ok(answer) ? 0 : err_nomem(err);
 }
 
-json_t *desk_ask(int sock, const json_t *message, struct bk_err *err)
+json_t *desk_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err)
 {
     OWN(buf) struct buf got = {0};
     OWN(mem) char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     if (!text)
         return err_nomem(err), NULL;
-    if (exchange(sock, text, strlen(text), &got, err) < 0)
+    if (exchange(sock, text, strlen(text), patience_ms, &got, err) < 0)
         return NULL;
     OWN(json) json_t *answer = json_loadb(got.s, got.n, 0, NULL);
     if (!json_is_true(json_object_get(answer, "ok"))) {

@@ -38,7 +38,8 @@ void desk_say(struct buf *answer, json_t *what);
 void desk_refuse(struct buf *answer, const char *why);
 
 /* From the other side of the door: says something and waits for the answer; NULL when there is none
- * or it is a refusal. */
-json_t *desk_ask(int sock, const json_t *message, struct bk_err *err);
+ * in time or it is a refusal. */
+enum { DESK_SOON_MS = 1000, DESK_USUAL_MS = 5000, DESK_LONG_MS = 30000 };
+json_t *desk_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err);
 
 #endif

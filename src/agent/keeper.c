@@ -153,7 +153,7 @@ static void grant_to(const struct keeper_run *run, const json_t *m, struct buf *
     if (run->pid <= 0)
         return; /* it will be told when it joins */
     OWN(fd) int door = knock_at(run, &err);
-    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, m, &err) : NULL;
+    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, m, DESK_USUAL_MS, &err) : NULL;
     const char *later = json_text(answer, "waits");
     if (!answer && !has_left(run))
         buf_fmt(waits, "process %d was not told: %s\n", (int)run->pid, err.msg);
