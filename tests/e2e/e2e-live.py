@@ -74,11 +74,13 @@ def test_grants(person, t):
 
 def test_limits(person, t):
     outside = person.folder("outside")
-    run = Under(person, "sh", "-c", f"touch {outside}/x; sleep 1; touch {outside}/x")
+    run = Under(person, "sh", "-c", f"touch {outside}/x; until [ -e go ]; do sleep 0.05; done; touch {outside}/x",
+                cwd=(folder := person.folder()))
     t.ok(run.has_denied(outside), "denied without --grantable")
     r = run.say("grant", "--write", outside)
     t.ok(r.status == 1 and "wall" in r.err and outside in r.err and "--grantable" in r.err,
          "a wall that cannot be moved is named, and what to do", r)
+    person.write(folder + "/go", "")
     status, _, _ = run.end()
     t.ok(status != 0 and not os.path.exists(outside + "/x"), "and it stands")
     run = Under(person, "--grantable", "sleep", "30")
