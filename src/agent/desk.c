@@ -131,11 +131,12 @@ static int exchange(int sock, const char *message, size_t n, int patience_ms, st
     struct pollfd wait = {sock, POLLIN, 0};
     if (n > DOOR_MESSAGE)
         return err_set(err, BK_E_LIMIT, "too long a message");
-    if (send(sock, message, n, MSG_NOSIGNAL) < 0)
+    bool sent = send(sock, message, n, MSG_NOSIGNAL) >= 0;
+    if (!sent && errno != EPIPE && errno != ECONNRESET)
         return err_sys(err, "cannot ask");
-    if (poll(&wait, 1, patience_ms) <= 0)
+    if (sent && poll(&wait, 1, patience_ms) <= 0)
         return err_set(err, BK_E_SYSTEM, "there is no answer");
-    ssize_t len = recv(sock, got, sizeof(got), 0);
+    ssize_t len = sent ? recv(sock, got, sizeof(got), 0) : 0;
     if (len <= 0)
         return err_set(err, BK_E_INPUT,
                        "the door is shut: the run has ended, or this is inside a sandbox");
