@@ -79,6 +79,23 @@ def check_different():
         equal(buckle("diff", "-q", *names).out, "", "--quiet prints nothing")
 
 
+def check_verdicts():
+    """What a rule says besides allow and deny counts, unless --verdicts asks for these only."""
+    told = '(deny file-read* (literal "/x"))(allow file-read* (subpath "/y"))'
+    silent = told.replace("(deny file-read* ", "(deny file-read* (with no-report) ")
+    names = pair(told, silent)
+    equal(buckle("diff", *names).status, 1, "one reports, the other does not")
+    r = buckle("diff", "--verdicts", *names)
+    equal((r.status, r.out), (0, ""), "which is no other verdict")
+    names = pair(told, silent.replace('"/y"', '"/z"'))
+    r = buckle("diff", "--verdicts", *names)
+    facts, a, b = blocks(r.out).get("file-read-data", ("", "", ""))
+    ok(r.status == 1 and {a, b} == {"allow", "deny"}, "another verdict is shown", r)
+    path = re.search(r'path="(.*?)"', facts).group(1)
+    equal([buckle("eval", name, "file-read-data", path).out.split()[0] for name in names], [a, b],
+          "and eval bears it out")
+
+
 def check_errors():
     a, _ = pair("", "")
     equal(buckle("diff", a).status, 2, "one profile is not enough")
@@ -101,6 +118,7 @@ def check_samples():
 def main():
     check_equal()
     check_different()
+    check_verdicts()
     check_errors()
     check_samples()
     return done()
