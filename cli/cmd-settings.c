@@ -219,8 +219,9 @@ static int show(const struct cli_args *args, struct settings *s)
                 "buckle: what %s permits does not count: %s\n  hint: look at it, then say `buckle "
                 "trust`\n",
                 project,
-                settings_trust(s, project) == TRUST_CHANGED ? "its settings have changed since they were trusted"
-                                       : "it is not trusted");
+                settings_trust(s, project) == TRUST_CHANGED
+                    ? "its settings have changed since they were trusted"
+                    : "it is not trusted");
     return status;
 }
 

@@ -81,7 +81,8 @@ static const char *refusal(const struct settings *s, const struct setting_key *k
         const struct settings_layer *o = &s->layers[i];
         const struct json *said = key_value(o, k);
         policy = policy || (said && o->id == LAYER_POLICY);
-        others = others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, said)));
+        others =
+            others || (said && o->id != LAYER_DEFAULTS && (o->trusted || !setting_opens(k, said)));
     }
     if (!l->trusted && setting_opens(k, j))
         return untrusted;
