@@ -83,6 +83,38 @@ static void test_edges(struct loop *l, const char *way)
     loop_remove(l, &a.watch);
 }
 
+/* Whoever reads less than he asked for need not read again to learn that there is no more. */
+static void test_ends(struct loop *l, const char *way)
+{
+    struct seen a, b;
+    char bytes[100];
+    pair(&a, &b);
+    loop_add(l, &a.watch, false);
+    turns(l, &a);
+    ok(write(b.watch.fd, "x", 1) == 1 && shutdown(b.watch.fd, SHUT_WR) == 0,
+       "%s: something arrives, and the end", way);
+    turns(l, &a);
+    bool last = a.what & LOOP_LAST;
+    ok(a.what & LOOP_IN && read(a.watch.fd, bytes, sizeof(bytes)) == 1, "%s: it is read", way);
+    loop_again(l, &a.watch, LOOP_IN);
+    turns(l, &a);
+    ok(last || a.what & LOOP_IN, "%s: the end is told with it or after it", way);
+    loop_remove(l, &a.watch);
+    close(b.watch.fd);
+    pair(&a, &b);
+    loop_add(l, &a.watch, false);
+    ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives alone", way);
+    turns(l, &a);
+    ok(!(a.what & LOOP_LAST) && read(a.watch.fd, bytes, sizeof(bytes)) == 1,
+       "%s: … and is not the last", way);
+    loop_again(l, &a.watch, LOOP_IN);
+    shutdown(b.watch.fd, SHUT_WR);
+    turns(l, &a);
+    ok(a.what & LOOP_IN, "%s: the end is told when it comes", way);
+    loop_remove(l, &a.watch);
+    close(b.watch.fd);
+}
+
 static void test_level(struct loop *l, const char *way)
 {
     struct seen a, b;
@@ -128,6 +160,7 @@ static void test_way(const struct loop_way *how, const char *way)
     struct loop l;
     is_int(loop_init(&l, how), 0, "%s", way);
     test_edges(&l, way);
+    test_ends(&l, way);
     test_level(&l, way);
     test_removal(&l, way);
     loop_free(&l);
