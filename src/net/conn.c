@@ -147,7 +147,7 @@ static void side_empty(struct side *s)
 static bool side_flush(struct side *s)
 {
     while (queue_size(&s->out) && s->writable && s->connected) {
-        ssize_t n = send(s->watch.fd, s->out.data + s->out.from, queue_size(&s->out), MSG_NOSIGNAL);
+        ssize_t n = send(s->watch.fd, queue_data(&s->out), queue_size(&s->out), MSG_NOSIGNAL);
         if (n > 0)
             queue_take(&s->out, (size_t)n);
         else if (n < 0 && errno == EAGAIN)
@@ -372,7 +372,7 @@ void conn_advance(struct conn *c)
         ;
     /* what had to be looked at first goes first */
     if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
-        side_send(&c->server, c->in.data + c->in.from, queue_size(&c->in));
+        side_send(&c->server, queue_data(&c->in), queue_size(&c->in));
         queue_free(&c->in);
     }
 }

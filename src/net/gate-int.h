@@ -37,6 +37,12 @@ static inline size_t queue_size(const struct queue *q)
     return q->to - q->from;
 }
 
+/* Where its bytes are; never NULL, even when there are none. */
+static inline const char *queue_data(const struct queue *q)
+{
+    return q->data ? q->data + q->from : "";
+}
+
 int queue_add(struct queue *q, const void *data, size_t n); /* -1 without memory */
 void queue_take(struct queue *q, size_t n);
 void queue_free(struct queue *q);

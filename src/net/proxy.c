@@ -130,7 +130,7 @@ static bool same(const char *a, const char *b)
 
 static const uint8_t *bytes_of(const struct conn *c)
 {
-    return (const uint8_t *)c->in.data + c->in.from;
+    return (const uint8_t *)queue_data(&c->in);
 }
 
 static bool socks_greet(struct conn *c)
@@ -223,7 +223,7 @@ static bool is_known(const struct conn *c, const struct http_head *h)
 static bool http_first(struct conn *c)
 {
     struct http_head *h = &c->gate->head;
-    enum http_result got = http_head_read(c->in.data + c->in.from, queue_size(&c->in), h);
+    enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (got == HTTP_MORE)
         return false;
     c->proxied = true;

@@ -98,7 +98,7 @@ void stub_datagram(struct gate *g, int fd)
 
 bool stub_stream(struct conn *c)
 {
-    const uint8_t *in = (const uint8_t *)c->in.data + c->in.from;
+    const uint8_t *in = (const uint8_t *)queue_data(&c->in);
     uint8_t out[2 + DNS_MAX];
     size_t have = queue_size(&c->in);
     size_t wanted = have >= 2 ? 2u + (size_t)(in[0] << 8 | in[1]) : 0;

@@ -57,7 +57,7 @@ bool talk_inspect(struct conn *c)
 {
     static const char preface[] = "PRI * HTTP/2.0\r\n";
     struct hello hello;
-    const char *data = c->in.data + c->in.from;
+    const char *data = queue_data(&c->in);
     size_t n = queue_size(&c->in);
     if (n == 0)
         return false;
@@ -112,7 +112,7 @@ static void send_head(struct conn *c, const struct http_head *h)
 {
     OWN(buf) struct buf out = {0};
     if (!c->proxied) {
-        side_send(&c->server, c->in.data + c->in.from, h->size);
+        side_send(&c->server, queue_data(&c->in), h->size);
         return;
     }
     http_head_forward(h, &out);
@@ -143,7 +143,7 @@ static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
 static bool begin_request(struct conn *c)
 {
     struct http_head *h = &c->gate->head;
-    enum http_result got = http_head_read(c->in.data + c->in.from, queue_size(&c->in), h);
+    enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
         return false;
     if (got == HTTP_BAD || (h->form == HTTP_AUTHORITY) || (c->proxied && !h->named)) {
@@ -175,13 +175,13 @@ static void rest(struct conn *c)
 static bool pass_body(struct conn *c)
 {
     size_t n = queue_size(&c->in);
-    ssize_t used = n ? http_body_take(&c->body, c->in.data + c->in.from, n) : 0;
+    ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
     if (used < 0) {
         deny_plain(c, "a body that is not framed as it says");
         return false;
     }
     if (used > 0) {
-        side_send(&c->server, c->in.data + c->in.from, (size_t)used);
+        side_send(&c->server, queue_data(&c->in), (size_t)used);
         queue_take(&c->in, (size_t)used);
     }
     if (!http_body_is_over(&c->body))
@@ -270,6 +270,6 @@ void talk_answer(struct conn *c, const char *data, size_t n)
         conn_finish(c);
         return;
     }
-    used = take_answer(c, c->answer.data + c->answer.from, queue_size(&c->answer));
+    used = take_answer(c, queue_data(&c->answer), queue_size(&c->answer));
     queue_take(&c->answer, used);
 }
