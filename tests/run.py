@@ -180,7 +180,7 @@ def run_patiently(argv, env, timeout):
     return again
 
 
-def timed(argv, env, timeout):
+def run_watched(argv, env, timeout):
     """With TIMES in the environment, programs that take more than TIMES seconds are named."""
     began = time.monotonic()
     result = run_patiently(argv, env, timeout)
@@ -197,7 +197,7 @@ def run_suite(suite):
     # the long ones first, so that none of them is left alone at the end
     programs = sorted(suite.programs, key=lambda argv: os.path.basename(argv[0]) not in SLOW_E2E)
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
-        for one in pool.map(lambda argv: timed(argv, suite.env, suite.timeout), programs):
+        for one in pool.map(lambda argv: run_watched(argv, suite.env, suite.timeout), programs):
             result.add(one)
     if not suite.programs:
         result.failures.append(f"{suite.name}: has no tests")
