@@ -56,7 +56,7 @@ run: build ## show what Buckle does: a build that tries more than it should
 	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
 
-check: ## the test suites: gcc, clang, sanitizers; a few minutes at most
+check: ## the test suites, with gcc and with clang and its sanitizers; less than ten minutes
 	$(call need,$(PKG_CHECK))
 	@$(RUNNER) check
 

@@ -220,7 +220,8 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     if (spec->nsources > SETTINGS_SOURCES - 1)
         return err_set(err, BK_E_BUG, "too many sources");
     rs->ngiven = spec->nsources;
-    memcpy(rs->given, spec->sources, spec->nsources * sizeof(rs->given[0]));
+    for (size_t i = 0; i < rs->ngiven; i++)
+        rs->given[i] = spec->sources[i];
     rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
     rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
     if (!anything(rs, err))

@@ -46,11 +46,12 @@ SAN_ENV = {
 
 
 class Suite:
-    def __init__(self, name, programs, env=None, timeout=120):
+    def __init__(self, name, programs, env=None, timeout=120, each=1):
         self.name = name
         self.programs = programs  # argument vectors
         self.env = env or {}
         self.timeout = timeout
+        self.each = each  # programs at a time for each processor; more where they mostly wait
 
 
 class Result:
@@ -193,7 +194,7 @@ def run_watched(argv, env, timeout):
 def run_suite(suite):
     """The programs of a suite side by side, except where the time they take matters."""
     result = Result()
-    workers = 1 if suite.name == "bench" else os.cpu_count() or 1
+    workers = 1 if suite.name == "bench" else (os.cpu_count() or 1) * suite.each
     # the long ones first, so that none of them is left alone at the end
     programs = sorted(suite.programs, key=lambda argv: os.path.basename(argv[0]) not in SLOW_E2E)
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
@@ -251,7 +252,6 @@ def check_suites():
     staged, asan = staged_env(), asan_env()
     return [
         Suite("unit", unit_programs("gcc")),
-        Suite("unit (clang)", unit_programs("clang")),
         Suite("unit (sanitizers)", unit_programs("asan"), SAN_ENV),
         Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
         Suite("verdicts", [[tests("run-verdicts.py")]], staged),
@@ -262,8 +262,8 @@ def check_suites():
         Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
-        Suite("e2e", e2e_programs(), staged, timeout=300),
-        Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300),
+        Suite("e2e", e2e_programs(), staged, timeout=300, each=2),
+        Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300, each=2),
         Suite("examples", [[tests("run-examples.py")], [tests("run-keys.py")]], staged),
         Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
               staged),
@@ -273,6 +273,7 @@ def check_suites():
 def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     return [
+        Suite("unit (clang)", unit_programs("clang")),
         Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
@@ -305,7 +306,8 @@ def fuzz_suites():
 
 MODES = {
     # mode: (builds, whether to install, suites)
-    "check": (["gcc", "clang", "asan"], True, check_suites),
+    # the sanitizers' build is clang's, with its warnings
+    "check": (["gcc", "asan"], True, check_suites),
     "check-all": (["gcc", "clang", "asan", "fuzz"], True, lambda: check_suites() + long_suites()),
     "bench": (["bench"], False, bench_suites),
     "fuzz": (["fuzz"], False, fuzz_suites),

@@ -23,6 +23,19 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A sanitizer has malloc() to itself. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED_MALLOC 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define SANITIZED_MALLOC 1
+#endif
+#endif
+#ifndef SANITIZED_MALLOC
+#define SANITIZED_MALLOC 0
+#endif
+
 static int tap_checks, tap_failures;
 
 static inline bool tap_line(bool pass, const char *file, int line, const char *fmt, va_list ap)

@@ -55,8 +55,10 @@ static int refuse(const char *link, const char *target, const char *from, struct
 
 int links_check(const struct graph *g, const char *notes, size_t n, struct bk_err *err)
 {
-    struct graph_cache *cache = n ? graph_cache_new(g) : NULL;
-    int result = n && !cache ? err_nomem(err) : 0;
+    if (n == 0)
+        return 0;
+    struct graph_cache *cache = graph_cache_new(g);
+    int result = cache ? 0 : err_nomem(err);
     for (const char *at = notes, *end = notes + n; result == 0 && at < end;) {
         const char *link = at + 1, *target = link + strlen(link) + 1;
         const char *from = target + strlen(target) + 1;

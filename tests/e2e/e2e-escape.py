@@ -37,7 +37,7 @@ from drive import FOLDER
 from world import (Done, World, child_named, escape, is_alive, own_processes, people,
                    processes_with, read_until, tool, until)
 
-SECONDS = float(os.environ.get("ESCAPE_SECONDS", "2"))
+SECONDS = float(os.environ.get("ESCAPE_SECONDS", "1"))
 
 # name: (options, environment)
 SANDBOXES = {

@@ -15,16 +15,7 @@
 
 static volatile unsigned long allocations;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNTS_NOTHING 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define COUNTS_NOTHING 1
-#endif
-#endif
-
-#ifndef COUNTS_NOTHING
+#if !SANITIZED_MALLOC
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -382,7 +373,7 @@ static void allocation_free(const struct graph *g)
 {
     unsigned long before = allocations;
     struct graph_cache *c = graph_cache_new(g);
-#ifndef COUNTS_NOTHING
+#if !SANITIZED_MALLOC
     ok(allocations > before, "the counter counts");
 #endif
     before = allocations;
