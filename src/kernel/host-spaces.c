@@ -11,9 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/netlink.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -132,42 +129,26 @@ unsigned probe_net(const struct host *h)
     return enter(h, CLONE_NEWNET) && loopback_up() == 0 && loopback_answers();
 }
 
-/* Asks nf_tables for the number of its rule set. */
-unsigned probe_nftables(const struct host *h)
-{
-    struct {
-        struct nlmsghdr head;
-        struct nfgenmsg body;
-    } ask = {
-        .head = {.nlmsg_len = sizeof(ask),
-                 .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
-                 .nlmsg_flags = NLM_F_REQUEST},
-        .body = {.nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0},
-    };
-    union {
-        struct nlmsghdr head;
-        char room[512];
-    } reply = {0};
-    if (!enter(h, CLONE_NEWNET))
-        return 0;
-    OWN(fd) int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-    struct pollfd p = {.fd = sock, .events = POLLIN};
-    return sock >= 0 && send(sock, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask) &&
-           poll(&p, 1, ANSWER_MS) == 1 &&
-           recv(sock, &reply, sizeof(reply), MSG_DONTWAIT) >= (ssize_t)sizeof(reply.head) &&
-           reply.head.nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWGEN);
-}
-
-/* Lays a whole network: its sockets for datagrams are there only when the rule was taken. */
-unsigned probe_tproxy(const struct host *h)
+/* Lays a whole network: it has this socket only when the rules for it were taken. */
+static unsigned lays(const struct host *h, enum lay_socket which)
 {
     struct laid_network net;
     if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 ||
         lay_network(&(struct lay_wishes){0}, &net) < 0)
         return 0;
-    bool relays = net.fds[LAY_UDP4] >= 0;
+    bool laid = net.fds[which] >= 0;
     lay_close(&net);
-    return relays;
+    return laid;
+}
+
+unsigned probe_nftables(const struct host *h)
+{
+    return lays(h, LAY_TCP4);
+}
+
+unsigned probe_tproxy(const struct host *h)
+{
+    return lays(h, LAY_UDP4);
 }
 
 /* ---- FUSE ---- */

@@ -19,9 +19,7 @@
 
 #include "base/own.h"
 #include "kernel/kabi.h"
-
-/* Any address but our own would do: questions to port 53 arrive at the stub wherever they go. */
-#define RESOLVER "198.19.255.53"
+#include "net/lay.h"
 
 static int mount_tmpfs(void)
 {
@@ -87,8 +85,8 @@ static int cover_services(int top)
 
 static int cover_resolver(int top, bool connects)
 {
-    static const char text[] = "nameserver " RESOLVER "\noptions edns0\n",
-                      tcp[] = "nameserver " RESOLVER "\noptions edns0 use-vc\n";
+    static const char text[] = "nameserver " LAY_RESOLVER "\noptions edns0\n",
+                      tcp[] = "nameserver " LAY_RESOLVER "\noptions edns0 use-vc\n";
     return connects ? cover(top, "/etc/resolv.conf", tcp, sizeof(tcp) - 1)
                     : cover(top, "/etc/resolv.conf", text, sizeof(text) - 1);
 }

@@ -185,6 +185,9 @@ static int take_network(int from, struct laid_network *net)
     return used == got ? 0 : -EIO;
 }
 
+_Static_assert((int)PLAN_GATE_PORTS <= (int)LAY_PORTS && (int)LAY_PLACES <= (int)PASS_MANY,
+               "every listener fits into the message that hands them over");
+
 static int hand_over(int to, struct laid_network *net)
 {
     int fds[LAY_PLACES], *places[LAY_PLACES];
@@ -315,7 +318,11 @@ int netgate_start(struct netgate *n, const struct stage *s)
 int netgate_lay(struct netgate *n, const struct plan *p)
 {
     struct laid_network net;
-    struct lay_wishes wishes = {.local = n->local, .inside = n->npublished > 0};
+    struct lay_wishes wishes = {.local = n->local,
+                                .inside = n->npublished > 0,
+                                .ports = p->ports,
+                                .nports = p->nports,
+                                .no_rules = !p->host.nftables};
     n->nlocal = 0;
     for (size_t i = 0; i < p->nlocal && n->nlocal < LAY_LOCAL; i++) {
         struct local_port port = p->local[i];

@@ -10,6 +10,7 @@
  * judge, which alone connects them, leads each to the gate.
  */
 
+#include "base/own.h"
 #include "kernel/judged.h"
 #include "kernel/plan-int.h"
 
@@ -53,6 +54,31 @@ static bool is_local(const struct plan *p, uint16_t port)
     return false;
 }
 
+/* Those that lead to the gate where packets cannot be redirected, but for what is reached on
+ * loopback. They are planned wherever there is a gate: who launches may still be refused the rules.
+ */
+static void plan_gate_ports(struct plan *p, const struct graph *g)
+{
+    size_t n = rules_remote_ports(g, p->ports, PLAN_GATE_PORTS);
+    for (size_t i = 0; i < n; i++)
+        if (!is_published(p, p->ports[i]) && !is_local(p, p->ports[i]))
+            p->ports[p->nports++] = p->ports[i];
+}
+
+static void note_gate_ports(struct plan *p)
+{
+    OWN(buf) struct buf list = {0};
+    if (p->nports == 0 || p->host.nftables || p->opt.terse)
+        return;
+    for (size_t i = 0; i < p->nports; i++)
+        buf_fmt(&list, i ? ", %u" : "%u", p->ports[i]);
+    plan_note(p,
+              "permits less: no nftables, so that without a proxy connections lead to the gate "
+              "only at these ports, on which nobody inside can listen; at others they are refused, "
+              "and not told: %s",
+              list.s ? list.s : "");
+}
+
 static void note_ports(struct plan *p, const struct graph *g)
 {
     if (!p->gate || p->opt.terse)
@@ -80,7 +106,7 @@ static const char *note_of(const struct plan *p)
 {
     if (!p->gate)
         return "no Internet host is allowed; Unix sockets are judged by path";
-    return p->host.nft_tproxy
+    return p->host.nftables && p->host.nft_tproxy
                ? "Internet hosts are asked about by name at the gate, datagrams too; "
                  "Unix sockets by path"
                : "Internet hosts are asked about by name at the gate, datagrams "
@@ -114,8 +140,11 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     p->no_ip = restricted && !p->net_ns && !p->dials;
     plan_ports(p, g);
     p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished;
+    if (hosts && p->net_ns)
+        plan_gate_ports(p, g);
     if (p->net_ns && o->tier == TIER_JUDGED)
         o->note = note_of(p);
+    note_gate_ports(p);
     note_ports(p, g);
     note_abstract(p, g);
     if (p->gate && p->opt.ask)

@@ -107,7 +107,7 @@ struct plan_guard {
 
 /* ---- the plan ---- */
 
-enum { PLAN_PORTS = 16 };
+enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
 
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
@@ -148,6 +148,8 @@ struct plan {
     size_t nlocal;
     uint16_t published[PLAN_PORTS]; /* of the command's, that this machine may call */
     size_t npublished;
+    uint16_t ports[PLAN_GATE_PORTS]; /* that lead to the gate where packets cannot be redirected */
+    size_t nports;
     bool judge;          /* a listener is needed */
     bool exec_by_caller; /* what may be executed depends on who does it */
     bool mask_sysctl;    /* nothing is to be seen below /proc/sys */

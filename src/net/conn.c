@@ -19,8 +19,6 @@
 
 enum { FULL_US = 5000 }; /* to wait when no more descriptors can be had */
 
-enum { ORIGINAL_DESTINATION = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
-
 /* ---- queues ---- */
 
 int queue_add(struct queue *q, const void *data, size_t n)
@@ -443,21 +441,9 @@ struct conn *conn_new(struct gate *g, int fd)
     return c;
 }
 
-static bool original_destination(struct conn *c, bool v6)
+static void begin_transparent(struct conn *c, const struct listener *l)
 {
-    struct sockaddr_storage to;
-    socklen_t n = sizeof(to);
-    uint8_t addr[16];
-    if (getsockopt(c->client.watch.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, ORIGINAL_DESTINATION, &to,
-                   &n) < 0 ||
-        !addr_from_sockaddr(&to, addr, &c->port))
-        return false;
-    return gate_names(c->gate, addr, &c->host);
-}
-
-static void begin_transparent(struct conn *c, bool v6)
-{
-    if (original_destination(c, v6))
+    if (l->kind == LISTEN_PORT ? arrive_at_port(c) : arrive_redirected(c, l->kind == LAY_TCP6))
         conn_advance(c);
     else
         conn_reset(c);
@@ -491,8 +477,8 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
         announce_await(c);
         return;
     }
-    if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6) {
-        begin_transparent(c, l->kind == LAY_TCP6);
+    if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6 || l->kind == LISTEN_PORT) {
+        begin_transparent(c, l);
         return;
     }
     if (l->kind == LISTEN_LOCAL) {

@@ -106,9 +106,13 @@ enum {
     LISTEN_LOCAL = LAY_SOCKETS, /* a port of the host's loopback, inside */
     LISTEN_LOCAL_DATAGRAMS,
     LISTEN_PUBLISHED, /* a port of the command's, on the host */
+    LISTEN_PORT,      /* one of laid_network's ports: whatever goes there, to any address */
 };
 
-enum { LISTENERS = LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES };
+enum {
+    LISTENERS =
+        LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES + LAY_PORTS
+};
 
 struct listener {
     struct watch watch;
@@ -180,6 +184,12 @@ void asking_leave(struct gate *g, uint32_t id);
 int announce_begin(struct gate *g); /* 0 or a negated errno */
 /* Finds out where a new connection is to go, now or later. */
 void announce_await(struct conn *c);
+
+/* ---- arrive.c ---- */
+
+/* Sets a new connection's host and port; false when it leads nowhere. */
+bool arrive_redirected(struct conn *c, bool v6);
+bool arrive_at_port(struct conn *c); /* at one of laid_network's ports */
 
 /* ---- conn.c ---- */
 

@@ -93,6 +93,8 @@ static int open_listeners(struct gate *g)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
             err = add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
                                g->o->published[i].port, k);
+    for (size_t i = 0; i < LAY_PORTS && err == 0; i++)
+        err = add_listener(g, net->ports[i], LISTEN_PORT, 0, false);
     for (size_t k = 0; k < LAY_FAMILIES; k++)
         for (size_t i = 0; i < LAY_INSIDE && net->inside[k][i] >= 0; i++)
             g->inside[k][g->ninside[k]++] = net->inside[k][i];

@@ -42,7 +42,11 @@ enum lay_socket {
  * in their environment. */
 enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
 
-enum { LAY_LOCAL = 16, LAY_INSIDE = 64, LAY_FAMILIES = 2 };
+/* Whom the sandbox's resolver asks: any address but our own would do where packets are redirected,
+ * since questions to port 53 arrive at the stub then wherever they go. */
+#define LAY_RESOLVER "198.19.255.53"
+
+enum { LAY_LOCAL = 16, LAY_INSIDE = 64, LAY_FAMILIES = 2, LAY_PORTS = 40 };
 
 /* Ports of loopback that lead to the host's instead of the sandbox's own. -1: not this kind */
 enum lay_local { LAY_LOCAL_TCP4, LAY_LOCAL_TCP6, LAY_LOCAL_UDP4, LAY_LOCAL_UDP6, LAY_LOCAL_KINDS };
@@ -60,6 +64,9 @@ struct laid_network {
     struct laid_port local[LAY_LOCAL];
     /* IPv4 and IPv6: unconnected, for connections to the command's servers; -1: no more */
     int inside[LAY_FAMILIES][LAY_INSIDE];
+    /* Where packets cannot be redirected, instead of LAY_TCP4 and LAY_TCP6: listeners for both
+     * families at the ports that were wished for; -1: none */
+    int ports[LAY_PORTS];
 };
 
 /* No descriptor, and no port. */
@@ -75,6 +82,9 @@ struct lay_wishes {
     const struct local_port *local; /* at most LAY_LOCAL are looked at */
     size_t nlocal;
     bool inside;
+    const uint16_t *ports; /* to listen on where packets cannot be redirected */
+    size_t nports;
+    bool no_rules; /* does not try to */
 };
 
 /* Without a network of its own: what the command connects to, on the host's loopback. */
@@ -87,8 +97,13 @@ int lay_loopback(struct laid_network *out, struct lay_ports *ports);
 int lay_network(const struct lay_wishes *wishes, struct laid_network *out);
 void lay_close(struct laid_network *net);
 /* Every descriptor's place, in one order; how many. */
-enum { LAY_PLACES = LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + LAY_FAMILIES * LAY_INSIDE };
+enum {
+    LAY_PLACES = LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + LAY_FAMILIES * LAY_INSIDE + LAY_PORTS
+};
 size_t lay_places(struct laid_network *net, int *places[LAY_PLACES]);
+
+/* Whether an address is the sandbox's own, loopback or not, and stands for nobody outside. */
+bool lay_is_inside(const uint8_t addr[16]);
 
 /* A socket that listens on loopback, wherever the caller is; or a negated errno. */
 int lay_listen(int family, int type, uint16_t port);

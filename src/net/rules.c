@@ -28,6 +28,13 @@ static struct graph_fact fact_of(const struct peer *h, uint16_t port, uint16_t p
 
 /* ---- ports ---- */
 
+static bool domain_ports(const struct graph_test *t, uint16_t *lo, uint16_t *hi)
+{
+    const char *colon = t->str ? memrchr(t->str, ':', t->len) : NULL;
+    return colon &&
+           net_ports_parse(colon + 1, t->len - (size_t)(colon + 1 - t->str), lo, hi, NULL) == 0;
+}
+
 static void add_port(struct net_rules *r, uint16_t port)
 {
     for (size_t i = 0; i < r->nports; i++)
@@ -47,14 +54,12 @@ static void collect_ports(struct net_rules *r)
     add_port(r, 80);
     for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
         const struct graph_test *t = graph_test_at(r->graph, i);
-        const char *colon = t->str ? memrchr(t->str, ':', t->len) : NULL;
         uint16_t lo, hi;
         if (t->filter == FILTER_REMOTE && t->net.port_lo == t->net.port_hi)
             add_port(r, t->net.port_lo);
         else if (t->filter == FILTER_REMOTE && t->net.port_hi < UINT16_MAX)
             add_port(r, t->net.port_hi);
-        if (t->filter == FILTER_DOMAIN && colon &&
-            net_ports_parse(colon + 1, t->len - (size_t)(colon + 1 - t->str), &lo, &hi, NULL) == 0)
+        if (t->filter == FILTER_DOMAIN && domain_ports(t, &lo, &hi))
             add_port(r, lo);
     }
     add_port(r, 1);
@@ -163,6 +168,49 @@ bool rules_lead_out(const struct graph *g)
     bool out = rules_ask_name(&r, &stranger).allow;
     rules_free(&r);
     return out;
+}
+
+/* ---- ports of other machines ---- */
+
+struct port_list {
+    uint16_t *ports;
+    size_t n, cap;
+};
+
+/* A range that cannot be listed is one that names no port. */
+static void list_ports(struct port_list *l, uint32_t lo, uint32_t hi)
+{
+    if (lo == 0 || hi - lo >= l->cap)
+        return;
+    for (uint32_t port = lo; port <= hi; port++) {
+        size_t k = 0;
+        while (k < l->n && l->ports[k] != port)
+            k++;
+        if (k == l->n && l->n < l->cap)
+            l->ports[l->n++] = (uint16_t)port;
+    }
+}
+
+size_t rules_remote_ports(const struct graph *g, uint16_t *ports, size_t cap)
+{
+    static const uint16_t well_known[] = {
+#define WELL_KNOWN(port, protocol) port,
+#include "net/ports.def"
+    };
+    enum { IS_UDP = NET_UDP & ~NET_IP };
+    struct port_list l = {ports, 0, cap};
+    for (uint32_t i = 0; i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        uint16_t lo, hi;
+        if (t->filter == FILTER_REMOTE && t->net.proto & NET_IP && !(t->net.proto & IS_UDP) &&
+            t->net.host != NET_HOST_LOCALHOST)
+            list_ports(&l, t->net.port_lo, t->net.port_hi);
+        if (t->filter == FILTER_DOMAIN && domain_ports(t, &lo, &hi))
+            list_ports(&l, lo, hi);
+    }
+    for (size_t i = 0; i < sizeof(well_known) / sizeof(well_known[0]); i++)
+        list_ports(&l, well_known[i], well_known[i]);
+    return l.n;
 }
 
 /* ---- ports of loopback ---- */

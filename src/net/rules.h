@@ -39,6 +39,10 @@ bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
 /* Whether a host beyond this machine could be allowed at all. */
 bool rules_lead_out(const struct graph *g);
 
+/* Ports of other machines that rules name, and then well-known ones (ports.def): at most cap of
+ * them. */
+size_t rules_remote_ports(const struct graph *g, uint16_t *ports, size_t cap);
+
 /* A port of loopback that a rule names. */
 struct local_port {
     uint16_t port;

@@ -147,7 +147,10 @@ static void about_nft(const struct host *h, const struct host_ability *a, struct
     else if (!version_at_least(h->kernel, a->since))
         about_kernel(h, a, out);
     else
-        buf_str(out, "sudo modprobe nf_tables nft_redir\n");
+        buf_str(out, "sudo modprobe nf_tables nft_redir nft_tproxy\n");
+    if (h->net_ns && !h->nftables)
+        buf_str(out, "without it hosts are filtered at single ports, on which nobody inside can "
+                     "listen, and others\nare refused: `buckle run --dry-run` names them\n");
 }
 
 static void about_cgroup(const struct host *h, const struct host_ability *a, struct buf *out)

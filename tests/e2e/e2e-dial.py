@@ -254,15 +254,20 @@ def test_ports(net, who):
     tap.ok(done.status == 1 and "127.0.0.1:18095" in done.err, f"{who.name}: and no other", done)
 
 
-def test_container(net, who):
-    """As in Docker: a filter refuses namespaces and taking descriptors."""
-    path = os.path.join(BIN, "contained")
+def move(who, place, *words):
+    """From now on a person is where the kernel refuses these things (tests/probe/pretend.c), and pretends no more."""
+    path = os.path.join(BIN, "buckle-" + "-".join(words))
     shutil.copy(os.path.join(TOOLS, "pretend"), BIN)
     with open(path, "w", encoding="ascii") as f:
-        f.write(f'#!/bin/sh\nexec setpriv --no-new-privs {BIN}/pretend no-namespaces no-getfd -- {BIN}/buckle "$@"\n')
+        f.write(f'#!/bin/sh\nexec setpriv --no-new-privs {BIN}/pretend {" ".join(words)} -- {BIN}/buckle "$@"\n')
     os.chmod(path, 0o755)
     del who.env["BUCKLE_PRETEND"]
-    who.buckle, who.name = lambda: path, who.name + ", in a container"
+    who.buckle, who.name = lambda: path, f"{who.name}, {place}"
+
+
+def test_container(net, who):
+    """As in Docker: a filter refuses namespaces and taking descriptors."""
+    move(who, "in a container", "no-namespaces", "no-getfd")
     for test in (test_attacks, test_race, net_tests.test_clients):
         test(net, who)
 

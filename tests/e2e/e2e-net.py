@@ -638,7 +638,7 @@ def ask(name, kind, tcp=False, edns=False):
         bytes([len(l)]) + l.encode() for l in name.split(".")) + struct.pack(">BHH", 0, kind, 1)
     q += b"\\0" + struct.pack(">HHIH", 41, 1232, 0, 0) if edns else b""
     s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM); s.settimeout(8)
-    s.connect(("192.0.2.53", 53))
+    s.connect(("{server}", 53))
     s.send((struct.pack(">H", len(q)) if tcp else b"") + q)
     if tcp:
         n = struct.unpack(">H", s.recv(2, socket.MSG_WAITALL))[0]
@@ -656,10 +656,10 @@ def ask(name, kind, tcp=False, edns=False):
 E"""
 
 
-def test_records(net, who):
+def test_records(net, who, server="192.0.2.53"):
     def ask(script):
         before = len(net.net.asked)
-        done = net.boxed(who, RESOLVE.replace("{script}", script))
+        done = net.boxed(who, RESOLVE.replace("{script}", script).replace("{server}", server))
         return done, net.net.asked[before:]
 
     def answers(name, kind):

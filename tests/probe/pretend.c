@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -26,6 +27,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -144,6 +146,23 @@ static void no_getfd(void)
 static void no_readv(void)
 {
     refuse(SYS_process_vm_readv, EPERM);
+}
+
+/* A kernel without nf_tables, of which it is known that its sockets cannot be made. */
+static void no_netfilter(void)
+{
+    enum { NR = offsetof(struct seccomp_data, nr), ARGS = offsetof(struct seccomp_data, args) };
+    const struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, NR),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGS + 16),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_NETFILTER, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPROTONOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    install(code, sizeof(code) / sizeof(code[0]), 0);
 }
 
 static void no_landlock(void)
@@ -363,7 +382,7 @@ static const struct {
     {"no-readv", no_readv, false},           {"no-landlock", no_landlock, false},
     {"no-notify", no_notify, false},         {"listener", listener, false},
     {"docker-caps", docker_caps, false},     {"no-caps", no_caps, false},
-    {"no-new-privs", no_new_privs, false},
+    {"no-new-privs", no_new_privs, false},   {"no-netfilter", no_netfilter, false},
 };
 
 enum { PLACES = sizeof(places) / sizeof(places[0]) };

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Where a connection that the command made without a proxy wanted to go. */
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "net/gate-int.h"
+
+enum { ORIGINAL_DESTINATION = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
+
+bool arrive_redirected(struct conn *c, bool v6)
+{
+    struct sockaddr_storage to;
+    socklen_t n = sizeof(to);
+    uint8_t addr[16];
+    if (getsockopt(c->client.watch.fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, ORIGINAL_DESTINATION, &to,
+                   &n) < 0 ||
+        !addr_from_sockaddr(&to, addr, &c->port))
+        return false;
+    return gate_names(c->gate, addr, &c->host);
+}
+
+bool arrive_at_port(struct conn *c)
+{
+    struct sockaddr_storage to;
+    socklen_t n = sizeof(to);
+    uint8_t addr[16];
+    /* loopback would be the host's from here on: a rule about the command's own must not lead there
+     */
+    if (getsockname(c->client.watch.fd, (struct sockaddr *)&to, &n) < 0 ||
+        !addr_from_sockaddr(&to, addr, &c->port) || lay_is_inside(addr))
+        return false;
+    return gate_names(c->gate, addr, &c->host);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_LAY_INT_H
+#define BK_NET_LAY_INT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/lay.h"
+
+/* What the files that lay a network share. */
+
+/* Ports that nobody else has reason to ask for; only redirected connections arrive there. */
+enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055, PORT_UDP = 64056 };
+
+enum { LAY_BACKLOG = 4096 };
+
+/* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback.
+ */
+static const uint8_t lay_own_v4[4] = {198, 18, 0, 1};
+static const uint8_t lay_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
+
+/* ---- lay-nft.c ---- */
+
+/* relay: datagrams are handed over, which not every kernel can do. Of what fails nothing is kept.
+ */
+int lay_rules(bool relay);
+
+/* ---- lay-ports.c ---- */
+
+/* Without those rules: listeners at every address, but only at the ports that are wished for and
+ * not taken; and the stub's. */
+int lay_ports(const struct lay_wishes *wishes, bool v6, struct laid_network *out);
+
+#endif

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The network filtered by name where the kernel cannot redirect packets: the gate listens at single
+ports. Prints TAP.
+
+What holds with redirection has to hold here as well, at those ports.
+"""
+
+import importlib
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import netbox
+import tap
+from netbox import CURL
+
+net_tests, dial_tests, attack_tests = (importlib.import_module(name)
+                                       for name in ("e2e-net", "e2e-dial", "e2e-attacks"))
+
+PRETEND = "nftables=0"
+WELL_KNOWN = {22, 25, 80, 443, 465, 587, 873, 993, 9418}  # docs/linux.md
+
+# names no port
+HOSTS = """(version 1)
+(import "default.sb")
+(allow network-outbound (domain "allowed.test") (domain "four.test"))
+"""
+
+CONNECT = """python3 - <<'E'
+import errno, socket
+try:
+    s = socket.socket(socket.AF_INET, {kind})
+    s.settimeout(5)
+    s.connect(({host!r}, {port}))
+    s.send(b"x")
+    print("heard", s.recv(9))
+except OSError as e:
+    print(errno.errorcode.get(e.errno, e))
+E"""
+
+
+def connect(host, port, kind="socket.SOCK_STREAM"):
+    return CONNECT.format(host=host, port=port, kind=kind)
+
+
+def test_other_ports(net, who):
+    """nginx listens on 8080, which no rule names."""
+    done = net.boxed(who, connect("four.test", 8080), profile=HOSTS)
+    tap.ok(done.out == "ECONNREFUSED\n", f"{who.name}: a port that is not listened on is refused", done)
+    done = net.boxed(who, CURL + "http://four.test:8080/hello", way="proxy", profile=HOSTS)
+    tap.ok(done.out == "hello there\n", f"{who.name}: which a proxy's client reaches", done)
+    named = HOSTS.replace('"four.test"', '"four.test:8080"')
+    done = net.boxed(who, CURL + "http://four.test:8080/hello", profile=named)
+    tap.ok(done.out == "hello there\n", f"{who.name}: and everybody where a rule names it", done)
+    done = net.boxed(who, CURL + "http://allowed.test:8079/hello", profile=HOSTS + """
+(deny network-outbound (domain "allowed.test:8079"))""")
+    tap.ok(done.status != 0 and "allowed.test:8079" in done.err,
+           f"{who.name}: one that a rule denies is denied, and told", done)
+
+
+def test_datagrams(net, who):
+    net_tests.echo_servers(net)
+    before = len(net.echo)
+    done = net.boxed(who, connect("allowed.test", 9999, "socket.SOCK_DGRAM"))
+    tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before, f"{who.name}: datagrams are refused", done)
+
+
+def test_loopback(net, who):
+    """A rule about all of loopback is about the sandbox's, also at ports that the gate listens on."""
+    host = dial_tests.Counter(dial_tests.listen(net, net.net.home, ("127.0.0.1", 443)))
+    rules = HOSTS + '(allow network-outbound (remote ip "localhost:*"))'
+    for at in ("127.0.0.1", "127.9.9.9", "0.0.0.0", "198.18.0.1"):
+        done = net.boxed(who, connect(at, 443), profile=rules)
+        tap.ok(done.status == 0 and "heard b'x'" not in done.out and host.count == 0,
+               f"{who.name}: {at}:443 does not lead to the host's", done)
+    done = net.boxed(who, connect("127.0.0.1", 443), profile=HOSTS, options=["--allow-net", "localhost:443"])
+    tap.ok("heard b'x'" in done.out and host.count == 1, f"{who.name}: unless a rule opens that port", done)
+    host.end()
+    bind = "python3 -c \"import socket; socket.create_server(('127.0.0.1', {})); print('bound')\""
+    done = net.boxed(who, bind.format(9418), profile=HOSTS)
+    tap.ok("Address already in use" in done.err, f"{who.name}: a port of the gate's is taken inside", done)
+    done = net.boxed(who, bind.format(9418), ["--publish", "9418"], profile=HOSTS)
+    tap.ok(done.out == "bound\n", f"{who.name}: but not when it is published", done)
+    done = net.boxed(who, bind.format(8080), profile=HOSTS)
+    tap.ok(done.out == "bound\n", f"{who.name}: others are free", done)
+
+
+def test_told(net, who):
+    done = net.boxed(who, "true", ["--dry-run"])
+    text = " ".join(done.out.split())
+    found = re.search(r"no nftables, .* only at these ports, .*: ([0-9, ]+)", text)
+    ports = {80, 8080} | WELL_KNOWN  # the profile names two
+    tap.ok(found and sorted(map(int, found[1].split(","))) == sorted(ports) and "datagrams are refused" in text,
+           f"{who.name}: the plan says what is weaker", found, done)
+
+
+def test_records(net, who):
+    """The stub hears datagrams where the resolver inside sends them, and connections anywhere."""
+    done = net.boxed(who, "grep nameserver /etc/resolv.conf")
+    net_tests.test_records(net, who, done.out.split()[1])
+    done = net.boxed(who, connect("192.0.2.53", 53, "socket.SOCK_DGRAM"))
+    tap.ok(done.out == "ECONNREFUSED\n", f"{who.name}: another name server is not asked by datagram", done)
+
+
+def test_refused(net, who):
+    """Nobody pretends: a filter refuses the sockets by which rules are laid."""
+    dial_tests.move(who, "refused by the kernel", "no-netfilter")
+    for test in (test_told, test_other_ports, net_tests.test_families):
+        test(net, who)
+
+
+TESTS = (test_other_ports, test_datagrams, test_loopback, test_told, test_records,
+         net_tests.test_clients, net_tests.test_families, net_tests.test_addresses, net_tests.test_special,
+         net_tests.test_own_servers, net_tests.test_local_ports, net_tests.test_publish,
+         attack_tests.test_fronting, attack_tests.test_smuggling, attack_tests.test_connect_to_loopback,
+         attack_tests.test_raw_addresses, attack_tests.test_rebinding, attack_tests.test_names,
+         attack_tests.test_other_roads, attack_tests.test_inherited, test_refused)
+
+if __name__ == "__main__":
+    os.environ["BUCKLE_PRETEND"] = PRETEND
+    sys.exit(netbox.main(TESTS))
