@@ -31,6 +31,7 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/laid.h"
 #include "kernel/own-filter.h"
 #include "kernel/pass.h"
 #include "kernel/processor.h"
@@ -72,6 +73,14 @@ static int hear_descriptor(int from, enum launch_stage *stage)
     int err = take(&laid, n, stage);
     return err < 0 ? err : fd < 0 ? -EBADF : fd;
 }
+
+/* What the worker wants of the network: lay_wishes in one piece. */
+struct order {
+    bool lay, inside, no_rules;
+    size_t nlocal, nports;
+    struct local_port local[LAY_LOCAL];
+    uint16_t ports[LAY_PORTS];
+};
 
 /* ---- the first process ---- */
 
@@ -175,7 +184,7 @@ static int lay_mounts(struct task *t, enum launch_stage *stage)
 }
 
 /* The network's descriptor. */
-static int lay_network(enum launch_stage *stage)
+static int open_network(enum launch_stage *stage)
 {
     *stage = STAGE_NAMESPACES;
     int fd = unshare(CLONE_NEWNET) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -183,6 +192,31 @@ static int lay_network(enum launch_stage *stage)
         return -errno;
     *stage = STAGE_NONE;
     return fd;
+}
+
+static int lay_roads(int to)
+{
+    struct order order;
+    struct laid_network net;
+    ssize_t n;
+    while ((n = recv(to, &order, sizeof(order), 0)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(order))
+        return -1; /* nobody is left who could want something */
+    if (!order.lay)
+        return 0;
+    struct lay_wishes wishes = {.local = order.local,
+                                .nlocal = order.nlocal,
+                                .inside = order.inside,
+                                .ports = order.ports,
+                                .nports = order.nports,
+                                .no_rules = order.no_rules};
+    int err = lay_network(&wishes, &net);
+    if (announce(to, STAGE_GATE, err, -1) < 0 || err < 0)
+        return -1;
+    err = laid_send(to, &net);
+    lay_close(&net);
+    return err;
 }
 
 static int lay(struct task *t, int to)
@@ -193,11 +227,20 @@ static int lay(struct task *t, int to)
         return -1;
     if (!t->net_ns)
         return 0;
-    int net = lay_network(&stage);
+    int net = open_network(&stage);
     if (announce(to, stage, net < 0 ? net : 0, net) < 0 || net < 0)
         return -1;
     err = loopback_up();
-    return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : 0;
+    return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : lay_roads(to);
+}
+
+/* An order that is never read would reset the connection, and what was announced be lost. */
+static void refuse_orders(int to)
+{
+    struct order order;
+    shutdown(to, SHUT_RD);
+    while (recv(to, &order, sizeof(order), MSG_DONTWAIT) > 0)
+        ;
 }
 
 /* In a pid namespace of our own nobody is our parent: getppid() says nothing. */
@@ -221,8 +264,10 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(GROUND_HOLD, &held, NULL);
-    if (lay(t, to) < 0)
+    if (lay(t, to) < 0) {
+        refuse_orders(to);
         _exit(1);
+    }
     int terminal = terminals_settle(&t->terminals);
     closefrom(terminal >= 0 && dup2(terminal, 0) == 0);
     /* whoever became somebody else inside is to stop as well */
@@ -288,6 +333,24 @@ int ground_hear(struct ground *g, int from)
     return 0;
 }
 
+void ground_order(const struct ground *g, const struct lay_wishes *wishes)
+{
+    struct order order;
+    memset(&order, 0, sizeof(order));
+    if (wishes) {
+        order.lay = true;
+        order.inside = wishes->inside;
+        order.nlocal = wishes->nlocal < LAY_LOCAL ? wishes->nlocal : LAY_LOCAL;
+        memcpy(order.local, wishes->local, order.nlocal * sizeof(order.local[0]));
+        order.nports = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
+        memcpy(order.ports, wishes->ports, order.nports * sizeof(order.ports[0]));
+        order.no_rules = wishes->no_rules;
+    }
+    /* a first process that is gone has left word why */
+    while (send(g->ready, &order, sizeof(order), MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
 int ground_wait_mounts(const struct ground *g, enum launch_stage *stage)
 {
     int err = hear(g->ready, stage);
@@ -306,6 +369,12 @@ int ground_take_network(const struct ground *g, enum launch_stage *stage)
 int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
 {
     return hear(g->ready, stage);
+}
+
+int ground_take_roads(const struct ground *g, struct laid_network *out, enum launch_stage *stage)
+{
+    int err = hear(g->ready, stage);
+    return err < 0 ? err : laid_receive(g->ready, out);
 }
 
 int ground_enter(int pidfd, pid_t init, int proc, int flags)

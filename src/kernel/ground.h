@@ -9,6 +9,7 @@
 
 #include "kernel/host.h"
 #include "kernel/launch.h"
+#include "net/lay.h"
 
 /*
  * The ground a sandbox stands on: its namespaces with everything mounted, held by their first
@@ -16,7 +17,9 @@
  * compiled. A launch that does not need part of it leaves that part alone.
  *
  * It is laid in three parts, each announced when it is done, because the network takes longer than
- * all the rest: what has to wait for one part need not wait for the next.
+ * all the rest: what has to wait for one part need not wait for the next. Whether there is a
+ * fourth, the roads to the gate, the policy says: once that is known the worker gives its order,
+ * and has the other processes to start while it is carried out.
  */
 struct ground {
     pid_t init;  /* the first process, as seen out here; 0 when there is no ground */
@@ -34,11 +37,17 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd);
 int ground_tell(const struct ground *g, int to);
 int ground_hear(struct ground *g, int from);
 
+/* What the network is to lead to; NULL: nowhere. Given once on every ground that has a network, at
+ * any time: its first process waits for it. */
+void ground_order(const struct ground *g, const struct lay_wishes *wishes);
+
 /* In this order, and by one process only; each waits, and answers a negated errno with the stage
  * that failed. They allocate nothing. */
 int ground_wait_mounts(const struct ground *g, enum launch_stage *stage);  /* user, pid, mounts */
 int ground_take_network(const struct ground *g, enum launch_stage *stage); /* its descriptor */
 int ground_wait_loopback(const struct ground *g, enum launch_stage *stage);
+/* If it was ordered; the caller closes it. */
+int ground_take_roads(const struct ground *g, struct laid_network *out, enum launch_stage *stage);
 
 /* Enters these namespaces of its first process, the mounts among them. proc: where that has the
  * number init. */

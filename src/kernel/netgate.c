@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/pass.h"
+#include "kernel/laid.h"
 #include "kernel/renew.h"
 #include "kernel/tell.h"
 #include "net/consent.h"
@@ -171,33 +171,6 @@ static void on_question(void *arg, const struct gate_question *q)
 
 /* ---- the process ---- */
 
-/* What hand_over() sent: the same, with other numbers. */
-static int take_network(int from, struct laid_network *net)
-{
-    int fds[LAY_PLACES], *places[LAY_PLACES];
-    size_t got, used = 0;
-    if (pass_receive_many(from, net, sizeof(*net), fds, LAY_PLACES, &got) != sizeof(*net))
-        return -EIO;
-    size_t n = lay_places(net, places);
-    for (size_t i = 0; i < n; i++)
-        if (*places[i] >= 0)
-            *places[i] = used < got ? fds[used++] : -1;
-    return used == got ? 0 : -EIO;
-}
-
-_Static_assert((int)PLAN_GATE_PORTS <= (int)LAY_PORTS && (int)LAY_PLACES <= (int)PASS_MANY,
-               "every listener fits into the message that hands them over");
-
-static int hand_over(int to, struct laid_network *net)
-{
-    int fds[LAY_PLACES], *places[LAY_PLACES];
-    size_t n = lay_places(net, places), used = 0;
-    for (size_t i = 0; i < n; i++)
-        if (*places[i] >= 0)
-            fds[used++] = *places[i];
-    return pass_send_many(to, net, sizeof(*net), fds, used);
-}
-
 static void __attribute__((noreturn))
 gate_main(const struct netgate *n, const struct stage *s, int from, int announcements)
 {
@@ -224,7 +197,7 @@ gate_main(const struct netgate *n, const struct stage *s, int from, int announce
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
-    if (take_network(from, &o.sockets) < 0)
+    if (laid_receive(from, &o.sockets) < 0)
         _exit(1);
     _exit(netgate_confine(s->plan->caps) < 0 || gate_run(&o) < 0);
 }
@@ -315,25 +288,28 @@ int netgate_start(struct netgate *n, const struct stage *s)
     return pid < 0 ? -errno : 0;
 }
 
-int netgate_lay(struct netgate *n, const struct plan *p)
+_Static_assert((int)PLAN_GATE_PORTS <= (int)LAY_PORTS, "every port that is planned is laid");
+
+struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p)
 {
-    struct laid_network net;
-    struct lay_wishes wishes = {.local = n->local,
-                                .inside = n->npublished > 0,
-                                .ports = p->ports,
-                                .nports = p->nports,
-                                .no_rules = !p->host.nftables};
     n->nlocal = 0;
     for (size_t i = 0; i < p->nlocal && n->nlocal < LAY_LOCAL; i++) {
         struct local_port port = p->local[i];
         port.tcp = port.tcp && !is_published(n, port.port);
         n->local[n->nlocal++] = port;
     }
-    wishes.nlocal = n->nlocal;
-    int err = lay_network(&wishes, &net);
-    if (err == 0)
-        err = hand_over(n->to, &net);
-    lay_close(&net);
+    return (struct lay_wishes){.local = n->local,
+                               .nlocal = n->nlocal,
+                               .inside = n->npublished > 0,
+                               .ports = p->ports,
+                               .nports = p->nports,
+                               .no_rules = !p->host.nftables};
+}
+
+int netgate_hand_over(const struct netgate *n, struct laid_network *net)
+{
+    int err = laid_send(n->to, net);
+    lay_close(net);
     return err;
 }
 
@@ -342,10 +318,7 @@ int netgate_lay_loopback(struct netgate *n)
     struct laid_network net;
     n->nlocal = 0;
     int err = lay_loopback(&net, &n->ports);
-    if (err == 0)
-        err = hand_over(n->to, &net);
-    lay_close(&net);
-    return err;
+    return err < 0 ? err : netgate_hand_over(n, &net);
 }
 
 int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],

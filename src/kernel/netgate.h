@@ -11,7 +11,7 @@
 /*
  * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
  * the sockets that were opened inside. The worker starts it while both are still in the caller's
- * namespaces, and hands over the sockets once it is in the sandbox's.
+ * namespaces, and hands over the sockets once the sandbox's network is laid.
  */
 struct netgate {
     int to;                             /* socket to it; it ends when this does */
@@ -31,8 +31,10 @@ int netgate_publish(struct netgate *n, const struct plan *p);
 
 /* 0, or a negated errno. */
 int netgate_start(struct netgate *n, const struct stage *s);
-/* Called inside the new network: lays it and hands its sockets over. */
-int netgate_lay(struct netgate *n, const struct plan *p);
+/* What the new network is to have; once the ports are published. Points into *n. */
+struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p);
+/* The sockets of the network, which is laid; they are closed here. */
+int netgate_hand_over(const struct netgate *n, struct laid_network *net);
 /* Called instead where there is none: listens on loopback. */
 int netgate_lay_loopback(struct netgate *n);
 /* Then: a connection from this port of loopback to ports.tcp was meant to go there. */

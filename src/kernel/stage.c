@@ -245,30 +245,63 @@ static void wait_for_guards(const struct stage *s)
 
 /* ---- the gate ---- */
 
-/* Where the network is filtered by name it has to be laid out before the command enters it, and the
- * worker is the one who may. */
-static void lay_gate(struct inside *in)
+/* As soon as the policy is known: the network is laid by the ground's first process while we start
+ * those who guard and relay. */
+static void order_network(struct inside *in)
+{
+    struct stage *s = in->s;
+    struct lay_wishes wishes;
+    bool roads = s->plan->gate && s->plan->net_ns;
+    if (s->plan->gate)
+        check(s, STAGE_PUBLISH, netgate_publish(&in->gate, s->plan));
+    if (roads)
+        wishes = netgate_wishes(&in->gate, s->plan);
+    if (s->ground && s->ground->net_ns)
+        ground_order(s->ground, roads ? &wishes : NULL);
+}
+
+/* Without ground the network is ours to lay. */
+static void take_roads(struct inside *in, struct laid_network *net)
+{
+    struct stage *s = in->s;
+    enum launch_stage stage = STAGE_GATE;
+    struct lay_wishes wishes = netgate_wishes(&in->gate, s->plan);
+    int err = s->ground ? ground_take_roads(s->ground, net, &stage) : lay_network(&wishes, net);
+    check(s, stage, err);
+}
+
+static void enter_network(struct inside *in)
 {
     struct stage *s = in->s;
     enum launch_stage stage;
+    in->c.net = ground_take_network(s->ground, &stage);
+    check(s, stage, in->c.net);
+    check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
+    int err = ground_wait_loopback(s->ground, &stage);
+    check(s, stage, err);
+}
+
+/* Where the network is filtered by name it has to be laid out before the command enters it. What is
+ * ours to do comes first. */
+static void lay_gate(struct inside *in)
+{
+    struct stage *s = in->s;
+    struct laid_network net;
     if (s->plan->dials)
         check(s, STAGE_GATE, netgate_lay_loopback(&in->gate));
-    if (s->ground && s->plan->net_ns) {
-        in->c.net = ground_take_network(s->ground, &stage);
-        check(s, stage, in->c.net);
-        check(s, STAGE_NAMESPACES, setns(in->c.net, CLONE_NEWNET) < 0 ? -errno : 0);
-        int err = ground_wait_loopback(s->ground, &stage);
-        check(s, stage, err);
-    }
-    if (s->plan->net_ns)
-        check(s, STAGE_GATE, netgate_lay(&in->gate, s->plan));
     if (s->plan->mount_ns)
         check(s, STAGE_GATE, netfiles_lay(s->plan->dials));
     /* who can reach servers of this machine only may have proxies among them */
-    if (!rules_lead_out(s->graph) && !s->launch->on_question && !s->plan->dials)
+    if (rules_lead_out(s->graph) || s->launch->on_question || s->plan->dials) {
+        s->env = netgate_environ(&in->gate, s);
+        check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
+    }
+    if (!s->plan->net_ns)
         return;
-    s->env = netgate_environ(&in->gate, s);
-    check(s, STAGE_GATE, s->env ? 0 : -ENOMEM);
+    if (s->ground)
+        enter_network(in);
+    take_roads(in, &net);
+    check(s, STAGE_GATE, netgate_hand_over(&in->gate, &net));
 }
 
 static void stage_unconfined(struct inside *in)
@@ -278,11 +311,10 @@ static void stage_unconfined(struct inside *in)
     tie_to_controller(in);
     take_policy(s);
     take_ground(s);
+    order_network(in);
     start_guards(s);
-    if (s->plan->gate) {
-        check(s, STAGE_PUBLISH, netgate_publish(&in->gate, s->plan));
+    if (s->plan->gate)
         check(s, STAGE_GATE, netgate_start(&in->gate, s));
-    }
     if (s->ground) {
         int err = ground_wait_mounts(s->ground, &stage);
         check(s, stage, err);
