@@ -66,13 +66,21 @@ static void list_own(struct dialer *d)
     freeifaddrs(list);
 }
 
-int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
-                const struct upstream *upstream)
+ares_channel dialer_names(struct dialer *d)
 {
     struct ares_options options = {.timeout = LOOKUP_MS,
                                    .tries = LOOKUP_TRIES,
                                    .sock_state_cb = on_ares_socket,
                                    .sock_state_cb_data = d};
+    int set = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+    if (!d->channel && ares_init_options(&d->channel, &options, set) != ARES_SUCCESS)
+        d->channel = NULL;
+    return d->channel;
+}
+
+int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
+                const struct upstream *upstream)
+{
     memset(d, 0, sizeof(*d));
     d->loop = l;
     d->rules = rules;
@@ -80,13 +88,7 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
     list_own(d);
-    if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
-        return -ENOMEM;
-    return ares_init_options(&d->channel, &options,
-                             ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB) ==
-                   ARES_SUCCESS
-               ? 0
-               : -ENOMEM;
+    return ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS ? 0 : -ENOMEM;
 }
 
 /* ---- the end of a dial ---- */
@@ -417,7 +419,7 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     d->dials = dial;
     if (host->address) {
         add_address(dial, host->addr);
-    } else {
+    } else if (dialer_names(d)) { /* else there is no address to be tried */
         dial->looking = true;
         ares_getaddrinfo(d->channel, host->name, NULL, &hints, on_addresses, dial);
     }
@@ -436,7 +438,8 @@ static bool is_due(const struct dial *dial, uint64_t now)
 void dialer_tick(struct dialer *d)
 {
     uint64_t now = d->loop->now_ms;
-    ares_process_fd(d->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+    if (d->channel)
+        ares_process_fd(d->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
     for (struct dial *dial = d->dials, *next; dial; dial = next) {
         next = dial->next;
         if (dial->done && now >= dial->deadline_ms) {
@@ -453,7 +456,7 @@ void dialer_tick(struct dialer *d)
 
 int dialer_wait(const struct dialer *d)
 {
-    struct timeval room, *tv = ares_timeout(d->channel, NULL, &room);
+    struct timeval room, *tv = d->channel ? ares_timeout(d->channel, NULL, &room) : NULL;
     int64_t wait = tv ? (int64_t)tv->tv_sec * 1000 + tv->tv_usec / 1000 + 1 : -1;
     for (const struct dial *dial = d->dials; dial; dial = dial->next) {
         uint64_t due = dial->deadline_ms;

@@ -69,7 +69,7 @@ struct dialer {
     struct loop *loop;
     struct net_rules *rules;
     const struct upstream *upstream; /* or NULL */
-    ares_channel channel;
+    ares_channel channel;            /* NULL until a name is looked up */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
     uint8_t own[DIAL_OWN][16]; /* this machine's addresses */
@@ -79,6 +79,10 @@ struct dialer {
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
                 const struct upstream *upstream);
 void dialer_free(struct dialer *d);
+
+/* For looking names up. It reads the resolver's files, which many commands never need, and so is
+ * made when it is first asked for; NULL without memory. */
+ares_channel dialer_names(struct dialer *d);
 
 /* NULL without memory; done is always called later, not from here, unless cancelled. */
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,

@@ -122,7 +122,8 @@ static void on_found(void *arg, int status, int timeouts, unsigned char *data, i
 
 bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who)
 {
-    struct lookup *l = g->nlookups < LOOKUPS_MAX ? calloc(1, sizeof(*l)) : NULL;
+    ares_channel names = dialer_names(&g->dialer);
+    struct lookup *l = names && g->nlookups < LOOKUPS_MAX ? calloc(1, sizeof(*l)) : NULL;
     if (!l)
         return false;
     *l = (struct lookup){.next = g->lookups, .gate = g, .query = *q, .conn = who->conn};
@@ -133,7 +134,7 @@ bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker 
         g->lookups->prev = l;
     g->lookups = l;
     g->nlookups++;
-    ares_query(g->dialer.channel, q->host.name, CLASS_IN, q->type, on_found, l);
+    ares_query(names, q->host.name, CLASS_IN, q->type, on_found, l);
     return true;
 }
 
