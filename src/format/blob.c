@@ -110,7 +110,7 @@ bool blob_is_collection(const struct blob *b)
 
 int blob_profile_name(const struct blob *b, uint32_t profile, struct buf *out, struct bk_err *err)
 {
-    struct span s;
+    struct span s = {0};
     if (blob_text(b, get16(b->data + b->rows + profile * b->row), &s, err) < 0)
         return -1;
     buf_add(out, (const char *)s.p, s.n);

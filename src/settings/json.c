@@ -200,7 +200,7 @@ static void put_utf8(struct buf *b, uint32_t c)
 /* Behind \u. */
 static int read_unicode(struct reader *r, struct buf *out)
 {
-    uint32_t c, low;
+    uint32_t c = 0, low = 0;
     if (hex4(r, &c) < 0)
         return -1;
     if (c >= 0xd800 && c < 0xdc00) {

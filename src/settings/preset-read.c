@@ -95,7 +95,7 @@ static int read_words(struct reading *r, const struct ynode *n, const char *what
     if (n->kind != YNODE_LIST)
         return wrong(r, n, what, "a list");
     for (size_t i = 0; i < n->n; i++) {
-        const char *word;
+        const char *word = NULL;
         if (read_text(r, n->at[i], what, &word) < 0)
             return -1;
         if (words_push(r->arena, out, word) < 0)
