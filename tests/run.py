@@ -229,9 +229,15 @@ SLOW_E2E = ("e2e-ask.py", "e2e-attacks.py", "e2e-cleanup.py", "e2e-clients.py", 
             "e2e-static.py", "e2e-terminal.py", "e2e-traps.py", "e2e-work.py")
 
 
-def e2e_programs(slow=True, quick=True):
+# Half a minute and more under the sanitizers; what is inside them has unit tests and fuzzers there.
+LATER_SANITIZED = ("e2e-bundles.py", "e2e-catalog.py", "e2e-compile.py", "e2e-places.py", "e2e-run.py",
+                   "e2e-sentry.py")
+
+
+def e2e_programs(but=(), only=None):
     programs = [f for f in found("e2e/*.py") + found("e2e/*.sh") if os.access(f, os.X_OK)]
-    return [[f] for f in programs if (slow if os.path.basename(f) in SLOW_E2E else quick)]
+    return [[f] for f in programs
+            if os.path.basename(f) not in but and (only is None or os.path.basename(f) in only)]
 
 
 def staged_env():
@@ -263,7 +269,8 @@ def check_suites():
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
         Suite("e2e", e2e_programs(), staged, timeout=300, each=2),
-        Suite("e2e (sanitizers)", e2e_programs(slow=False), asan, timeout=300, each=2),
+        Suite("e2e (sanitizers)", e2e_programs(but=SLOW_E2E + LATER_SANITIZED), asan,
+              timeout=300, each=2),
         Suite("examples", [[tests("run-examples.py")], [tests("run-keys.py")]], staged),
         Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
               staged),
@@ -275,7 +282,8 @@ def long_suites():
     return [
         Suite("unit (clang)", unit_programs("clang")),
         Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
-        Suite("e2e (slow, sanitizers)", e2e_programs(quick=False), asan_env(), timeout=900),
+        Suite("e2e (slow, sanitizers)", e2e_programs(only=SLOW_E2E + LATER_SANITIZED), asan_env(),
+              timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
         Suite("clients", [[tests("e2e", "e2e-clients.py"), "heavy"]], staged_env(), timeout=900),
         Suite("mcp client library", [[tests("e2e", "e2e-mcp.py"), "sdk"]], staged_env(), timeout=600),
