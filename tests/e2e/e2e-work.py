@@ -17,7 +17,7 @@ from tap import done, skip
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "A",
          "GIT_COMMITTER_EMAIL": "a@example.com"}
-REPOSITORIES = 100 if SLOW else 400
+REPOSITORIES = 100 if SLOW else 200
 PACKAGES = ["lodash@4.17.21", "rxjs@7.8.1"]
 
 
