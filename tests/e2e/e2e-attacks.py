@@ -326,18 +326,23 @@ while not os.path.exists("end"): time.sleep(0.01)
 E"""
 
 
+def memory_around(going, seconds):
+    """The gate's memory before the attack and while it holds, and how the attacker ended."""
+    going.await_file("begun")
+    before = going.gate_memory()
+    going.touch("go")
+    going.await_file("held", seconds)
+    during = going.gate_memory()
+    going.touch("end")
+    return before, during, going.end()
+
+
 def test_half_open(net, who):
     """Connections on which nothing, or only the beginning of a head, is said."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     many = min(10000, (hard - 500) * 2 // 3)  # every second one is joined to a server, too
     going = net.start(who, f"export MANY={many}; " + HALF_OPEN)
-    going.await_file("begun")
-    before = going.gate_memory()
-    going.touch("go")
-    going.await_file("held", 120)
-    during = going.gate_memory()
-    going.touch("end")
-    done = going.end()
+    before, during, done = memory_around(going, 120)
     tap.ok(done.out == f"{many} hello there\nsoon\n", f"{who.name}: {many} half-open connections keep nobody waiting", done)
     tap.ok(before and during - before <= 2 * many * ROOM, f"{who.name}: at most {2 * ROOM} KiB of the gate's memory each",
            before, during)
@@ -410,13 +415,7 @@ def test_floods(net, who):
     for name, text, read in (("unasked", b"GET / HTTP/1.1\r\nHost: allowed.test:8091\r\n\r\n", 10000),
                              ("to a client that does not read", b"\0hello", 10)):
         going = net.start(who, TAKE_NOTHING.format(port=8091, text=text, read=read))
-        going.await_file("begun")
-        before = going.gate_memory()
-        going.touch("go")
-        going.await_file("held", 60)
-        during = going.gate_memory()
-        going.touch("end")
-        done = going.end()
+        before, during, done = memory_around(going, 60)
         tap.ok(done.status == 0 and before and during - before <= GATE_KIB,
                f"{who.name}: 200 MiB {name}: {during - before} KiB of the gate's memory", before, done)
 
