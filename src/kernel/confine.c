@@ -234,15 +234,19 @@ void capabilities_bound(uint64_t keep)
 
 int capabilities_drop(uint64_t keep)
 {
+    return capabilities_rest(keep, 0);
+}
+
+int capabilities_rest(uint64_t keep, uint64_t idle)
+{
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     if (syscall(SYS_capget, &head, data) < 0)
         return -errno;
     for (int i = 0; i < 2; i++) {
-        uint32_t mask = (uint32_t)(keep >> (32 * i));
-        data[i].effective &= mask;
-        data[i].permitted &= mask;
+        data[i].effective &= (uint32_t)(keep >> (32 * i));
+        data[i].permitted &= (uint32_t)((keep | idle) >> (32 * i));
         data[i].inheritable = 0;
     }
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;

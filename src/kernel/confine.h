@@ -35,6 +35,9 @@ int private_queues(void);
  * and from which programs gain; and then those that the process has. */
 void capabilities_bound(uint64_t keep);
 int capabilities_drop(uint64_t keep);
+/* The idle ones are not used. But whoever lacks one of them cannot trace us, nor read what we
+ * know. */
+int capabilities_rest(uint64_t keep, uint64_t idle);
 
 /* Installs the filter. *listener gets the notification descriptor when the plan judges. */
 int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);

@@ -127,6 +127,16 @@ static int only_wait(void)
     return own_filter_install(&filter);
 }
 
+/* Whoever became somebody else inside is to stop as well. And we know what root's command is not
+ * to know (the environment that it was not given), which it could read of a process that can do no
+ * more than itself; what it never has is what we have laid the ground with. */
+static int retire(void)
+{
+    const uint64_t stops = UINT64_C(1) << CAP_KILL, mounts = UINT64_C(1) << CAP_SYS_ADMIN;
+    int err = capabilities_rest(stops, mounts);
+    return err < 0 ? err : only_wait();
+}
+
 static void __attribute__((noreturn)) collect(void)
 {
     sigset_t none;
@@ -270,8 +280,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     }
     int terminal = terminals_settle(&t->terminals);
     closefrom(terminal >= 0 && dup2(terminal, 0) == 0);
-    /* whoever became somebody else inside is to stop as well */
-    if (capabilities_drop(UINT64_C(1) << CAP_KILL) < 0 || only_wait() < 0)
+    if (retire() < 0)
         _exit(1);
     collect();
 }

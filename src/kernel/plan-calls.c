@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -166,6 +167,17 @@ static void test_prlimit64(const struct plan *p, struct sys_rule *r)
 {
     if (!p->pid_ns)
         r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
+}
+
+/* Landlock keeps a domain from tracing whoever is outside, and a pid namespace from naming them
+ * (the first Landlock has not always a domain for us: plan_domain). Without either nobody is
+ * traced but children that ask for it, as those do that a debugger starts. */
+static void test_ptrace(const struct plan *p, struct sys_rule *r)
+{
+    if (p->pid_ns || p->host.landlock >= 2)
+        return;
+    r->tests[r->ntests++] = equal(0, PTRACE_ATTACH, refuse(EPERM));
+    r->tests[r->ntests++] = equal(0, PTRACE_SEIZE, refuse(EPERM));
 }
 
 /* Whoever becomes somebody else, or less, is looked at from then on (person.c). */

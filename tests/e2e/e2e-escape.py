@@ -13,6 +13,11 @@ Everything is tried by root and by an ordinary user, and in several sandboxes:
     asked       every operation judged (--updatable): no wall stands in for the judge
     bare        without user namespaces, as in a container (BUCKLE_PRETEND)
     walls       without a judge (BUCKLE_PRETEND): only what the walls promise by themselves
+
+What keeps a command away from the processes next to it is also tried where there is no Landlock:
+
+    unwalled    with namespaces
+    exposed     without any
 """
 
 import fcntl
@@ -45,6 +50,12 @@ SANDBOXES = {
     "asked": (["--updatable"], {}),
     "bare": (["--accept-weaker"], {"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
     "walls": (["--accept-weaker"], {"BUCKLE_PRETEND": "seccomp_notify=0"}),
+}
+
+NO_LANDLOCK = {
+    "unwalled": (["--accept-weaker"], {"BUCKLE_PRETEND": "landlock=0"}),
+    "exposed": (["--accept-weaker"],
+                {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
 }
 
 # What Landlock leaves to the judge: attributes, and sockets that are only bound.
@@ -130,6 +141,76 @@ def test_machine(who, sandbox):
         attack(who, sandbox, "machine-first", least=10, places=0)
 
 
+# Without Landlock members of a pid namespace may signal each other, which its first process does not
+# mind, and without any wall what is in sight has names; but nothing leads into it.
+NO_WAY_IN = {"unwalled": re.compile(r"signal"),
+             "exposed": re.compile(r"^(where |through its root|its locks)")}
+
+
+def wrong_about_first(done, sandbox):
+    harmless = NO_WAY_IN.get(sandbox)
+    return [line for line in wrong(done) if not (harmless and harmless.search(line))]
+
+
+def test_first(who, sandbox):
+    """The process next to the command, from the command's first moment on, again and again."""
+    flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
+    met, tried = [], 0
+    for _ in range(5):
+        done = who.boxed(escape("first", SECONDS / 20), World(who), [*flags, "--report", "none"], env=env)
+        met += wrong_about_first(done, sandbox) + ([done] if done.status else [])
+        tried += len(attempts(done))
+    tap.ok(not met and tried >= 5 * 30, f"{who.name}, {sandbox}: first: {tried} attempts failed", *met)
+
+
+def read_or_nothing(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+RECVFROM = {"x86_64": "45", "aarch64": "207"}[os.uname().machine]
+
+
+def run_held(who, flags, env):
+    """A run whose first process is held while it waits for the last order, as able as it ever was."""
+    world = World(who)
+    # flags in plenty keep the worker busy with the policy
+    busy = [f"--deny-write={world.outside}/{n}/*.{n}" for n in range(1000)]
+    child = who.start([who.buckle(), "run", *flags, *busy, "--report", "none", "--",
+                       *escape("first", SECONDS / 4)], world.inside, env=env)
+    first = None
+    while not first and child.poll() is None:
+        first = child_named(child.pid, "buckle-init")
+    if until(lambda: read_or_nothing(f"/proc/{first}/syscall").split(" ")[0] == RECVFROM, 1):
+        os.kill(first, signal.SIGSTOP)
+    try:
+        out, err = child.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+    return Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def test_first_held(who, sandbox):
+    """The first process gives up what it can do on the worker's order, around the time when the
+    command starts. Here it is stopped just before, and the command has all the time it wants."""
+    if sandbox in ("bare", "exposed", "asked"):
+        return  # it is the host's, or has to lay the network first
+    flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
+    label = f"{who.name}, {sandbox}: first, held"
+    for _ in range(20):
+        done = run_held(who, flags, env)
+        able = re.search(r"^late CapPrm:\s*([0-9a-f]+)", done.out, re.M)
+        if able and bin(int(able[1], 16)).count("1") > 30:
+            break
+    tap.ok(able and bin(int(able[1], 16)).count("1") > 30, f"{label}: it was met with its rights", done)
+    met = wrong_about_first(done, sandbox)
+    tap.ok(done.status == 0 and len(attempts(done)) >= 30 and not met, label, *met, done)
+
+
 def test_bystander(who, sandbox):
     mark = f"bystander-{who.name}-{sandbox}"
     other = who.start(["sh", "-c", "sleep 300; :", mark], who.home)
@@ -139,6 +220,24 @@ def test_bystander(who, sandbox):
     finally:
         other.kill()
         other.wait()
+
+
+def test_traced(who, sandbox):
+    """Somebody outside of the same user cannot be traced; who was started for it can."""
+    flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
+    mark = f"traced-{who.name}-{sandbox}"
+    other = who.start(["sh", "-c", "sleep 300; :", mark], who.home)
+    try:
+        done = who.boxed(escape("machine-bystander", other.pid, mark), World(who),
+                         [*flags, "--report", "none"], env=env)
+    finally:
+        other.kill()
+        other.wait()
+    tap.ok(done.status == 0 and not wrong(done), f"{who.name}, {sandbox}: nobody outside is traced",
+           *wrong(done), done)
+    done = who.boxed(escape("first-trace-own"), World(who), [*flags, "--report", "none"], env=env)
+    tap.ok(done.status == 0 and not wrong(done) and attempts(done),
+           f"{who.name}, {sandbox}: a child that asks for it is", *wrong(done), done)
 
 
 def test_supervisors(who, sandbox):
@@ -407,17 +506,23 @@ def test_slow(who, sandbox):
 
 
 TESTS = [test_slow, test_races, test_ways, test_passed, test_reading, test_wear, test_machine,
-         test_bystander, test_supervisors, test_terminal, test_counts, test_stopped,
-         test_each_stopped, test_each_killed]
-WALLED = [test_races, test_ways, test_machine, test_bystander, test_supervisors, test_terminal]
+         test_first, test_first_held, test_bystander, test_supervisors, test_terminal, test_counts,
+         test_stopped, test_each_stopped, test_each_killed]
+WALLED = [test_races, test_ways, test_machine, test_first, test_first_held, test_bystander,
+          test_supervisors, test_terminal]
+UNWALLED = [test_first, test_first_held, test_traced]
+
+
+def tests_of(sandbox):
+    return UNWALLED if sandbox in NO_LANDLOCK else WALLED if sandbox == "walls" else TESTS
 
 
 def main():
     everybody = people()
     chosen = sys.argv[1:]
     for who in everybody:
-        for sandbox in SANDBOXES:
-            for test in TESTS if sandbox != "walls" else WALLED:
+        for sandbox in SANDBOXES | NO_LANDLOCK:
+            for test in tests_of(sandbox):
                 if not chosen or test.__name__ in chosen or sandbox in chosen:
                     test(who, sandbox)
         if not chosen or "test_file_systems" in chosen:

@@ -19,7 +19,7 @@ struct attack {
 
 extern const struct attack attacks_race[], attacks_race_socket[], attacks_swap[], attacks_like[],
     attacks_call[], attacks_object[], attacks_way[], attacks_wear[], attacks_machine[],
-    attacks_program[];
+    attacks_program[], attacks_first[];
 
 /* "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);
@@ -27,6 +27,10 @@ const char *outcome(long result);
 void tell(const char *what, long result);
 /* Ends the attacker when something that it needs for itself does not work. */
 void must(long result, const char *what);
+
+/* Reads the file or lists the folder, since some can be opened by anybody and refuse to be read.
+ * A folder that we have anyway is EEXIST. */
+long read_of(const char *path);
 
 double now(void);
 /* dir + "/" + name, in one of a few buffers that are used in turn. */

@@ -64,21 +64,28 @@ static bool is_ours(int fd)
             (it.st_ino == here.st_ino && it.st_dev == here.st_dev));
 }
 
-/* Some of these can be opened by anybody and refuse to be read: reading is what counts. */
-static void tell_read(const char *what, const char *path)
+static bool is_folder(int fd)
+{
+    struct stat it;
+    return fstat(fd, &it) == 0 && S_ISDIR(it.st_mode);
+}
+
+long read_of(const char *path)
 {
     char room[4096];
     int fd = open(path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0 || is_ours(fd)) {
-        errno = fd < 0 ? errno : EEXIST;
-        tell(what, -1);
-        return;
-    }
+    if (fd < 0)
+        return -1;
     long got = read(fd, room, sizeof(room));
-    for (int i = 0; i < 2 && (got > 0 || errno == EISDIR); i++) /* . and .. come first */
+    if (got < 0 && errno == EISDIR)
         got = syscall(SYS_getdents64, fd, room, sizeof(room));
-    tell(what, got);
+    if (is_folder(fd) && got > 0) /* which may have been . and .. alone */
+        got = syscall(SYS_getdents64, fd, room, sizeof(room));
+    int err = errno;
+    bool ours = is_ours(fd);
     close(fd);
+    errno = ours ? EEXIST : err;
+    return ours ? -1 : got;
 }
 
 static void tell_files_of(const char *pid)
@@ -89,7 +96,7 @@ static void tell_files_of(const char *pid)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(path, sizeof(path), "/proc/%s/%s", pid, names[i]);
         snprintf(what, sizeof(what), "its %s", names[i]);
-        tell_read(what, path);
+        tell(what, read_of(path));
     }
     snprintf(path, sizeof(path), "/proc/%s/mem", pid);
     tell_open("its memory, to write", open(path, O_RDWR));
