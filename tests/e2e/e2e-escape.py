@@ -425,7 +425,7 @@ def test_stopped(who, sandbox):
            f"{who.name}, {sandbox}: killing Buckle ends a stopped worker and the command")
 
 
-INSIST = ("echo ready; while :; do echo x >made; echo x >'{victim}'; cat '{victim}'; "
+INSIST = (": >>got; echo ready; while :; do echo x >made; echo x >'{victim}'; cat '{victim}'; "
           "done 2>/dev/null >>got")
 
 
