@@ -43,6 +43,9 @@ void doctor_sentence(const struct doctor *d, struct buf *out)
             buf_str(out,
                     " Hosts that are allowed by name are reached by TCP, as the judge connects; "
                     "datagrams, and servers that nobody outside may call, are refused.");
+        if (p->ops[OP_FILE_IOCTL].tier == TIER_ABSENT)
+            buf_str(out, " Devices that may be read take orders (ioctl) as well: Landlock can "
+                         "withhold those from Linux 6.10 on.");
         return;
     }
     buf_fmt(out, "`buckle run` refuses to start (%s); with --accept-weaker it enforces ",

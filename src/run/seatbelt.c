@@ -98,6 +98,10 @@ static int write_profile(void *arg, const struct seatbelt_ports *ports, const ch
     struct sbpl_flat_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
+    /* where Linux asks as a device is opened, macOS asks with every order */
+    if (!r->spec->bare)
+        buf_str(out, "; The terminal that the command was handed is its own.\n"
+                     "(allow file-ioctl (regex #\"^/dev/ttys[0-9]+$\"))\n");
     return run_tells_hosts(r->policy.graph) ? run_close_hosts(r->policy.graph, ports, tag, out, err)
                                             : 0;
 }

@@ -19,11 +19,11 @@
 #include "run/links.h"
 #include "settings/paths.h"
 
-static const char read_operations[] =
-    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence";
-static const char write_operations[] =
-    "file-write* file-write-acl file-write-create file-write-data file-write-flags "
-    "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr";
+#define READ_OPERATIONS                                                                            \
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence"
+#define WRITE_OPERATIONS                                                                           \
+    "file-write* file-write-acl file-write-create file-write-data file-write-flags "               \
+    "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr"
 
 /* The filter for a place. A pattern that denies covers what lies below its matches. */
 static void place_filter(struct buf *out, const struct place *p, bool denies)
@@ -103,16 +103,17 @@ static int flag_rule(const struct flag *f, const char *given, const char *cwd, b
     enum rule_kind kind = !f->allow ? RULE_DENIES : f->write ? RULE_WRITES : RULE_READS;
     struct arena arena;
     struct places places = {0};
-    const char *operations = f->write   ? write_operations
-                             : f->allow ? read_operations
-                                        : "file-read-data";
+    /* a device that may be written takes orders as well */
+    const char *const operations[2][2] = {{"file-read-data", READ_OPERATIONS},
+                                          {WRITE_OPERATIONS, WRITE_OPERATIONS " file-ioctl"}};
     arena_init(&arena, 1 << 20);
     int result = rule_places(&arena, f->option, given, cwd, kind, &places, links, err);
     for (size_t i = 0; i < places.n; i++)
         if (shipped && f->write)
             shipped_rule(out, f->allow, &places.at[i]);
         else
-            plain_rule(out, f->allow ? "allow" : "deny", operations, &places.at[i]);
+            plain_rule(out, f->allow ? "allow" : "deny", operations[f->write][f->allow],
+                       &places.at[i]);
     arena_free(&arena);
     return result;
 }

@@ -236,7 +236,8 @@ static int write_writable(struct writer *w)
 static int write_allowed(struct writer *w)
 {
     if (w->p->writes_everything) {
-        buf_str(w->out, "(allow file-write* file-write-setugid)\n");
+        buf_str(w->out, w->t->macos ? "(allow file-write* file-write-setugid)\n"
+                                    : "(allow file-write* file-write-setugid file-ioctl)\n");
         return 0;
     }
     if (!w->t->macos)
@@ -246,7 +247,8 @@ static int write_allowed(struct writer *w)
                         "(deny file-link)\n");
     if (!w->writable.n)
         return 0;
-    write_open(w, "allow", w->t->macos ? "file-write* file-link" : "file-write*");
+    /* a device that may be written takes orders as well */
+    write_open(w, "allow", w->t->macos ? "file-write* file-link" : "file-write* file-ioctl");
     if (write_writable(w) < 0)
         return -1;
     buf_str(w->out, ")\n; Folders may pass their group on; programs may not.\n");

@@ -153,6 +153,52 @@ def test_devices(person, t):
     t.quiet(r, "devices and /proc/self mean what they mean", "in\nfd\nself\npid\n")
 
 
+# RNDGETENTCNT: an order that anybody may give through a descriptor that can only read.
+ORDERS = """
+import fcntl, os, pty, socket, termios
+def order(what, fd, number):
+    try:
+        fcntl.ioctl(fd, number, b"\\0" * 64)
+        print(what, "ok")
+    except OSError as e:
+        print(what, e.strerror)
+order("device", os.open("/dev/urandom", os.O_RDONLY), 0x80045200)
+order("null", os.open("/dev/null", os.O_RDONLY), termios.TCGETS)
+first, second = pty.openpty()
+order("terminal", second, termios.TIOCGWINSZ)
+order("its name", os.open(os.ttyname(second), os.O_RDWR | os.O_NOCTTY), termios.TIOCGWINSZ)
+order("pipe", os.pipe()[0], termios.FIONREAD)
+pair = socket.socketpair()
+order("socket", pair[0].fileno(), termios.FIONREAD)
+order("file", os.open("/etc/passwd", os.O_RDONLY), termios.FIONREAD)
+"""
+DEVICE_SETTINGS = {"filesystem": {"allowWrite": ["."]}}
+
+
+def test_orders(person, t):
+    """ioctl: devices that are no terminals take no orders, unless they may be written; what is no
+    device is not asked about."""
+    others = ["null Inappropriate ioctl for device"] + [
+        f"{what} ok" for what in ("terminal", "its name", "pipe", "socket", "file")]
+    def check(outcome, what, *flags):
+        r = python(person, ORDERS, *flags)
+        t.equal((r.status, r.out.splitlines()), (0, [f"device {outcome}"] + others), what, r)
+    r = person.call([BUCKLE, "doctor"], cwd=person.home)
+    if "orders" in r.out:
+        return skip("Landlock cannot withhold orders from devices before Linux 6.10")
+    denied = "Permission denied"
+    check(denied, "orders to devices are withheld")
+    check("ok", "a device that may be written takes them", "--allow-write", "/dev/urandom")
+    check(denied, "one beside it", "--allow-write", "/dev/zero")
+    check(denied, "strict", "--profile", "strict")
+    check("ok", "open", "--profile", "open")
+    settings = person.write(person.home + "/devices.json", json.dumps(DEVICE_SETTINGS))
+    check(denied, "settings", "--settings", settings)
+    allowing = {"filesystem": {"allowWrite": [".", "/dev/urandom"]}}
+    settings = person.write(person.home + "/devices.json", json.dumps(allowing))
+    check("ok", "settings that let it be written", "--settings", settings)
+
+
 PROGRAMS = {
     "O_EXCL, once": """
 import os
@@ -690,7 +736,7 @@ def test_nested(person, t):
 def main():
     for_everybody([
         test_status, test_setup_errors, test_timeout, test_signals_passed_on, test_quiet,
-        test_streams, test_devices, test_programs, test_refusals_as_the_kernel, test_summary,
+        test_streams, test_devices, test_orders, test_programs, test_refusals_as_the_kernel, test_summary,
         test_following_the_flag, test_json, test_report_elsewhere, test_live, test_modifiers,
         test_places, test_write_flags, test_protected, test_parameters, test_environment,
         test_descriptors, test_limits, test_wait, test_processes_outside,
