@@ -53,7 +53,7 @@ static int take(struct worker *w, const struct request *r, union address *to, so
     int err = address_copy(r, r->args[1], r->args[2], to, len);
     if (err < 0)
         return err;
-    *sock = target_take_fd(w, r, (int)r->args[0]);
+    *sock = task_take_fd(w, r, (int)r->args[0]);
     if (*sock == -EPERM)
         tell_untaken(w, r, to);
     if (*sock < 0)

@@ -73,6 +73,14 @@ struct changing {
 
 enum { KNOWN_THREADS = 64, CHANGING_MAX = 16 };
 
+/* A thread that called, and its descriptor (task.c). */
+struct held_task {
+    pid_t tid; /* 0: of nobody */
+    int fd;
+};
+
+enum { HELD_TASKS = 16 };
+
 /* A socket of ours that has the name of one of the target's (act-datagram.c). */
 struct twin {
     int fd;
@@ -121,6 +129,7 @@ struct worker {
     bool names_judged; /* nothing inside can make an object appear under a name without us */
 
     struct known known[KNOWN_THREADS]; /* by the thread's number */
+    struct held_task tasks[HELD_TASKS];
     struct changing changing[CHANGING_MAX];
     size_t nchanging;
     uint64_t umask_changes;
@@ -221,6 +230,8 @@ int target_pin_fd(const struct worker *w, const struct request *r, int fd);
 bool target_fd_is_name(const struct worker *w, const struct request *r, int fd);
 /* A working copy of a descriptor of the target. */
 int target_take_fd(const struct worker *w, const struct request *r, int fd);
+/* The same, cheaper for who calls often (task.c). */
+int task_take_fd(struct worker *w, const struct request *r, int fd);
 /* Whether a signal waits that the target would handle: a long wait should end with EINTR. */
 bool target_is_interrupted(const struct worker *w, const struct request *r);
 
