@@ -76,7 +76,7 @@ static int hear_descriptor(int from, enum launch_stage *stage)
 
 /* What the worker wants of the network: lay_wishes in one piece. */
 struct order {
-    bool lay, inside, no_rules;
+    bool lay, inside, no_rules, no_hand_over;
     size_t nlocal, nports;
     struct local_port local[LAY_LOCAL];
     uint16_t ports[LAY_PORTS];
@@ -220,7 +220,8 @@ static int lay_roads(int to)
                                 .inside = order.inside,
                                 .ports = order.ports,
                                 .nports = order.nports,
-                                .no_rules = order.no_rules};
+                                .no_rules = order.no_rules,
+                                .no_hand_over = order.no_hand_over};
     int err = lay_network(&wishes, &net);
     if (announce(to, STAGE_GATE, err, -1) < 0 || err < 0)
         return -1;
@@ -354,6 +355,7 @@ void ground_order(const struct ground *g, const struct lay_wishes *wishes)
         order.nports = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
         memcpy(order.ports, wishes->ports, order.nports * sizeof(order.ports[0]));
         order.no_rules = wishes->no_rules;
+        order.no_hand_over = wishes->no_hand_over;
     }
     /* a first process that is gone has left word why */
     while (send(g->ready, &order, sizeof(order), MSG_NOSIGNAL) < 0 && errno == EINTR)

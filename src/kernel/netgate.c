@@ -31,25 +31,42 @@
 
 /* ---- who it was ---- */
 
+/* Whether an address as the kernel's tables write it, in words of this machine, is this one or any.
+ * The gate's own ends of connections stand in the same tables, at the ports of the hosts. */
+static bool is_address(const char *text, const uint8_t addr[16])
+{
+    size_t n = strlen(text) / 8;
+    const uint8_t *at = n == 1 ? addr + 12 : addr;
+    bool same = n == 4 || (n == 1 && addr_is_v4(addr)), any = true;
+    for (size_t i = 0; i < n && i < 4; i++) {
+        char digits[9] = "";
+        memcpy(digits, text + i * 8, 8);
+        uint32_t word = (uint32_t)strtoul(digits, NULL, 16);
+        same = same && memcmp(&word, at + i * 4, 4) == 0;
+        any = any && word == 0;
+    }
+    return same || any;
+}
+
 /* One line of /proc/PID/net/tcp: the socket's own end and its number. */
-static bool is_line_of(const char *line, uint16_t port, unsigned long *inode)
+static bool is_line_of(const char *line, const struct gate_client *c, unsigned long *inode)
 {
     unsigned local, state;
     char address[40];
     return sscanf(line, " %*d: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", address,
                   &local, &state, inode) == 4 &&
-           local == port && *inode != 0;
+           local == c->port && *inode != 0 && is_address(address, c->addr);
 }
 
-/* The socket whose own port this is, in the network of the sandbox's first process; 0: none. */
-static unsigned long socket_at(pid_t init, const char *table, uint16_t port)
+/* The socket whose own end this is, in the network of the sandbox's first process; 0: none. */
+static unsigned long socket_at(pid_t init, const char *table, const struct gate_client *c)
 {
     char path[64], line[512];
     unsigned long inode;
     snprintf(path, sizeof(path), "/proc/%d/net/%s", init, table);
     OWN(file) FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof(line), f))
-        if (is_line_of(line, port, &inode))
+        if (is_line_of(line, c, &inode))
             return inode;
     return 0;
 }
@@ -99,7 +116,7 @@ static pid_t process_of(const struct telling *t, bool udp, const struct gate_cli
     if (apart && !t->s->ground)
         return 0;
     for (size_t i = 0; i < 2 && c->port; i++) {
-        unsigned long inode = socket_at(apart ? t->s->ground->init : getpid(), tables[i], c->port);
+        unsigned long inode = socket_at(apart ? t->s->ground->init : getpid(), tables[i], c);
         if (inode)
             return process_with(inode, t->worker);
     }
@@ -303,7 +320,8 @@ struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p)
                                .inside = n->npublished > 0,
                                .ports = p->ports,
                                .nports = p->nports,
-                               .no_rules = !p->host.nftables};
+                               .no_rules = !p->host.nftables,
+                               .no_hand_over = !p->host.nft_tproxy};
 }
 
 int netgate_hand_over(const struct netgate *n, struct laid_network *net)

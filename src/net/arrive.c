@@ -22,7 +22,7 @@ bool arrive_redirected(struct conn *c, bool v6)
     return gate_names(c->gate, addr, &c->host);
 }
 
-bool arrive_at_port(struct conn *c)
+bool arrive_as_sent(struct conn *c)
 {
     struct sockaddr_storage to;
     socklen_t n = sizeof(to);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,7 +16,10 @@
 #include "graph/net.h"
 #include "net/gate-int.h"
 
-enum { FULL_US = 5000 }; /* to wait when no more descriptors can be had */
+enum {
+    FULL_US = 5000, /* to wait when no more descriptors can be had */
+    ACCEPTS = 64,   /* in one turn, at most */
+};
 
 /* ---- queues ---- */
 
@@ -375,43 +377,42 @@ void conn_advance(struct conn *c)
     }
 }
 
-static void on_side(struct watch *w, unsigned what)
+static void side_told(struct side *s, unsigned what)
 {
-    struct side *s = (struct side *)w;
     s->readable = s->readable || (what & LOOP_IN);
     s->writable = s->writable || (what & LOOP_OUT);
     s->last = s->last || (what & LOOP_LAST);
+}
+
+static void on_side(struct watch *w, unsigned what)
+{
+    struct side *s = (struct side *)w;
+    side_told(s, what);
     conn_pump(s->conn);
 }
 
 /* ---- beginnings ---- */
 
-void conn_joined(struct conn *c)
+void conn_joined(struct conn *c, unsigned what)
 {
     c->server.watch.ready = on_side;
-    c->server.connected = c->server.writable = c->server.readable = true;
-    c->server.ended = c->server.shut = c->server.last = false;
+    c->server.connected = true;
+    c->server.readable = c->server.ended = c->server.shut = c->server.last = false;
+    side_told(&c->server, what | LOOP_OUT);
     conn_pump(c);
 }
 
-static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16])
+static void on_dialled(void *arg, const struct dial_end *end)
 {
     struct conn *c = arg;
     c->dial = NULL;
-    if (fd < 0) {
-        proxy_failed(c, -fd, why, addr);
+    if (!end->made) {
+        proxy_failed(c, -end->err, end->why, end->addr);
         return;
     }
-    c->server.watch.fd = fd;
-    if (loop_add(&c->gate->loop, &c->server.watch, false) < 0) {
-        close(fd);
-        c->server.watch.fd = -1;
-        conn_close(c);
-        return;
-    }
-    c->server.connected = c->server.writable = true;
+    loop_move(&c->gate->loop, end->made, &c->server.watch);
     proxy_connected(c);
-    conn_joined(c);
+    conn_joined(c, end->what);
 }
 
 void conn_dial(struct conn *c)
@@ -424,12 +425,10 @@ void conn_dial(struct conn *c)
 struct conn *conn_new(struct gate *g, int fd)
 {
     struct conn *c = g->nconns < CONNS_MAX ? calloc(1, sizeof(*c)) : NULL;
-    int one = 1;
     if (!c) {
         close(fd);
         return NULL;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     c->gate = g;
     c->client = (struct side){.watch = {fd, on_side}, .conn = c, .connected = true};
     c->server = (struct side){.watch = {-1, on_side}, .conn = c};
@@ -443,7 +442,8 @@ struct conn *conn_new(struct gate *g, int fd)
 
 static void begin_transparent(struct conn *c, const struct listener *l)
 {
-    if (l->kind == LISTEN_PORT ? arrive_at_port(c) : arrive_redirected(c, l->kind == LAY_TCP6))
+    bool as_sent = l->kind == LISTEN_PORT || c->gate->o->sockets.handed_over;
+    if (as_sent ? arrive_as_sent(c) : arrive_redirected(c, l->kind == LAY_TCP6))
         conn_advance(c);
     else
         conn_reset(c);
@@ -489,9 +489,19 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
     c->deadline_ms = g->loop.now_ms + HEAD_MS;
 }
 
+/* One at a time, while they come one at a time: looking for another would be in vain. */
+static unsigned at_once(struct listener *l)
+{
+    bool again = l->turn + 1 == l->gate->loop.turns;
+    l->turn = l->gate->loop.turns;
+    l->burst = (uint8_t)(!again || !l->burst ? 1 : l->burst < ACCEPTS ? l->burst * 2 : ACCEPTS);
+    return l->burst;
+}
+
 void conn_accept(struct listener *l)
 {
-    for (int i = 0; i < 64; i++) {
+    unsigned most = at_once(l);
+    for (unsigned i = 0; i < most; i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof(from);
         int fd = accept4(l->watch.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);

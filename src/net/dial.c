@@ -116,24 +116,26 @@ static void retire(struct dial *dial)
     free(dial);
 }
 
-static void finish(struct dial *dial, int fd, const uint8_t addr[16])
+static void finish(struct dial *dial, struct dial_end *end, const uint8_t addr[16])
 {
     dial_done *done = dial->done;
-    void *arg = dial->arg;
-    const char *why = dial->why;
-    uint8_t where[16];
-    memcpy(where, addr, 16);
-    retire(dial);
+    memcpy(end->addr, addr, 16);
+    dial->done = NULL;
     if (done)
-        done(arg, fd, why, where);
-    else if (fd >= 0)
-        close(fd);
+        done(dial->arg, end);
+    retire(dial);
+}
+
+static void succeed(struct dial *dial, struct dial_try *t, unsigned what)
+{
+    struct dial_end end = {.made = &t->watch, .what = what};
+    finish(dial, &end, dial->addresses[t->address]);
 }
 
 static void fail(struct dial *dial)
 {
-    int err = dial->why ? -EPERM : -dial->last_error;
-    finish(dial, err, dial->refused);
+    struct dial_end end = {.err = dial->why ? -EPERM : -dial->last_error, .why = dial->why};
+    finish(dial, &end, dial->refused);
 }
 
 void dial_cancel(struct dial *dial)
@@ -224,6 +226,15 @@ static bool send_talk(struct dial *dial)
     return send(dial->listening->watch.fd, t->says, t->nsays, MSG_NOSIGNAL) == (ssize_t)t->nsays;
 }
 
+/* What was told to the talk with the parent is told once more to whoever comes after it. */
+static unsigned told_anew(struct dial *dial, struct watch *w)
+{
+    int fd = w->fd;
+    loop_forget(dial->dialer->loop, w);
+    w->fd = fd;
+    return loop_add(dial->dialer->loop, w, false) < 0 ? LOOP_IN | LOOP_OUT | LOOP_LAST : LOOP_OUT;
+}
+
 /* Answers are taken as far as they go and no further: what follows is the host's. */
 static void hear_parent(struct dial *dial)
 {
@@ -248,9 +259,7 @@ static void hear_parent(struct dial *dial)
         if (dial->talk.done)
             break;
     }
-    int fd = w->fd;
-    loop_forget(dial->dialer->loop, w);
-    finish(dial, fd, dial->addresses[dial->listening->address]);
+    succeed(dial, dial->listening, told_anew(dial, w));
 }
 
 static void speak_to_parent(struct dial *dial, struct dial_try *t)
@@ -285,16 +294,14 @@ static void on_try(struct watch *w, unsigned what)
         loop_again(dial->dialer->loop, w, LOOP_IN);
         return;
     }
-    if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
+    if (what & LOOP_GONE && getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
         err = errno;
     if (err == 0 && dial->via) {
         speak_to_parent(dial, t);
         return;
     }
     if (err == 0) {
-        int fd = w->fd;
-        loop_forget(dial->dialer->loop, w);
-        finish(dial, fd, dial->addresses[t->address]);
+        succeed(dial, t, what);
         return;
     }
     dial->last_error = err;

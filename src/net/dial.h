@@ -29,8 +29,18 @@ struct dial;
  * command chose, when there is one, since nobody can tell whether datagrams arrive. */
 enum dial_kind { DIAL_STREAM, DIAL_DATAGRAMS4, DIAL_DATAGRAMS6 };
 
-/* fd is the connection, or a negated errno. why: the address was found and is not allowed. */
-typedef void dial_done(void *arg, int fd, const char *why, const uint8_t addr[16]);
+/* How it ended. */
+struct dial_end {
+    /* The connection, which is watched for changes, not for levels: whoever wants it takes it with
+     * loop_move() or loop_forget(), or it is closed. NULL: there is none. */
+    struct watch *made;
+    unsigned what;   /* that was told of it and not to anybody yet: LOOP_IN … */
+    int err;         /* a negated errno, without one */
+    const char *why; /* the address was found and is not allowed */
+    uint8_t addr[16];
+};
+
+typedef void dial_done(void *arg, const struct dial_end *end);
 
 struct dial_try {
     struct watch watch;

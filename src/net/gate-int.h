@@ -120,6 +120,8 @@ struct listener {
     uint8_t kind;
     bool v6;
     uint16_t port; /* of those three */
+    uint8_t burst; /* how many it may accept in a turn, */
+    uint64_t turn; /* which was this the last time */
 };
 
 struct gate {
@@ -189,7 +191,7 @@ void announce_await(struct conn *c);
 
 /* Sets a new connection's host and port; false when it leads nowhere. */
 bool arrive_redirected(struct conn *c, bool v6);
-bool arrive_at_port(struct conn *c); /* at one of laid_network's ports */
+bool arrive_as_sent(struct conn *c); /* its own end is where it wanted to go */
 
 /* ---- conn.c ---- */
 
@@ -203,8 +205,8 @@ void conn_reset(struct conn *c); /* closes so that the client sees it was refuse
 void conn_finish(struct conn *c);
 /* Its client has been accepted; NULL: there are too many. */
 struct conn *conn_new(struct gate *g, int fd);
-/* Its server answers: bytes may flow. */
-void conn_joined(struct conn *c);
+/* Its server answers: bytes may flow. what: that was told of the server, LOOP_IN … */
+void conn_joined(struct conn *c, unsigned what);
 /* Starts connecting to the conn's host; on failure the conn ends as its kind wants. */
 void conn_dial(struct conn *c);
 /* Sends to a side what can be sent, and keeps the rest. */
@@ -238,9 +240,26 @@ bool talk_http(struct conn *c);
 /* The server's bytes during an exchange, on their way to the client. */
 void talk_answer(struct conn *c, const char *data, size_t n);
 
+/* ---- datagram.c ---- */
+
+/* Who sends what to whom, inside. */
+struct flow_key {
+    uint8_t client[16], to[16];
+    uint16_t client_port, port;
+};
+
+/* As recv(); a port is 0 when that end is not told. */
+ssize_t datagram_hear(int fd, void *data, size_t cap, struct flow_key *k);
+/* To the client, from where it wrote to; where there are raw sockets. */
+void datagram_answer(const struct gate *g, const struct flow_key *k, const void *data, size_t n);
+/* What a closed port answers. */
+void datagram_refuse(const struct gate *g, const struct flow_key *k);
+
 /* ---- stub.c ---- */
 
 void stub_datagram(struct gate *g, int fd);
+struct asker;
+void stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n);
 bool stub_stream(struct conn *c);
 
 /* ---- lookup.c ---- */
@@ -248,9 +267,8 @@ bool stub_stream(struct conn *c);
 /* Whom an answer goes to. */
 struct asker {
     struct conn *conn; /* or NULL, and then */
-    int fd;
-    const struct sockaddr_storage *from;
-    socklen_t from_len;
+    int fd;            /* what heard the question; -1: nobody waits any more */
+    struct flow_key key;
 };
 
 /* Whether questions of this kind are passed on. */

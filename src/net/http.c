@@ -301,7 +301,7 @@ void http_head_forward(const struct http_head *h, struct buf *out)
         buf_chr(out, '/');
     const char *fragment = memchr(h->path.s, '#', h->path.n);
     buf_add(out, h->path.s, fragment ? (size_t)(fragment - h->path.s) : h->path.n);
-    buf_fmt(out, " HTTP/1.%d\r\n", h->minor);
+    buf_str(out, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
     for (size_t i = 0; i < h->nfields; i++) {
         const struct http_field *f = &h->fields[i];
         if (!is_for_us(h, f->name) || (h->upgrade && is(f->name, "Upgrade")))

@@ -91,7 +91,7 @@ static void on_called(struct watch *w, unsigned what)
     if (err)
         refused(s->conn);
     else
-        conn_joined(s->conn);
+        conn_joined(s->conn, what);
 }
 
 static void begin(struct listener *l, int fd)

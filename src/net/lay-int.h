@@ -13,18 +13,24 @@
 /* Ports that nobody else has reason to ask for; only redirected connections arrive there. */
 enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055, PORT_UDP = 64056 };
 
-enum { LAY_BACKLOG = 4096 };
+enum { PORT_NAMES = 53, LAY_BACKLOG = 4096 };
 
 /* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback.
  */
 static const uint8_t lay_own_v4[4] = {198, 18, 0, 1};
 static const uint8_t lay_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
 
+/* ---- lay.c ---- */
+
+/* Each -1 with errno. */
+int lay_stream_options(int fd);               /* of a listener, before it is bound */
+int lay_tell_destination(int fd, int family); /* with each datagram, as it was sent */
+
 /* ---- lay-nft.c ---- */
 
-/* relay: datagrams are handed over, which not every kernel can do. Of what fails nothing is kept.
- */
-int lay_rules(bool relay);
+/* Packets are handed over, which not every kernel can do, or redirected. Of what fails nothing is
+ * kept. */
+int lay_rules(bool hand_over);
 
 /* ---- lay-ports.c ---- */
 

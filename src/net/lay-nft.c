@@ -98,6 +98,25 @@ static void load_meta(struct rule *r, uint32_t key)
     expression_end(r);
 }
 
+static void mask(struct rule *r, const void *bits, size_t n)
+{
+    static const uint8_t zero[16];
+    const struct {
+        uint16_t type;
+        const void *data;
+    } lists[] = {{NFTA_BITWISE_MASK, bits}, {NFTA_BITWISE_XOR, zero}};
+    expression(r, "bitwise");
+    netlink_be32(r->b, NFTA_BITWISE_SREG, NFT_REG_1);
+    netlink_be32(r->b, NFTA_BITWISE_DREG, NFT_REG_1);
+    netlink_be32(r->b, NFTA_BITWISE_LEN, (uint32_t)n);
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        size_t data = netlink_open(r->b, lists[i].type);
+        netlink_attr(r->b, NFTA_DATA_VALUE, lists[i].data, n);
+        netlink_close(r->b, data);
+    }
+    expression_end(r);
+}
+
 static void load_payload(struct rule *r, uint32_t base, uint32_t offset, uint32_t len)
 {
     expression(r, "payload");
@@ -199,11 +218,26 @@ static struct rule rule_for(struct netlink *b, const char *chain, uint8_t proto,
     return r;
 }
 
-static void redirect_all(struct netlink *b, const char *chain, uint8_t proto, uint16_t port,
-                         uint16_t to)
+typedef void lead(struct rule *r, uint16_t port);
+
+/* How: hand_over or redirect. */
+static void lead_all(struct netlink *b, const char *chain, lead *how, uint8_t proto, uint16_t port,
+                     uint16_t to)
 {
     struct rule r = rule_for(b, chain, proto, port);
-    redirect(&r, to);
+    how(&r, to);
+    rule_end(&r);
+}
+
+/* Packets of TCP that begin no connection: they have a socket, or there is none for them. */
+static void accept_following(struct netlink *b, const char *chain)
+{
+    static const uint8_t syn = 0x02, syn_or_ack = 0x12;
+    struct rule r = rule_for(b, chain, IPPROTO_TCP, 0);
+    load_payload(&r, NFT_PAYLOAD_TRANSPORT_HEADER, 13, 1);
+    mask(&r, &syn_or_ack, 1);
+    compare(&r, NFT_CMP_NEQ, &syn, 1);
+    verdict(&r, NF_ACCEPT);
     rule_end(&r);
 }
 
@@ -212,15 +246,6 @@ static void accept_all(struct netlink *b, const char *chain, uint8_t proto, uint
     struct rule r = rule_for(b, chain, proto, port);
     verdict(&r, NF_ACCEPT);
     rule_end(&r);
-}
-
-/* What is not redirected and not at home fails at once, instead of being waited for. */
-static void refuse_rest(struct netlink *b, const char *chain, bool relay)
-{
-    accept_all(b, chain, IPPROTO_UDP, relay ? 0 : PORT_DNS);
-    struct rule rest = rule_begin(b, chain);
-    reject(&rest);
-    rule_end(&rest);
 }
 
 static void pass_own(struct netlink *b, const char *chain)
@@ -232,33 +257,56 @@ static void pass_own(struct netlink *b, const char *chain)
     pass_to(b, chain, NFPROTO_IPV6, lay_own_v6, sizeof(lay_own_v6));
 }
 
-int lay_rules(bool relay)
+/* What leads nowhere and is not at home fails at once, instead of being waited for. */
+static void reject_rest(struct netlink *b, const char *chain)
 {
-    static const char turn[] = "turn", refuse[] = "refuse", arrive[] = "arrive";
+    struct rule rest = rule_begin(b, chain);
+    reject(&rest);
+    rule_end(&rest);
+}
+
+/* Every packet passes the filters, and most are of TCP, in the midst of a connection: what is about
+ * them stands first. */
+static void add_hand_over(struct netlink *b)
+{
+    static const char arrive[] = "arrive";
+    add_chain(b, arrive, "filter", NF_INET_PRE_ROUTING, -150);
+    accept_following(b, arrive);
+    pass_own(b, arrive);
+    lead_all(b, arrive, hand_over, IPPROTO_TCP, PORT_NAMES, PORT_DNS_TCP);
+    lead_all(b, arrive, hand_over, IPPROTO_TCP, 0, PORT_TCP);
+    lead_all(b, arrive, hand_over, IPPROTO_UDP, PORT_NAMES, PORT_DNS);
+    lead_all(b, arrive, hand_over, IPPROTO_UDP, 0, PORT_UDP);
+    reject_rest(b, arrive);
+}
+
+static void add_redirection(struct netlink *b)
+{
+    static const char turn[] = "turn", refuse[] = "refuse";
+    add_chain(b, turn, "nat", NF_INET_LOCAL_OUT, -100);
+    pass_own(b, turn);
+    lead_all(b, turn, redirect, IPPROTO_TCP, PORT_NAMES, PORT_DNS_TCP);
+    lead_all(b, turn, redirect, IPPROTO_TCP, 0, PORT_TCP);
+    lead_all(b, turn, redirect, IPPROTO_UDP, PORT_NAMES, PORT_DNS);
+    add_chain(b, refuse, "filter", NF_INET_LOCAL_OUT, 0);
+    accept_all(b, refuse, IPPROTO_TCP, 0);
+    pass_own(b, refuse);
+    accept_all(b, refuse, IPPROTO_UDP, PORT_DNS);
+    reject_rest(b, refuse);
+}
+
+int lay_rules(bool hand_over)
+{
     struct netlink b = {0};
     OWN(fd) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
     if (fd < 0)
         return -errno;
     batch_mark(&b, NFNL_MSG_BATCH_BEGIN);
     add_table(&b);
-    add_chain(&b, turn, "nat", NF_INET_LOCAL_OUT, -100);
-    pass_own(&b, turn);
-    redirect_all(&b, turn, IPPROTO_TCP, 53, PORT_DNS_TCP);
-    redirect_all(&b, turn, IPPROTO_TCP, 0, PORT_TCP);
-    redirect_all(&b, turn, IPPROTO_UDP, 53, PORT_DNS);
-    /* every packet passes the filters; of TCP they want nothing, and most of it is that */
-    add_chain(&b, refuse, "filter", NF_INET_LOCAL_OUT, 0);
-    accept_all(&b, refuse, IPPROTO_TCP, 0);
-    pass_own(&b, refuse);
-    refuse_rest(&b, refuse, relay);
-    if (relay) {
-        add_chain(&b, arrive, "filter", NF_INET_PRE_ROUTING, -150);
-        accept_all(&b, arrive, IPPROTO_TCP, 0);
-        pass_own(&b, arrive);
-        struct rule r = rule_for(&b, arrive, IPPROTO_UDP, 0);
-        hand_over(&r, PORT_UDP);
-        rule_end(&r);
-    }
+    if (hand_over)
+        add_hand_over(&b);
+    else
+        add_redirection(&b);
     batch_mark(&b, NFNL_MSG_BATCH_END);
     return netlink_send(fd, &b);
 }

@@ -19,8 +19,6 @@
 #include "base/own.h"
 #include "net/lay-int.h"
 
-enum { PORT_NAMES = 53 };
-
 /* One socket for both families: descriptors are handed over all at once, and there is a limit. */
 static int listen_everywhere(bool v6, uint16_t port)
 {
@@ -30,7 +28,8 @@ static int listen_everywhere(bool v6, uint16_t port)
     int zero = 0;
     OWN(fd)
     int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0) ||
+    if (fd < 0 || lay_stream_options(fd) < 0 ||
+        (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0) ||
         bind(fd, at, v6 ? sizeof(both) : sizeof(four)) < 0 || listen(fd, LAY_BACKLOG) < 0)
         return -errno;
     return steal_fd(&fd);

@@ -3,16 +3,17 @@
 
 /*
  * Two things make it work. A route of type local for everything lets packets to any address be
- * delivered here instead of being sent. And a redirecting rule turns connections to any port into
- * connections to one of ours, while the kernel remembers for SO_ORIGINAL_DST where they wanted to
- * go. Loopback is left out of both, and so are the addresses just below those that stand for
- * names: the command's own servers are reached there.
+ * delivered here instead of being sent. And a tproxy rule hands the first packet of a connection to
+ * any port, when it comes in again by the loopback interface, to a listener of ours as it is: what
+ * is accepted has the address it wanted to go to for its own end, and everything after that finds
+ * its socket by itself. Datagrams are handed over one by one. Loopback is left out of both, and so
+ * are the addresses just below those that stand for names: the command's own servers are reached
+ * there. Nothing has to be remembered for it, so that the kernel follows no connection.
  *
- * Datagrams are not redirected, since one socket may write to many places and the kernel remembers
- * only one of them: a tproxy rule hands them to our socket as they are, when they come in again by
- * the loopback interface. Only DNS is, whose answers do not depend on who was asked.
- *
- * A kernel that refuses the rules gets listeners at single ports instead (lay-ports.c).
+ * A kernel without tproxy redirects instead, and remembers for SO_ORIGINAL_DST where connections
+ * wanted to go. Of datagrams that would be one place for each socket, which may write to many: only
+ * DNS is redirected then, whose answers do not depend on who was asked. A kernel that refuses the
+ * rules altogether gets listeners at single ports (lay-ports.c).
  */
 
 #include "net/lay.h"
@@ -24,6 +25,7 @@
 #include <linux/in6.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -93,6 +95,24 @@ static const struct {
     [LAY_SOCKS] = {AF_INET, SOCK_STREAM, LAY_SOCKS_PORT},
 };
 
+/* Connections of a run before this one may still be ending. What is accepted sends at once, as
+ * whoever listens does. */
+int lay_stream_options(int fd)
+{
+    int one = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0
+               ? -1
+               : setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+int lay_tell_destination(int fd, int family)
+{
+    int one = 1;
+    return family == AF_INET
+               ? setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &one, sizeof(one))
+               : setsockopt(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &one, sizeof(one));
+}
+
 int lay_listen(int family, int type, uint16_t port)
 {
     struct sockaddr_in v4 = {
@@ -106,8 +126,7 @@ int lay_listen(int family, int type, uint16_t port)
         return -errno;
     if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
         return -errno;
-    /* connections of a run before this one may still be ending */
-    if (type == SOCK_STREAM && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0)
+    if (type == SOCK_STREAM && lay_stream_options(fd) < 0)
         return -errno;
     if (bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
         (type == SOCK_STREAM && listen(fd, LAY_BACKLOG) < 0))
@@ -115,22 +134,24 @@ int lay_listen(int family, int type, uint16_t port)
     return steal_fd(&fd);
 }
 
-/* Hears datagrams to anywhere, each with the address that it was sent to. IPv6 wants the socket to
- * be at every address, since the rule looks for it at one of the interface's. */
-static int hear_datagrams(int family)
+/* Hears what is handed over: connections, or datagrams each with the address that it was sent to.
+ * IPv6 wants the socket to be at every address, since the rule looks for it at one of the
+ * interface's. */
+static int hear(int family, int type, uint16_t port)
 {
     struct sockaddr_in v4 = {
-        .sin_family = AF_INET, .sin_port = htons(PORT_UDP), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(PORT_UDP)};
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     const struct sockaddr *at = family == AF_INET ? (void *)&v4 : (void *)&v6;
     int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, one = 1;
     int through = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
-    int whereto = family == AF_INET ? IP_RECVORIGDSTADDR : IPV6_RECVORIGDSTADDR;
-    OWN(fd) int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool stream = type == SOCK_STREAM;
+    OWN(fd) int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, level, through, &one, sizeof(one)) < 0 ||
-        setsockopt(fd, level, whereto, &one, sizeof(one)) < 0 ||
+        (stream ? lay_stream_options(fd) : lay_tell_destination(fd, family)) < 0 ||
         (family == AF_INET6 && setsockopt(fd, level, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
-        bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0)
+        bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
+        (stream && listen(fd, LAY_BACKLOG) < 0))
         return -errno;
     return steal_fd(&fd);
 }
@@ -155,7 +176,7 @@ static int open_relay(struct laid_network *out, bool v6)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        int fds[] = {hear_datagrams(family), open_raw(family, IPPROTO_UDP),
+        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), open_raw(family, IPPROTO_UDP),
                      open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
         out->fds[LAY_UDP4 + six] = fds[0];
         out->fds[LAY_BACK4 + six] = fds[1];
@@ -185,7 +206,9 @@ static int open_listeners(struct laid_network *out, bool v6, const struct lay_wi
             continue;
         if (i == LAY_HTTP || i == LAY_SOCKS)
             port = lay_proxy_port(port, w->local, w->nlocal);
-        out->fds[i] = lay_listen(sockets[i].family, sockets[i].type, port);
+        out->fds[i] = out->handed_over && i < LAY_HTTP
+                          ? hear(sockets[i].family, sockets[i].type, port)
+                          : lay_listen(sockets[i].family, sockets[i].type, port);
         if (out->fds[i] < 0)
             return out->fds[i];
     }
@@ -256,12 +279,13 @@ int lay_network(const struct lay_wishes *wishes, struct laid_network *out)
     bool v6 = has_v6();
     lay_none(out);
     int err = lay_roads(v6);
-    bool rules = err == 0 && !wishes->no_rules, relay = rules && lay_rules(true) == 0;
+    bool rules = err == 0 && !wishes->no_rules;
     /* Why they are refused does not matter: without them as little leads out of here. */
-    rules = relay || (rules && lay_rules(false) == 0);
+    out->handed_over = rules && !wishes->no_hand_over && lay_rules(true) == 0;
+    rules = out->handed_over || (rules && lay_rules(false) == 0);
     if (err == 0)
         err = open_listeners(out, v6, wishes, rules ? LAY_TCP4 : LAY_HTTP);
-    if (err == 0 && relay)
+    if (err == 0 && out->handed_over)
         err = open_relay(out, v6);
     for (size_t i = 0; err == 0 && i < wishes->nlocal && i < LAY_LOCAL; i++)
         err = open_local(&out->local[i], &wishes->local[i], v6);

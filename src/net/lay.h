@@ -27,8 +27,8 @@ enum lay_socket {
     LAY_HTTP, /* the proxies, on loopback */
     LAY_SOCKS,
     /* Datagrams to anywhere else, and the ways back: raw, since an answer comes from the address
-     * and port that the command wrote to. -1 where the kernel has no way to hand datagrams over
-     * with their destination; they are refused then. */
+     * and port that the command wrote to. -1 where the kernel has no way to hand packets over with
+     * their destination; datagrams are refused then. */
     LAY_UDP4,
     LAY_UDP6,
     LAY_BACK4,
@@ -60,6 +60,9 @@ struct laid_port {
 uint16_t lay_proxy_port(uint16_t usual, const struct local_port *local, size_t n);
 
 struct laid_network {
+    /* Packets arrive as they were sent: an accepted socket's own end is where it wanted to go. Else
+     * they were redirected, and the kernel remembers that. */
+    bool handed_over;
     int fds[LAY_SOCKETS]; /* -1 where the kernel has no IPv6 */
     struct laid_port local[LAY_LOCAL];
     /* IPv4 and IPv6: unconnected, for connections to the command's servers; -1: no more */
@@ -73,6 +76,7 @@ struct laid_network {
 static inline void lay_none(struct laid_network *net)
 {
     memset(net, 0xff, sizeof(*net));
+    net->handed_over = false;
     for (size_t i = 0; i < LAY_LOCAL; i++)
         net->local[i].port = 0;
 }
@@ -84,7 +88,8 @@ struct lay_wishes {
     bool inside;
     const uint16_t *ports; /* to listen on where packets cannot be redirected */
     size_t nports;
-    bool no_rules; /* does not try to */
+    bool no_rules;     /* does not try to redirect them, */
+    bool no_hand_over; /* nor to hand packets over */
 };
 
 /* Without a network of its own: what the command connects to, on the host's loopback. */

@@ -22,10 +22,7 @@ struct lookup {
     struct lookup *next, *prev;
     struct gate *gate;
     struct dns_query query;
-    struct conn *conn; /* that asked, or NULL: */
-    int fd;            /* a datagram did; -1: nobody waits any more */
-    struct sockaddr_storage from;
-    socklen_t from_len;
+    struct asker who;
 };
 
 bool lookup_knows(uint16_t type)
@@ -87,7 +84,7 @@ static void send_reply(struct lookup *l, int status, const uint8_t *data, int n)
     uint8_t out[2 + DNS_STREAM_MAX];
     size_t cap = l->query.edns ? DNS_MAX : DNS_PLAIN_MAX;
     struct dns_reply r;
-    dns_reply_begin(&r, &l->query, code_of(status), out + 2, l->conn ? DNS_STREAM_MAX : cap);
+    dns_reply_begin(&r, &l->query, code_of(status), out + 2, l->who.conn ? DNS_STREAM_MAX : cap);
     if (status == ARES_SUCCESS && l->query.type == DNS_SRV)
         add_services(&r, data, n);
     else if (status == ARES_SUCCESS && l->query.type == DNS_MX)
@@ -97,10 +94,10 @@ static void send_reply(struct lookup *l, int status, const uint8_t *data, int n)
     size_t size = dns_reply_end(&r, &l->query);
     out[0] = (uint8_t)(size >> 8);
     out[1] = (uint8_t)size;
-    if (l->conn)
-        side_send(&l->conn->client, out, size + 2);
-    else if (l->fd >= 0)
-        sendto(l->fd, out + 2, size, 0, (struct sockaddr *)&l->from, l->from_len);
+    if (l->who.conn)
+        side_send(&l->who.conn->client, out, size + 2);
+    else if (l->who.fd >= 0)
+        stub_reply(l->gate, &l->who, out + 2, size);
 }
 
 static void on_found(void *arg, int status, int timeouts, unsigned char *data, int n)
@@ -126,10 +123,7 @@ bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker 
     struct lookup *l = names && g->nlookups < LOOKUPS_MAX ? calloc(1, sizeof(*l)) : NULL;
     if (!l)
         return false;
-    *l = (struct lookup){.next = g->lookups, .gate = g, .query = *q, .conn = who->conn};
-    l->fd = who->conn ? -1 : who->fd;
-    l->from = *who->from;
-    l->from_len = who->from_len;
+    *l = (struct lookup){.next = g->lookups, .gate = g, .query = *q, .who = *who};
     if (g->lookups)
         g->lookups->prev = l;
     g->lookups = l;
@@ -141,8 +135,6 @@ bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker 
 void lookup_forget(struct conn *c)
 {
     for (struct lookup *l = c->gate->lookups; l; l = l->next)
-        if (l->conn == c) {
-            l->conn = NULL;
-            l->fd = -1;
-        }
+        if (l->who.conn == c)
+            l->who = (struct asker){.fd = -1};
 }

@@ -2,10 +2,19 @@
 /* Copyright The Buckle Authors */
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "net/loop.h"
+
+/* Whom to tell of a descriptor: here rather than in the kernel, so that it can be somebody else
+ * without a call. */
+struct watched {
+    struct watch *watch; /* NULL: nobody */
+    bool level;
+};
 
 static int epoll_init(struct loop *l)
 {
@@ -18,18 +27,40 @@ static void epoll_free(struct loop *l)
     if (l->fd >= 0)
         close(l->fd);
     l->fd = -1;
+    free(l->by_fd);
+    l->by_fd = NULL;
+    l->nby_fd = 0;
+}
+
+static bool grow(struct loop *l, size_t wanted)
+{
+    size_t n = l->nby_fd ? l->nby_fd : 64;
+    while (n < wanted)
+        n *= 2;
+    struct watched *more = realloc(l->by_fd, n * sizeof(*more));
+    if (!more)
+        return false;
+    memset(more + l->nby_fd, 0, (n - l->nby_fd) * sizeof(*more));
+    l->by_fd = more;
+    l->nby_fd = n;
+    return true;
 }
 
 static int epoll_add(struct loop *l, struct watch *w, bool level)
 {
-    struct epoll_event e = {.data.ptr = w};
+    struct epoll_event e = {.data.fd = w->fd};
     e.events = level ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    return epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) < 0 ? -errno : 0;
+    if ((size_t)w->fd >= l->nby_fd && !grow(l, (size_t)w->fd + 1))
+        return -ENOMEM;
+    if (epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) < 0)
+        return -errno;
+    l->by_fd[w->fd] = (struct watched){w, level};
+    return 0;
 }
 
 static int epoll_change(struct loop *l, struct watch *w, unsigned what)
 {
-    struct epoll_event e = {.data.ptr = w};
+    struct epoll_event e = {.data.fd = w->fd};
     e.events = (what & LOOP_IN ? EPOLLIN : 0) | (what & LOOP_OUT ? EPOLLOUT : 0);
     return epoll_ctl(l->fd, EPOLL_CTL_MOD, w->fd, &e) < 0 ? -errno : 0;
 }
@@ -37,6 +68,20 @@ static int epoll_change(struct loop *l, struct watch *w, unsigned what)
 static void epoll_drop(struct loop *l, struct watch *w)
 {
     epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+    l->by_fd[w->fd].watch = NULL;
+}
+
+/* The kernel forgets what is closed, unless somebody else has it open. */
+static void epoll_closing(struct loop *l, struct watch *w)
+{
+    if (l->by_fd[w->fd].level)
+        epoll_ctl(l->fd, EPOLL_CTL_DEL, w->fd, NULL);
+    l->by_fd[w->fd].watch = NULL;
+}
+
+static void epoll_move(struct loop *l, struct watch *from, struct watch *to)
+{
+    l->by_fd[from->fd].watch = to;
 }
 
 static unsigned told(uint32_t events)
@@ -53,7 +98,7 @@ static int epoll_turn(struct loop *l, int timeout_ms, unsigned *what)
     if (n < 0)
         return -errno;
     for (int i = 0; i < n; i++) {
-        l->current[i] = events[i].data.ptr;
+        l->current[i] = l->by_fd[events[i].data.fd].watch;
         what[i] = told(events[i].events);
     }
     return n;
@@ -65,5 +110,7 @@ const struct loop_way loop_native = {
     .add = epoll_add,
     .change = epoll_change,
     .drop = epoll_drop,
+    .closing = epoll_closing,
+    .move = epoll_move,
     .wait = epoll_turn,
 };

@@ -114,6 +114,13 @@ static void polled_drop(struct loop *l, struct watch *w)
     p->level[slot] = p->level[p->n];
 }
 
+static void polled_move(struct loop *l, struct watch *from, struct watch *to)
+{
+    size_t slot = slot_of(l->set, from);
+    if (slot < l->set->n)
+        l->set->watches[slot] = to;
+}
+
 static unsigned told(short events)
 {
     return (events & POLLIN ? LOOP_IN : 0) | (events & POLLOUT ? LOOP_OUT : 0) |
@@ -149,5 +156,7 @@ const struct loop_way loop_portable = {
     .change = polled_change,
     .again = polled_again,
     .drop = polled_drop,
+    .closing = polled_drop,
+    .move = polled_move,
     .wait = polled_wait,
 };

@@ -43,23 +43,40 @@ void loop_again(struct loop *l, struct watch *w, unsigned what)
         l->way->again(l, w, what);
 }
 
+/* What is still to be told of one goes to another, or to nobody. */
+static void pass_current(struct loop *l, const struct watch *from, struct watch *to)
+{
+    for (int i = 0; i < l->ncurrent; i++)
+        if (l->current[i] == from)
+            l->current[i] = to;
+}
+
 void loop_forget(struct loop *l, struct watch *w)
 {
     if (w->fd < 0)
         return;
     l->way->drop(l, w);
-    for (int i = 0; i < l->ncurrent; i++)
-        if (l->current[i] == w)
-            l->current[i] = NULL;
+    pass_current(l, w, NULL);
     w->fd = -1;
 }
 
 void loop_remove(struct loop *l, struct watch *w)
 {
     int fd = w->fd;
-    loop_forget(l, w);
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0)
+        return;
+    l->way->closing(l, w);
+    pass_current(l, w, NULL);
+    w->fd = -1;
+    close(fd);
+}
+
+void loop_move(struct loop *l, struct watch *from, struct watch *to)
+{
+    to->fd = from->fd;
+    l->way->move(l, from, to);
+    pass_current(l, from, to);
+    from->fd = -1;
 }
 
 int loop_turn(struct loop *l, int timeout_ms)
@@ -67,6 +84,7 @@ int loop_turn(struct loop *l, int timeout_ms)
     unsigned what[sizeof(l->current) / sizeof(l->current[0])];
     int n = l->way->wait(l, timeout_ms, what);
     l->now_ms = now_ms();
+    l->turns++;
     if (n < 0)
         return n == -EINTR ? 0 : n;
     l->ncurrent = n;

@@ -4,6 +4,7 @@
 #define BK_NET_LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -27,11 +28,13 @@ struct loop_way;
 
 struct loop {
     const struct loop_way *way;
-    int fd;                    /* epoll's, */
+    int fd;                /* epoll's, */
+    struct watched *by_fd; /* and whom it tells */
+    size_t nby_fd;
     struct polled *set;        /* or poll's list */
     struct watch *current[64]; /* being told; closing one takes it out */
     int ncurrent;
-    uint64_t now_ms;
+    uint64_t turns, now_ms;
 };
 
 /* The best way of this system; the one that every system has. */
@@ -44,8 +47,11 @@ int loop_add(struct loop *l, struct watch *w, bool level);
 int loop_change(struct loop *l, struct watch *w, unsigned what); /* level-triggered ones */
 /* Nothing was left to read or no room to write (others): tell when that changes. */
 void loop_again(struct loop *l, struct watch *w, unsigned what);
-void loop_remove(struct loop *l, struct watch *w); /* and closes it */
+/* Closes it, too; nobody else has the same one open but for level-triggered ones. */
+void loop_remove(struct loop *l, struct watch *w);
 void loop_forget(struct loop *l, struct watch *w); /* and leaves it open */
+/* What is told of from's descriptor is told to another from now on, whose it is then. */
+void loop_move(struct loop *l, struct watch *from, struct watch *to);
 /* Waits for at most so long and tells. */
 int loop_turn(struct loop *l, int timeout_ms);
 
@@ -58,6 +64,8 @@ struct loop_way {
     int (*change)(struct loop *l, struct watch *w, unsigned what);
     void (*again)(struct loop *l, struct watch *w, unsigned what); /* NULL: it knows by itself */
     void (*drop)(struct loop *l, struct watch *w);
+    void (*closing)(struct loop *l, struct watch *w); /* the same, before it is closed */
+    void (*move)(struct loop *l, struct watch *from, struct watch *to);
     /* Fills current and what[], at most 64 of them; how many, or a negated errno. */
     int (*wait)(struct loop *l, int timeout_ms, unsigned *what);
 };

@@ -40,10 +40,11 @@ static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t 
 }
 
 static void tell_denied(struct gate *g, const struct peer *host, const struct graph_verdict *v,
-                        const struct sockaddr_storage *from)
+                        const struct flow_key *k)
 {
     struct gate_denial d = {.host = host, .verdict = *v, .udp = true};
-    addr_from_sockaddr(from, d.client.addr, &d.client.port);
+    memcpy(d.client.addr, k->client, sizeof(d.client.addr));
+    d.client.port = k->client_port;
     gate_deny(g, &d);
 }
 
@@ -68,7 +69,7 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
     struct graph_verdict v = rules_ask_name(&g->rules, &owner);
     if (!v.allow && !asking_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
         !g->o->late_names) {
-        tell_denied(g, &owner, &v, who->from);
+        tell_denied(g, &owner, &v, &who->key);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }
     if (q.type == DNS_A || q.type == DNS_AAAA)
@@ -80,19 +81,29 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
     return dns_reply_code(&q, DNS_OK, NULL, out); /* there is nothing of that kind */
 }
 
+/* Where questions were redirected their answers are as well. */
+void stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n)
+{
+    struct sockaddr_storage to;
+    if (who->key.port) {
+        datagram_answer(g, &who->key, data, n);
+        return;
+    }
+    socklen_t len = addr_to_sockaddr(who->key.client, who->key.client_port, &to);
+    sendto(who->fd, data, n, 0, (struct sockaddr *)&to, len);
+}
+
 void stub_datagram(struct gate *g, int fd)
 {
     uint8_t in[DNS_MAX], out[DNS_MAX];
     for (int i = 0; i < 64; i++) {
-        struct sockaddr_storage from;
-        socklen_t len = sizeof(from);
-        ssize_t n = recvfrom(fd, in, sizeof(in), 0, (struct sockaddr *)&from, &len);
+        struct asker who = {.fd = fd};
+        ssize_t n = datagram_hear(fd, in, sizeof(in), &who.key);
         if (n < 0)
             return;
-        struct asker who = {.fd = fd, .from = &from, .from_len = len};
-        size_t size = answer(g, in, (size_t)n, &who, out);
+        size_t size = who.key.client_port ? answer(g, in, (size_t)n, &who, out) : 0;
         if (size)
-            sendto(fd, out, size, 0, (struct sockaddr *)&from, len);
+            stub_reply(g, &who, out, size);
     }
 }
 
@@ -108,9 +119,8 @@ bool stub_stream(struct conn *c)
     }
     if (have < 2 || have < wanted)
         return false;
-    struct sockaddr_storage from;
-    addr_to_sockaddr(c->who.addr, c->who.port, &from);
-    struct asker who = {.conn = c, .fd = -1, .from = &from};
+    struct asker who = {.conn = c, .fd = -1, .key = {.client_port = c->who.port}};
+    memcpy(who.key.client, c->who.addr, sizeof(who.key.client));
     size_t size = answer(c->gate, in + 2, wanted - 2, &who, out + 2);
     queue_take(&c->in, wanted);
     out[0] = (uint8_t)(size >> 8);

@@ -12,12 +12,6 @@
  */
 
 #include <errno.h>
-#include <netinet/icmp6.h>
-#include <netinet/in.h>
-#include <netinet/ip.h>
-#include <netinet/ip6.h>
-#include <netinet/ip_icmp.h>
-#include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +29,6 @@ enum {
     WAITING_ALL = 4 << 20,  /* in all flows */
     AT_ONCE = 64,
     DATAGRAM_MAX = 65535 - 8 - 20,
-};
-
-/* Who sends what to whom, inside. */
-struct flow_key {
-    uint8_t client[16], to[16];
-    uint16_t client_port, port;
 };
 
 struct flow {
@@ -159,99 +147,15 @@ void udp_end(struct gate *g)
 
 /* ---- back to the command ---- */
 
-/* Sends what is there to the client, from the address that it wrote to. */
-static void send_inside(const struct gate *g, enum lay_socket v4_socket, const struct flow_key *k,
-                        const struct iovec *iov, size_t n)
+static void send_answer(const struct flow *f, const char *data, size_t n)
 {
-    bool v4 = addr_is_v4(k->client);
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-    } control = {.room = {0}};
     struct sockaddr_storage to;
-    struct msghdr m = {.msg_name = &to, .msg_iov = (struct iovec *)iov, .msg_iovlen = n};
-    m.msg_namelen = addr_to_sockaddr(k->client, 0, &to); /* a raw socket has no ports */
-    m.msg_control = &control;
-    m.msg_controllen = v4 ? CMSG_SPACE(sizeof(struct in_pktinfo)) : sizeof(control);
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (v4) {
-        struct in_pktinfo from = {0};
-        memcpy(&from.ipi_spec_dst, k->to + 12, 4);
-        *c = (struct cmsghdr){
-            .cmsg_len = CMSG_LEN(sizeof(from)), .cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO};
-        memcpy(CMSG_DATA(c), &from, sizeof(from));
-    } else {
-        struct in6_pktinfo from = {0};
-        memcpy(&from.ipi6_addr, k->to, 16);
-        *c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(from)),
-                              .cmsg_level = IPPROTO_IPV6,
-                              .cmsg_type = IPV6_PKTINFO};
-        memcpy(CMSG_DATA(c), &from, sizeof(from));
-    }
-    sendmsg(g->o->sockets.fds[v4 ? v4_socket : v4_socket + 1], &m, MSG_NOSIGNAL);
-}
-
-/* Without a checksum, which IPv4 does not ask for and the kernel adds for IPv6. */
-static void send_answer(const struct flow *f, char *data, size_t n)
-{
-    if (f->local >= 0) {
-        struct sockaddr_storage to;
-        socklen_t len = addr_to_sockaddr(f->key.client, f->key.client_port, &to);
-        sendto(f->local, data, n, MSG_NOSIGNAL, (struct sockaddr *)&to, len);
+    if (f->local < 0) {
+        datagram_answer(f->gate, &f->key, data, n);
         return;
     }
-    struct udphdr head = {.uh_sport = htons(f->key.port),
-                          .uh_dport = htons(f->key.client_port),
-                          .uh_ulen = htons((uint16_t)(sizeof(head) + n))};
-    struct iovec iov[] = {{&head, sizeof(head)}, {data, n}};
-    send_inside(f->gate, LAY_BACK4, &f->key, iov, 2);
-}
-
-static uint16_t checksum(const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    uint32_t sum = 0;
-    for (size_t i = 0; i + 1 < n; i += 2)
-        sum += (uint32_t)(p[i] << 8 | p[i + 1]);
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return htons((uint16_t)~sum);
-}
-
-/* What a closed port answers: it carries the head of the datagram, by which the kernel finds the
- * socket that has to be told. */
-static void send_refusal(const struct gate *g, const struct flow_key *k)
-{
-    struct udphdr udp = {.uh_sport = htons(k->client_port),
-                         .uh_dport = htons(k->port),
-                         .uh_ulen = htons(sizeof(udp))};
-    if (addr_is_v4(k->client)) {
-        struct {
-            struct icmphdr icmp;
-            struct iphdr ip;
-            struct udphdr udp;
-        } m = {.icmp = {.type = ICMP_DEST_UNREACH, .code = ICMP_PORT_UNREACH}, .udp = udp};
-        m.ip = (struct iphdr){.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP};
-        m.ip.tot_len = htons(sizeof(m.ip) + sizeof(m.udp));
-        memcpy(&m.ip.saddr, k->client + 12, 4);
-        memcpy(&m.ip.daddr, k->to + 12, 4);
-        m.icmp.checksum = checksum(&m, sizeof(m));
-        send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
-        return;
-    }
-    struct {
-        struct icmp6_hdr icmp;
-        struct ip6_hdr ip;
-        struct udphdr udp;
-    } m = {.icmp = {.icmp6_type = ICMP6_DST_UNREACH, .icmp6_code = ICMP6_DST_UNREACH_NOPORT},
-           .udp = udp};
-    m.ip.ip6_flow = htonl(6u << 28);
-    m.ip.ip6_plen = htons(sizeof(m.udp));
-    m.ip.ip6_nxt = IPPROTO_UDP;
-    m.ip.ip6_hlim = 64;
-    memcpy(&m.ip.ip6_src, k->client, 16);
-    memcpy(&m.ip.ip6_dst, k->to, 16);
-    send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
+    socklen_t len = addr_to_sockaddr(f->key.client, f->key.client_port, &to);
+    sendto(f->local, data, n, MSG_NOSIGNAL, (struct sockaddr *)&to, len);
 }
 
 static void on_answers(struct watch *w, unsigned what)
@@ -262,7 +166,7 @@ static void on_answers(struct watch *w, unsigned what)
     for (int i = 0; i < AT_ONCE; i++) {
         ssize_t n = recv(w->fd, g->scratch, sizeof(g->scratch), 0);
         if (n < 0 && errno == ECONNREFUSED)
-            send_refusal(g, &f->key);
+            datagram_refuse(g, &f->key);
         if (n < 0)
             return;
         f->heard_ms = g->loop.now_ms;
@@ -293,7 +197,7 @@ static void deny(struct flow *f, const struct peer *host, struct graph_verdict v
     loop_remove(&f->gate->loop, &f->watch);
     drop_waiting(f);
     gate_deny(f->gate, &d);
-    send_refusal(f->gate, &f->key);
+    datagram_refuse(f->gate, &f->key);
 }
 
 static void send_waiting(struct flow *f)
@@ -320,15 +224,16 @@ static void keep_waiting(struct flow *f, const uint8_t *data, size_t n)
         f->waiting.to = f->waiting.from + had;
 }
 
-static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16])
+static void on_dialled(void *arg, const struct dial_end *end)
 {
     struct flow *f = arg;
     struct gate *g = f->gate;
     struct peer host, where;
     char place[128];
     f->dial = NULL;
-    if (fd >= 0) {
-        f->watch.fd = fd;
+    if (end->made) {
+        f->watch.fd = end->made->fd;
+        loop_forget(&g->loop, end->made);
         if (loop_add(&g->loop, &f->watch, true) == 0)
             send_waiting(f);
         else
@@ -336,13 +241,13 @@ static void on_dialled(void *arg, int fd, const char *why, const uint8_t addr[16
         return;
     }
     gate_names(g, f->key.to, &host);
-    if (why) {
-        peer_from_address(addr, &where);
-        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
+    if (end->why) {
+        peer_from_address(end->addr, &where);
+        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, end->why);
         deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP), place);
         return;
     }
-    send_refusal(g, &f->key);
+    datagram_refuse(g, &f->key);
     flow_end(f);
 }
 
@@ -429,7 +334,7 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
 {
     struct flow *f = flow_find(g->flows, k);
     if (f && f->denied) {
-        send_refusal(g, k);
+        datagram_refuse(g, k);
         return;
     }
     if (!f && !flow_go(f = flow_new(g, k, local)))
@@ -443,26 +348,10 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
              "QUIC hides the names it asks for");
     } else if (f->watch.fd >= 0) {
         if (send(f->watch.fd, data, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED)
-            send_refusal(g, k); /* to the one before */
+            datagram_refuse(g, k); /* to the one before */
     } else {
         keep_waiting(f, data, n);
     }
-}
-
-/* Where a datagram was sent to. */
-static bool destination(struct msghdr *m, struct flow_key *k)
-{
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-        struct sockaddr_storage to = {0};
-        bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR;
-        bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR;
-        size_t n = v4 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-        if ((!v4 && !v6) || c->cmsg_len < CMSG_LEN(n))
-            continue;
-        memcpy(&to, CMSG_DATA(c), n);
-        return addr_from_sockaddr(&to, k->to, &k->port);
-    }
-    return false;
 }
 
 void udp_datagrams(struct gate *g, int fd)
@@ -470,23 +359,11 @@ void udp_datagrams(struct gate *g, int fd)
     if (!flows_of(g))
         return;
     for (int i = 0; i < AT_ONCE; i++) {
-        struct sockaddr_storage from;
-        union {
-            struct cmsghdr head;
-            char room[256];
-        } control;
-        struct iovec iov = {g->scratch, sizeof(g->scratch)};
-        struct msghdr m = {.msg_name = &from,
-                           .msg_namelen = sizeof(from),
-                           .msg_iov = &iov,
-                           .msg_iovlen = 1,
-                           .msg_control = &control,
-                           .msg_controllen = sizeof(control)};
-        struct flow_key k = {0};
-        ssize_t n = recvmsg(fd, &m, 0);
+        struct flow_key k;
+        ssize_t n = datagram_hear(fd, g->scratch, sizeof(g->scratch), &k);
         if (n < 0)
             return;
-        if (destination(&m, &k) && addr_from_sockaddr(&from, k.client, &k.client_port))
+        if (k.client_port && k.port)
             pass_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
     }
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,11 +84,13 @@ static int listen_somewhere(uint16_t *port, struct bk_err *err)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof(to);
+    int one = 1;
     OWN(fd) int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
         return err_sys(err, "cannot make a socket");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* of what is accepted */
     if (bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || listen(fd, BACKLOG) < 0 ||
         getsockname(fd, (struct sockaddr *)&to, &n) < 0)
         return err_sys(err, "cannot listen on loopback");

@@ -4,6 +4,7 @@
 /* Both ways of waiting keep the same promises. */
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -155,6 +156,60 @@ static void test_removal(struct loop *l, const char *way)
     close(d.watch.fd);
 }
 
+/* A moves to the other as soon as it is told of anything. */
+struct moving {
+    struct watch watch;
+    struct loop *loop;
+    struct seen *to;
+};
+
+static void on_move(struct watch *w, unsigned what)
+{
+    struct moving *m = (struct moving *)w;
+    (void)what;
+    loop_move(m->loop, w, &m->to->watch);
+}
+
+static void test_moving(struct loop *l, const char *way)
+{
+    struct seen a, b, to = {.watch = {-1, on_ready}};
+    struct moving from = {.loop = l, .to = &to};
+    char bytes[100];
+    pair(&a, &b);
+    from.watch = (struct watch){a.watch.fd, on_move};
+    loop_add(l, &from.watch, false);
+    turns(l, &to);
+    ok(from.watch.fd == -1 && to.watch.fd == a.watch.fd && to.times == 0,
+       "%s: who moves takes the descriptor along, and hears nothing twice", way);
+    ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives", way);
+    turns(l, &to);
+    ok(to.times == 1 && to.what & LOOP_IN && read(to.watch.fd, bytes, sizeof(bytes)) == 1,
+       "%s: … and is told to the other", way);
+    loop_remove(l, &to.watch);
+    ok(to.watch.fd == -1 && write(b.watch.fd, "x", 1) < 0, "%s: who closes it", way);
+    close(b.watch.fd);
+}
+
+/* Closing one makes its number free, for the next that is watched. */
+static void test_numbers(struct loop *l, const char *way)
+{
+    struct seen a, b, c, d;
+    pair(&a, &b);
+    int number = a.watch.fd;
+    loop_add(l, &a.watch, false);
+    ok(write(b.watch.fd, "x", 1) == 1, "%s: something arrives", way);
+    loop_remove(l, &a.watch);
+    close(b.watch.fd);
+    pair(&c, &d);
+    loop_add(l, &c.watch, false);
+    ok(c.watch.fd == number && write(d.watch.fd, "y", 1) == 1, "%s: the number is another's", way);
+    a.times = 0;
+    turns(l, &c);
+    ok(a.times == 0 && c.times == 1 && c.what & LOOP_IN, "%s: who alone is told", way);
+    loop_remove(l, &c.watch);
+    close(d.watch.fd);
+}
+
 static void test_way(const struct loop_way *how, const char *way)
 {
     struct loop l;
@@ -163,11 +218,14 @@ static void test_way(const struct loop_way *how, const char *way)
     test_ends(&l, way);
     test_level(&l, way);
     test_removal(&l, way);
+    test_moving(&l, way);
+    test_numbers(&l, way);
     loop_free(&l);
 }
 
 int main(void)
 {
+    signal(SIGPIPE, SIG_IGN);
     test_way(&loop_native, "native");
     test_way(&loop_portable, "portable");
     return done_testing();

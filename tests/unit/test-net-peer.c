@@ -3,6 +3,8 @@
 
 /* Hosts in every spelling, special addresses, and the addresses that stand for names. */
 
+#include <arpa/inet.h>
+
 #include "net/peer.h"
 #include "net/names.h"
 #include "tap.h"
@@ -165,8 +167,26 @@ static void test_names(void)
     names_free(&t);
 }
 
+/* As the C library writes them. */
+static void test_addresses(void)
+{
+    uint8_t addr[16] = {[10] = 0xff, [11] = 0xff};
+    char wanted[INET_ADDRSTRLEN];
+    struct peer h;
+    bool agree = true;
+    for (unsigned i = 0; i < 256; i++) {
+        const uint8_t v4[4] = {(uint8_t)i, (uint8_t)(255 - i), (uint8_t)(i * 7), (uint8_t)(i / 3)};
+        memcpy(addr + 12, v4, 4);
+        peer_from_address(addr, &h);
+        inet_ntop(AF_INET, v4, wanted, sizeof(wanted));
+        agree = agree && strcmp(h.name, wanted) == 0 && h.len == strlen(wanted) && h.address;
+    }
+    ok(agree, "IPv4 addresses are written as inet_ntop() writes them");
+}
+
 int main(void)
 {
+    test_addresses();
     test_spellings();
     test_no_hosts();
     test_authorities();
