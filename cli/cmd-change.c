@@ -70,7 +70,8 @@ static int apply(struct settings *s, enum layer_id id, const struct change *list
     struct bk_err ignored;
     if (!path)
         return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
-    if (undo_remember(s, path, words, err) < 0)
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (undo_lock(s, &lock, err) < 0 || undo_remember(s, path, words, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
@@ -211,6 +212,9 @@ static int run_undo(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "undo takes options only");
     if (open_settings(&s, &err) < 0)
+        return cli_fail(&err);
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (undo_lock(&s, &lock, &err) < 0)
         return cli_fail(&err);
     int undone = undo_last(&s, &words, &err);
     if (undone < 0)

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "seatbelt/wrap.h"
+#include "settings/lock.h"
 #include "settings/write.h"
 
 static const struct agent {
@@ -146,7 +147,10 @@ int hook_install(const char *name, bool project, bool install, struct bk_err *er
     const struct agent *agent;
     OWN(buf) struct buf path = {0};
     json_error_t where;
-    if (find_file(name, project, &agent, &path, err) < 0)
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (find_file(name, project, &agent, &path, err) < 0 ||
+        (install && settings_make_folders(path.s, err) < 0) ||
+        settings_lock(&lock, path.s, err) < 0)
         return -1;
     OWN(json) json_t *root = json_load_file(path.s, JSON_REJECT_DUPLICATES, &where);
     if (!root && access(path.s, F_OK) == 0) {

@@ -23,6 +23,14 @@ static int journal_path(const struct settings *s, struct buf *path, struct bk_er
     return buf_ok(path) ? 0 : err_nomem(err);
 }
 
+int undo_lock(const struct settings *s, struct settings_lock *lock, struct bk_err *err)
+{
+    OWN(buf) struct buf path = {0};
+    if (journal_path(s, &path, err) < 0 || settings_make_folders(path.s, err) < 0)
+        return -1;
+    return settings_lock(lock, path.s, err);
+}
+
 /* One that cannot be read is started anew: it is a convenience, not a record. */
 static json_t *journal_read(const char *path)
 {
@@ -141,7 +149,9 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     const char *change = json_text(entry, "change"), *file = json_text(entry, "file");
     if (!file)
         return err_set(err, BK_E_INPUT, "the list of changes is damaged");
-    if (check_unchanged(entry, file, err) < 0 || put_back(entry, file, err) < 0)
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (settings_lock(&lock, file, err) < 0 || check_unchanged(entry, file, err) < 0 ||
+        put_back(entry, file, err) < 0)
         return -1;
     buf_fmt(words, "undone, in %s: %s", file, change ? change : "a change");
     json_array_remove(journal, json_array_size(journal) - 1);

@@ -3,11 +3,14 @@
 #ifndef BK_CLI_UNDO_H
 #define BK_CLI_UNDO_H
 
+#include "settings/lock.h"
 #include "settings/settings.h"
 
 /* What settings files were before commands changed them, in a file of its own beside the user's:
  * the last changes, newest last. */
 
+/* Keeps others from changing the list, from before the first of these calls to after the last. */
+int undo_lock(const struct settings *s, struct settings_lock *lock, struct bk_err *err);
 /* Remembers a file as it is now, before it is changed; changes that belong together have the same
  * words. */
 int undo_remember(struct settings *s, const char *file, const char *words, struct bk_err *err);

@@ -11,6 +11,7 @@
 
 #include "base/own.h"
 #include "settings/settings.h"
+#include "settings/lock.h"
 #include "settings/write.h"
 
 struct editor {
@@ -209,7 +210,9 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
         return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
     if (value && !(j = read_value(&e, value)))
         return err->code ? -1 : err_nomem(err);
-    if (open_file(&e, path) < 0)
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if ((how != EDIT_REMOVE && settings_make_folders(path, err) < 0) ||
+        settings_lock(&lock, path, err) < 0 || open_file(&e, path) < 0)
         return -1;
     if ((how == EDIT_SET ? set(&e, j) : how == EDIT_ADD ? add(&e, j) : remove_value(&e, j)) < 0)
         return -1;

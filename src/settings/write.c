@@ -17,8 +17,7 @@
 #include "base/fd.h"
 #include "base/own.h"
 
-/* Everything above the last part. */
-static int make_folders(const char *path, struct bk_err *err)
+int settings_make_folders(const char *path, struct bk_err *err)
 {
     char folder[PATH_MAX];
     if (strlen(path) >= sizeof(folder))
@@ -54,7 +53,7 @@ int settings_write_file(const char *path, const struct buf *text, mode_t mode, s
     char real[PATH_MAX], other[PATH_MAX + 32];
     if (!buf_ok(text))
         return err_nomem(err);
-    if (make_folders(path, err) < 0)
+    if (settings_make_folders(path, err) < 0)
         return -1;
     if (realpath(path, real))
         path = real;

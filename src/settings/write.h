@@ -8,6 +8,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* Makes what is missing of everything above the last part. */
+int settings_make_folders(const char *path, struct bk_err *err);
+
 /* Writes a file whole or not at all, and the folders above it that are missing. A symbolic link in
  * its place is followed, as people who keep their settings elsewhere expect. */
 int settings_write_file(const char *path, const struct buf *text, mode_t mode, struct bk_err *err);

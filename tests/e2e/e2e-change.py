@@ -6,6 +6,7 @@ on the next command, and back again.
 
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -120,6 +121,35 @@ def test_undo(person, t):
     buckle(person, "undo", cwd=folder)
 
 
+def at_once(person, folder, commands):
+    """Starts all of them before it waits for the first; those that failed."""
+    started = [person.start([running.BUCKLE, *words], cwd=folder, stderr=subprocess.PIPE) for words in commands]
+    ended = [(child.communicate(timeout=60), child.returncode) for child in started]
+    return [one for one in ended if one[1] != 0]
+
+
+def test_at_once(person, t):
+    """Of several who change a file at the same time none undoes what another did."""
+    folder, config = person.folder(), os.path.dirname(user_file(person))
+    names = [f"h{n}.example" for n in range(20)]
+    failed = at_once(person, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
+    t.ok(not failed and sorted(settings_of(person)["network"]["allowedDomains"]) == sorted(names),
+         "twenty entries are added at once", failed, settings_of(person))
+    os.unlink(user_file(person))
+    paths = [f"/opt/p{n}" for n in range(10)]
+    failed = at_once(person, folder, [["deny", path] for path in paths])
+    t.ok(not failed and sorted(settings_of(person)["filesystem"]["denyRead"]) == paths,
+         "ten are denied at once", failed, settings_of(person))
+    undone = [buckle(person, "undo", cwd=folder).status for _ in range(11)]
+    t.ok(undone == [0] * 10 + [1] and settings_of(person) is None, "each is undone", undone)
+    person.write(user_file(person) + ".lock", "")
+    r = buckle(person, "settings", "add", "network.allowedDomains", "a.example", cwd=folder)
+    t.ok(r.status == 0 and r.seconds < 5, "who died while changing it keeps nobody waiting", r)
+    left = [name for name in os.listdir(config) if "lock" in name or name.endswith(".new")]
+    t.equal(left, [], "nothing is left lying about")
+    os.unlink(user_file(person))
+
+
 def test_summary(person, t):
     """Everything that a model should be told, and nothing that is not so."""
     folder = person.folder()
@@ -170,5 +200,5 @@ def test_summary(person, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_allow, test_deny, test_switch, test_undo, test_summary])
+    for_everybody([test_allow, test_deny, test_switch, test_undo, test_at_once, test_summary])
     done()
