@@ -26,6 +26,16 @@ class Ran:
                 f"out: {self.out[:2000]}\nerr: {self.err[:2000]}")
 
 
+def finish(child, given=None, timeout=30):
+    """(status, output, errors) of a child at its end; status None when it had to be killed."""
+    try:
+        out, err = child.communicate(given, timeout)
+        return child.returncode, out, err
+    except subprocess.TimeoutExpired:
+        child.kill()
+        return None, *child.communicate()
+
+
 def buckle(*argv, stdin=b"", stdout=subprocess.PIPE, timeout=30, env=None, cwd=FOLDER):
     """Runs the program. stdin is text, bytes or an open file."""
     how = {"input": stdin.encode() if isinstance(stdin, str) else stdin}

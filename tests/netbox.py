@@ -12,7 +12,7 @@ from drive import FOLDER
 from internet import OTHER4, SERVER4, SERVER6
 from processes import command_name, descendants, memory_of
 from running import eventually
-from world import Done, World, people
+from world import World, ended, people
 
 PROFILE = """(version 1)
 (import "default.sb")
@@ -103,14 +103,7 @@ class Going:
         return memory_of(found[0])[0] if found else 0
 
     def end(self, seconds=60):
-        try:
-            out, err = self.child.communicate(timeout=seconds)
-            status = self.child.returncode
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            out, err = self.child.communicate()
-            status = None
-        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+        return ended(self.child, seconds)
 
 
 class Runner:
@@ -124,14 +117,7 @@ class Runner:
         argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={cwd}") for a in argv]
         child = subprocess.Popen(argv, cwd=cwd, env=self.who.env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            out, err = child.communicate(timeout=timeout)
-            status = child.returncode
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-            status = None
-        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+        return ended(child, timeout)
 
 
 CURL = "curl -fsS -m 20 --cacert $CA "  # -f: what is refused fails

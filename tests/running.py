@@ -92,15 +92,8 @@ class Person:
         began = time.monotonic()
         child = self.start(argv, cwd, env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, **how)
-        try:
-            out, err = child.communicate(stdin.encode() if isinstance(stdin, str) else stdin,
-                                         timeout)
-            status = child.returncode
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-            status = None
-        return drive.Ran(status, out, err, time.monotonic() - began)
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        return drive.Ran(*drive.finish(child, given, timeout), time.monotonic() - began)
 
     def run(self, *words, **how):
         """buckle run …"""

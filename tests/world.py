@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import tap
-from drive import BUCKLE, FOLDER
+from drive import BUCKLE, FOLDER, finish
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOOLS = os.environ.get("TOOLS", os.path.join(TOP, "build", "gcc", "tests"))
@@ -49,15 +49,7 @@ class Who:
     def run(self, argv, cwd, timeout=30, input=None, **how):
         if input is not None:
             how["stdin"] = subprocess.PIPE
-        child = self.start(argv, cwd, **how)
-        try:
-            out, err = child.communicate(input.encode() if input else None, timeout=timeout)
-            status = child.returncode
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-            status = None
-        return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
+        return ended(self.start(argv, cwd, **how), timeout, input.encode() if input else None)
 
     def boxed(self, argv, world, options=(), **how):
         return self.run([self.buckle(), "run", *options, "--", *argv], world.inside, **how)
@@ -77,6 +69,12 @@ class Done:
 
     def __str__(self):
         return f"status {self.status}\nout: {self.out[:3000]}\nerr: {self.err[:2000]}"
+
+
+def ended(child, timeout=30, given=None):
+    """What came of a child, which is waited for no longer than that."""
+    status, out, err = finish(child, given, timeout)
+    return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 class World:

@@ -39,7 +39,7 @@ import races
 import slowfs
 import tap
 from drive import FOLDER
-from world import (Done, World, child_named, escape, is_alive, own_processes, people,
+from world import (World, child_named, ended, escape, is_alive, own_processes, people,
                    processes_with, read_until, tool, until)
 
 SECONDS = float(os.environ.get("ESCAPE_SECONDS", "1"))
@@ -186,12 +186,7 @@ def run_held(who, flags, env):
         first = child_named(child.pid, "buckle-init")
     if until(lambda: read_or_nothing(f"/proc/{first}/syscall").split(" ")[0] == RECVFROM, 1):
         os.kill(first, signal.SIGSTOP)
-    try:
-        out, err = child.communicate(timeout=20)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-    return Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    return ended(child, 20)
 
 
 def test_first_held(who, sandbox):
@@ -252,8 +247,7 @@ def test_supervisors(who, sandbox):
                       stdin=subprocess.PIPE)
     read_until(child.stdout, "ready")
     pids = own_processes(child.pid)
-    out, err = child.communicate("".join(f"{pid}\n" for pid in pids).encode(), timeout=30)
-    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    done = ended(child, given="".join(f"{pid}\n" for pid in pids).encode())
     seen = done.out.count("in sight")
     label = f"{who.name}, {sandbox}"
     tap.ok(done.status == 0 and not wrong(done) and "own: still there: ok" in done.out,
@@ -276,8 +270,7 @@ def test_terminal(who, sandbox):
                        *escape("machine-terminal", os.ttyname(other))], world.inside, env=env,
                       stdin=own, start_new_session=True,
                       preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-    out, err = child.communicate(timeout=30)
-    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+    done = ended(child)
     met = [line for line in wrong(done, sandbox)
            if sandbox != "bare" or not line.startswith("another's: ")]  # takes a mount namespace
     label = f"{who.name}, {sandbox}: machine-terminal"
@@ -306,9 +299,8 @@ def test_passed(who, sandbox):
         held = [os.open(world.outside, os.O_RDONLY), os.open(world.outside, os.O_PATH),
                 os.open(world.out("victim"), os.O_RDONLY), os.open(world.out("victim"), os.O_PATH)]
         socket.send_fds(peer, [b"x"], held)
-        out, err = child.communicate(timeout=30)
+        done = ended(child)
         peer.close()
-    done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
     label = f"{who.name}, {sandbox}: way-passed"
     tap.ok(done.status == 0 and len(attempts(done)) > 40 and not wrong(done, sandbox),
            f"{label}: {len(attempts(done))} attempts failed", *wrong(done, sandbox), done)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import drive
 import running
 from agents import Client
 from running import eventually, for_everybody
@@ -35,12 +36,8 @@ class Under:
         return eventually(lambda: what in self.say("log").out)
 
     def end(self, timeout=30):
-        try:
-            out, err = self.child.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            out, err = self.child.communicate()
-        return self.child.returncode, out.decode(), err.decode()
+        status, out, err = drive.finish(self.child, None, timeout)
+        return status, out.decode(), err.decode()
 
 
 def test_grants(person, t):

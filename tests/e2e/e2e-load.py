@@ -17,7 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import tap
-from world import Done, World, child_named, escape, people, processes_with, until
+from world import World, child_named, ended, escape, people, processes_with, until
 
 FULL = os.environ.get("LOAD") == "full"
 SECONDS = 5 if FULL else 2
@@ -50,11 +50,6 @@ def counted(done, word):
     """What the attacker counted itself."""
     found = re.search(rf"^{word} (\d+)$", done.out, re.M)
     return int(found[1]) if found else None
-
-
-def finished(child, timeout=120):
-    out, err = child.communicate(timeout=timeout)
-    return Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 # ---- memory ----
@@ -101,7 +96,7 @@ def test_denies(who):
         time.sleep(0.05)
     if child.poll() is None:
         child.kill()
-    done = finished(child)
+    done = ended(child, 120)
     tap.ok(fine(done) and counted(done, "answered") == each * threads,
            f"{who.name}: {each * threads} denied calls were answered", done)
     tap.equal(told(done), each * threads + 1, f"{who.name}: as many were told")
@@ -142,13 +137,7 @@ def test_at_once(who):
                                   world.inside))
     bad = []
     for i, child in enumerate(children):
-        try:
-            out, err = child.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
-            err += b" (took too long)"
-        done = Done(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+        done = ended(child, 120)
         if done.status != 0 or done.out.strip() != str(i) or told(done) != 1:
             bad.append(f"{i}: {done}")
     tap.ok(not bad, f"{who.name}: {AT_ONCE} sandboxes at once", *bad[:5])
@@ -186,7 +175,7 @@ def test_slow_supervisor(who):
             if child.poll() is None and pid:
                 pause(pid)
             time.sleep(0.1)
-        done = finished(child)
+        done = ended(child, 120)
         tap.ok(fine(done) and told(done) == total + 1,
                f"{who.name}: a {name} that is stopped now and then loses nothing", told(done), done)
 
@@ -197,7 +186,7 @@ def test_loaded_machine(who):
     busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
             for _ in range(4 * (os.cpu_count() or 1))]
     try:
-        done = finished(denying(who, total))
+        done = ended(denying(who, total), 120)
     finally:
         for one in busy:
             one.kill()

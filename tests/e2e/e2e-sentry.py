@@ -108,14 +108,7 @@ def call(person, argv, cwd, extra_groups, timeout=60):
     began = time.monotonic()
     child = subprocess.Popen(argv, cwd=cwd, env=person.env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
-    try:
-        out, err = child.communicate(timeout=timeout)
-        status = child.returncode
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-        status = None
-    return drive.Ran(status, out, err, time.monotonic() - began)
+    return drive.Ran(*drive.finish(child, None, timeout), time.monotonic() - began)
 
 
 # Runs "word argument…" lines and prints for each the name of its errno, or OK with what it got.
