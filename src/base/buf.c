@@ -83,6 +83,12 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+/* What JSON and SBPL spell alike in strings; NULL for other characters. */
+static const char *escape_of(unsigned char c)
+{
+    return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t" : NULL;
+}
+
 void buf_json(struct buf *b, const char *s, size_t n)
 {
     buf_chr(b, '"');
@@ -94,12 +100,8 @@ void buf_json(struct buf *b, const char *s, size_t n)
             i++;
             continue;
         }
-        if (c == '"' || c == '\\')
-            buf_fmt(b, "\\%c", c);
-        else if (c == '\n')
-            buf_str(b, "\\n");
-        else if (c == '\t')
-            buf_str(b, "\\t");
+        if (escape_of(c))
+            buf_str(b, escape_of(c));
         else if (c < 0x20 || c == 0x7f)
             buf_fmt(b, "\\u%04x", c);
         else
@@ -114,12 +116,8 @@ void buf_sbpl(struct buf *b, const char *s, size_t n)
     buf_chr(b, '"');
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\')
-            buf_fmt(b, "\\%c", c);
-        else if (c == '\n')
-            buf_str(b, "\\n");
-        else if (c == '\t')
-            buf_str(b, "\\t");
+        if (escape_of(c))
+            buf_str(b, escape_of(c));
         else if (c < 0x20 || c == 0x7f)
             buf_fmt(b, "\\x%02x", c);
         else
