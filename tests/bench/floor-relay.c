@@ -5,12 +5,14 @@
  * The least that a way out can cost:
  *
  *     bench-floor-relay HOW HANDSHAKE ADDRESS PORT TO_ADDRESS TO_PORT
+ *     bench-floor-relay HOW HANDSHAKE fd LISTENER TO_ADDRESS TO_PORT
  *
  * One process, one epoll; each connection is joined to a new one to the one place that was named,
  * and bytes are handed on: through one buffer that all share (HOW: copy), or through a pipe for
  * each direction (splice). Nobody is asked and nothing is understood. HANDSHAKE is what the client
  * hears first: none; connect or socks, where whatever it says is answered as a proxy of that kind
- * would.
+ * would. A listener that was inherited is one to which connections to anywhere are handed over:
+ * each is asked where it wanted to go, unless a handshake says so.
  */
 
 #include <arpa/inet.h>
@@ -62,7 +64,7 @@ static const struct answer socks_answers[] = {
     ANSWER("\5\2"), ANSWER("\1\0"), ANSWER("\5\0\0\1\0\0\0\0\0\0"), {NULL, 0}};
 static const struct answer no_answers[] = {{NULL, 0}};
 
-static bool splicing;
+static bool splicing, handed_over;
 static const struct answer *answers = no_answers;
 static int events_fd;
 static struct sockaddr_in destination;
@@ -244,6 +246,9 @@ static void join(int client)
             give_up("pipe");
         fcntl(p->ends[i].pipe[0], F_SETPIPE_SZ, BUFFER); /* as far as one may */
     }
+    socklen_t n = sizeof(destination);
+    if (handed_over && getsockname(client, (struct sockaddr *)&destination, &n) < 0)
+        give_up("getsockname");
     bool fine = connect(server, (struct sockaddr *)&destination, sizeof(destination)) == 0 ||
                 errno == EINPROGRESS;
     if (!fine || !watch(&p->ends[0]) || !watch(&p->ends[1]))
@@ -262,10 +267,14 @@ static struct sockaddr_in place(const char *address, const char *port)
 
 static int listen_at(const char *address, const char *port)
 {
-    struct sockaddr_in in = place(address, port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+    bool inherited = strcmp(address, "fd") == 0;
+    struct sockaddr_in in = inherited ? (struct sockaddr_in){0} : place(address, port);
+    int fd =
+        inherited ? atoi(port) : socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int one = 1;
+    handed_over = inherited && !answers->text;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, (struct sockaddr *)&in, sizeof(in)) < 0 || listen(fd, 4096) < 0)
+    if (!inherited && (bind(fd, (struct sockaddr *)&in, sizeof(in)) < 0 || listen(fd, 4096) < 0))
         give_up("listen");
     struct epoll_event event = {EPOLLIN, {.ptr = NULL}};
     epoll_ctl(events_fd, EPOLL_CTL_ADD, fd, &event);
