@@ -37,10 +37,14 @@ static const int needed[] = {
     SYS_uname,          SYS_sched_yield,   SYS_restart_syscall,
 };
 
-int netgate_confine(uint64_t caps)
+/* Where it hears connections at single ports, and rules may name more of them later. */
+static const int needed_at_ports[] = {SYS_listen};
+
+int netgate_confine(uint64_t caps, bool at_ports)
 {
-    static const struct own_filter filter = {
-        .lists = {{needed, sizeof(needed) / sizeof(needed[0])}},
+    const struct own_filter filter = {
+        .lists = {{needed, sizeof(needed) / sizeof(needed[0])},
+                  {needed_at_ports, at_ports ? sizeof(needed_at_ports) / sizeof(int) : 0}},
         .listed = SECCOMP_RET_ALLOW,
         .others = SECCOMP_RET_ERRNO | EPERM,
         .but = {OWN_READS},

@@ -188,6 +188,14 @@ static void on_question(void *arg, const struct gate_question *q)
 
 /* ---- the process ---- */
 
+static bool hears_at_ports(const struct laid_network *net)
+{
+    for (size_t i = 0; i < LAY_PORTS; i++)
+        if (net->ports[i] >= 0)
+            return true;
+    return false;
+}
+
 static void __attribute__((noreturn))
 gate_main(const struct netgate *n, const struct stage *s, int from, int announcements)
 {
@@ -216,7 +224,7 @@ gate_main(const struct netgate *n, const struct stage *s, int from, int announce
     memcpy(o.published, n->published, sizeof(o.published));
     if (laid_receive(from, &o.sockets) < 0)
         _exit(1);
-    _exit(netgate_confine(s->plan->caps) < 0 || gate_run(&o) < 0);
+    _exit(netgate_confine(s->plan->caps, hears_at_ports(&o.sockets)) < 0 || gate_run(&o) < 0);
 }
 
 static int make_token(char token[33])

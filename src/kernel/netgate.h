@@ -46,6 +46,6 @@ char **netgate_environ(const struct netgate *n, const struct stage *s);
 
 /* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it
  * can be told which process asked. */
-int netgate_confine(uint64_t caps);
+int netgate_confine(uint64_t caps, bool at_ports);
 
 #endif

@@ -74,8 +74,8 @@ static void note_gate_ports(struct plan *p)
         buf_fmt(&list, i ? ", %u" : "%u", p->ports[i]);
     plan_note(p,
               "permits less: no nftables, so that without a proxy connections lead to the gate "
-              "only at these ports, on which nobody inside can listen; at others they are refused, "
-              "and not told: %s",
+              "only at these ports, on which nobody inside can listen; at others they are refused: "
+              "%s",
               list.s ? list.s : "");
 }
 

@@ -119,10 +119,25 @@ struct listener {
     struct gate *gate;
     uint8_t kind;
     bool v6;
-    uint16_t port; /* of those three */
+    uint16_t port; /* of those four */
     uint8_t burst; /* how many it may accept in a turn, */
     uint64_t turn; /* which was this the last time */
 };
+
+/* Who sends what to whom, inside. */
+struct flow_key {
+    uint8_t client[16], to[16];
+    uint16_t client_port, port;
+};
+
+/* What was told lately of what the kernel refuses. */
+struct gate_refused {
+    struct flow_key key;
+    bool udp;
+    uint64_t until_ms;
+};
+
+enum { GATE_REFUSED = 64 };
 
 struct gate {
     const struct gate_options *o;
@@ -135,6 +150,10 @@ struct gate {
     /* sockets to the command's servers that nobody uses: IPv4, IPv6 */
     int inside[LAY_FAMILIES][LAY_INSIDE];
     size_t ninside[LAY_FAMILIES];
+    int spare[LAY_PORTS]; /* to listen with at ports that rules name later */
+    size_t nspare;
+    struct gate_refused refused[GATE_REFUSED];
+    unsigned nrefused;
     struct watch until, announcer;
     struct gate_announcement announced[GATE_ANNOUNCED]; /* for connections that are to come */
     unsigned nannounced;
@@ -153,6 +172,9 @@ struct gate {
 /* ---- gate.c ---- */
 
 void gate_deny(struct gate *g, const struct gate_denial *d);
+
+/* Whether connections to anywhere are heard at this port, where that is not so at all of them. */
+bool gate_listens(const struct gate *g, uint16_t port);
 
 enum may { MAY_NOT, MAY, MAY_LATER };
 
@@ -242,18 +264,16 @@ void talk_answer(struct conn *c, const char *data, size_t n);
 
 /* ---- datagram.c ---- */
 
-/* Who sends what to whom, inside. */
-struct flow_key {
-    uint8_t client[16], to[16];
-    uint16_t client_port, port;
-};
-
 /* As recv(); a port is 0 when that end is not told. */
 ssize_t datagram_hear(int fd, void *data, size_t cap, struct flow_key *k);
 /* To the client, from where it wrote to; where there are raw sockets. */
 void datagram_answer(const struct gate *g, const struct flow_key *k, const void *data, size_t n);
 /* What a closed port answers. */
 void datagram_refuse(const struct gate *g, const struct flow_key *k);
+
+/* ---- refused.c ---- */
+
+void refused_hear(const struct listener *l);
 
 /* ---- stub.c ---- */
 

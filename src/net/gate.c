@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "graph/net.h"
@@ -62,6 +63,8 @@ static void on_listener(struct watch *w, unsigned what)
         udp_local(l);
     else if (l->kind == LISTEN_PUBLISHED)
         inbound_accept(l);
+    else if (l->kind >= LAY_REFUSED_UDP4 && l->kind <= LAY_REFUSED_TCP6)
+        refused_hear(l);
     else
         conn_accept(l);
 }
@@ -75,6 +78,75 @@ static int add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bo
         .watch = {fd, on_listener}, .gate = g, .kind = (uint8_t)kind, .port = port, .v6 = v6};
     g->nlisteners++;
     return loop_add(&g->loop, &l->watch, true);
+}
+
+/* ---- at single ports ---- */
+
+static bool is_listening(int fd)
+{
+    int listening = 0;
+    socklen_t n = sizeof(listening);
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &n) == 0 && listening;
+}
+
+static int port_of(int fd, bool *v6)
+{
+    struct sockaddr_storage at;
+    socklen_t n = sizeof(at);
+    uint8_t addr[16];
+    uint16_t port;
+    if (getsockname(fd, (struct sockaddr *)&at, &n) < 0 || !addr_from_sockaddr(&at, addr, &port))
+        return -1;
+    *v6 = at.ss_family == AF_INET6;
+    return port;
+}
+
+static int open_ports(struct gate *g)
+{
+    const int *ports = g->o->sockets.ports;
+    bool v6;
+    int err = 0;
+    for (size_t i = 0; i < LAY_PORTS && err == 0; i++)
+        if (ports[i] >= 0 && is_listening(ports[i]))
+            err = add_listener(g, ports[i], LISTEN_PORT, (uint16_t)port_of(ports[i], &v6), false);
+        else if (ports[i] >= 0)
+            g->spare[g->nspare++] = ports[i];
+    return err;
+}
+
+bool gate_listens(const struct gate *g, uint16_t port)
+{
+    for (size_t i = 0; i < g->nlisteners; i++)
+        if (g->listeners[i].kind == LISTEN_PORT && g->listeners[i].port == port)
+            return true;
+    return false;
+}
+
+/* Ports of loopback that lead elsewhere stay as they are. */
+static bool is_elsewhere(const struct gate *g, uint16_t port)
+{
+    for (size_t i = 0; i < g->nlisteners; i++)
+        if ((g->listeners[i].kind == LISTEN_LOCAL || g->listeners[i].kind == LISTEN_PUBLISHED) &&
+            g->listeners[i].port == port)
+            return true;
+    return false;
+}
+
+/* At ports that the policy names now; one that somebody inside has is left to him. */
+static void listen_at_new(struct gate *g)
+{
+    uint16_t ports[LAY_PORTS];
+    size_t n = g->nspare ? rules_remote_ports(g->rules.graph, ports, LAY_PORTS) : 0;
+    for (size_t i = 0; i < n && g->nspare && g->nlisteners < LISTENERS; i++) {
+        int fd = g->spare[g->nspare - 1];
+        bool v6 = false;
+        if (gate_listens(g, ports[i]) || is_elsewhere(g, ports[i]) || port_of(fd, &v6) < 0 ||
+            lay_bind_everywhere(fd, v6, ports[i]) < 0)
+            continue;
+        g->nspare--; /* it is bound, whatever else happens */
+        if (listen(fd, LAY_BACKLOG) == 0)
+            add_listener(g, fd, LISTEN_PORT, ports[i], false);
+    }
 }
 
 static int open_listeners(struct gate *g)
@@ -93,8 +165,8 @@ static int open_listeners(struct gate *g)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
             err = add_listener(g, g->o->published[i].fds[k], LISTEN_PUBLISHED,
                                g->o->published[i].port, k);
-    for (size_t i = 0; i < LAY_PORTS && err == 0; i++)
-        err = add_listener(g, net->ports[i], LISTEN_PORT, 0, false);
+    if (err == 0)
+        err = open_ports(g);
     for (size_t k = 0; k < LAY_FAMILIES; k++)
         for (size_t i = 0; i < LAY_INSIDE && net->inside[k][i] >= 0; i++)
             g->inside[k][g->ninside[k]++] = net->inside[k][i];
@@ -111,6 +183,7 @@ static void on_until(struct watch *w, unsigned what)
     if (policy && rules_init(&rules, policy) == 0) {
         rules_free(&g->rules);
         g->rules = rules;
+        listen_at_new(g);
     }
 }
 

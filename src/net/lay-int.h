@@ -13,7 +13,7 @@
 /* Ports that nobody else has reason to ask for; only redirected connections arrive there. */
 enum { PORT_TCP = 64053, PORT_DNS = 64054, PORT_DNS_TCP = 64055, PORT_UDP = 64056 };
 
-enum { PORT_NAMES = 53, LAY_BACKLOG = 4096 };
+enum { PORT_NAMES = 53 };
 
 /* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback.
  */
@@ -25,6 +25,9 @@ static const uint8_t lay_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] 
 /* Each -1 with errno. */
 int lay_stream_options(int fd);               /* of a listener, before it is bound */
 int lay_tell_destination(int fd, int family); /* with each datagram, as it was sent */
+
+/* A raw socket for IPPROTO_UDP or one of ICMP's, to send from any address; or a negated errno. */
+int lay_open_raw(int family, int protocol);
 
 /* ---- lay-nft.c ---- */
 

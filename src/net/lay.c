@@ -157,7 +157,7 @@ static int hear(int family, int type, uint16_t port)
 }
 
 /* Sends from any address and hears nothing: a raw socket would be told of every packet. */
-static int open_raw(int family, int protocol)
+int lay_open_raw(int family, int protocol)
 {
     struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
     struct sock_fprog deaf = {1, &nothing};
@@ -176,8 +176,8 @@ static int open_relay(struct laid_network *out, bool v6)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), open_raw(family, IPPROTO_UDP),
-                     open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
+        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), lay_open_raw(family, IPPROTO_UDP),
+                     lay_open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
         out->fds[LAY_UDP4 + six] = fds[0];
         out->fds[LAY_BACK4 + six] = fds[1];
         out->fds[LAY_ICMP4 + six] = fds[2];

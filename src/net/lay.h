@@ -35,6 +35,12 @@ enum lay_socket {
     LAY_BACK6,
     LAY_ICMP4, /* for refusals */
     LAY_ICMP6,
+    /* Where packets lead here at single ports only: what meets nobody and is refused by the kernel,
+     * overheard by raw sockets. Datagrams, and the first packets of connections. */
+    LAY_REFUSED_UDP4,
+    LAY_REFUSED_UDP6,
+    LAY_REFUSED_TCP4,
+    LAY_REFUSED_TCP6,
     LAY_SOCKETS,
 };
 
@@ -46,7 +52,7 @@ enum { LAY_HTTP_PORT = 3128, LAY_SOCKS_PORT = 1080 };
  * since questions to port 53 arrive at the stub then wherever they go. */
 #define LAY_RESOLVER "198.19.255.53"
 
-enum { LAY_LOCAL = 16, LAY_INSIDE = 64, LAY_FAMILIES = 2, LAY_PORTS = 40 };
+enum { LAY_LOCAL = 16, LAY_INSIDE = 64, LAY_FAMILIES = 2, LAY_PORTS = 40, LAY_BACKLOG = 4096 };
 
 /* Ports of loopback that lead to the host's instead of the sandbox's own. -1: not this kind */
 enum lay_local { LAY_LOCAL_TCP4, LAY_LOCAL_TCP6, LAY_LOCAL_UDP4, LAY_LOCAL_UDP6, LAY_LOCAL_KINDS };
@@ -68,7 +74,8 @@ struct laid_network {
     /* IPv4 and IPv6: unconnected, for connections to the command's servers; -1: no more */
     int inside[LAY_FAMILIES][LAY_INSIDE];
     /* Where packets cannot be redirected, instead of LAY_TCP4 and LAY_TCP6: listeners for both
-     * families at the ports that were wished for; -1: none */
+     * families at the ports that were wished for, and some sockets for ports that rules name later;
+     * -1: none */
     int ports[LAY_PORTS];
 };
 
@@ -109,6 +116,9 @@ size_t lay_places(struct laid_network *net, int *places[LAY_PLACES]);
 
 /* Whether an address is the sandbox's own, loopback or not, and stands for nobody outside. */
 bool lay_is_inside(const uint8_t addr[16]);
+
+/* At every address, of both families for IPv6's; 0 or a negated errno. */
+int lay_bind_everywhere(int fd, bool v6, uint16_t port);
 
 /* A socket that listens on loopback, wherever the caller is; or a negated errno. */
 int lay_listen(int family, int type, uint16_t port);

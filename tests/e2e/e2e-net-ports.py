@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import netbox
 import tap
 from netbox import CURL
+from processes import command_name, descendants
 
 net_tests, dial_tests, attack_tests = (importlib.import_module(name)
                                        for name in ("e2e-net", "e2e-dial", "e2e-attacks"))
@@ -47,10 +48,22 @@ def connect(host, port, kind="socket.SOCK_STREAM"):
     return CONNECT.format(host=host, port=port, kind=kind)
 
 
+def heard(script):
+    """What the kernel refuses by itself is overheard, a moment later."""
+    return script + "\nsleep 0.5"
+
+
 def test_other_ports(net, who):
     """nginx listens on 8080, which no rule names."""
-    done = net.boxed(who, connect("four.test", 8080), profile=HOSTS)
-    tap.ok(done.out == "ECONNREFUSED\n", f"{who.name}: a port that is not listened on is refused", done)
+    for host, port in (("four.test", 8080), ("192.0.2.7", 7777)):
+        done = net.boxed(who, heard(connect(host, port)), profile=HOSTS)
+        tap.ok(done.out == "ECONNREFUSED\n" and f"{host}:{port}" in done.err,
+               f"{who.name}: a port that is not listened on is refused, and told", done)
+    done = net.boxed(who, heard(connect("2001:db8::7", 7777).replace("AF_INET,", "AF_INET6,")), profile=HOSTS)
+    tap.ok(done.out == "ECONNREFUSED\n" and "[2001:db8::7]:7777" in done.err, f"{who.name}: by IPv6 as well", done)
+    done = net.boxed(who, heard(connect("four.test", 443) + "\n" + connect("127.0.0.1", 7777)), profile=HOSTS)
+    tap.ok(":7777" not in done.err and ":443" not in done.err,
+           f"{who.name}: what is heard, and what is loopback's own, is not told so", done)
     done = net.boxed(who, CURL + "http://four.test:8080/hello", way="proxy", profile=HOSTS)
     tap.ok(done.out == "hello there\n", f"{who.name}: which a proxy's client reaches", done)
     named = HOSTS.replace('"four.test"', '"four.test:8080"')
@@ -63,10 +76,41 @@ def test_other_ports(net, who):
 
 
 def test_datagrams(net, who):
+    """Allowed or not, nothing leads them to the gate."""
     net_tests.echo_servers(net)
     before = len(net.echo)
-    done = net.boxed(who, connect("allowed.test", 9999, "socket.SOCK_DGRAM"))
-    tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before, f"{who.name}: datagrams are refused", done)
+    for host in ("allowed.test", "192.0.2.7"):
+        done = net.boxed(who, heard(connect(host, 9999, "socket.SOCK_DGRAM")))
+        tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before and f"{host}:9999" in done.err,
+               f"{who.name}: datagrams to {host} are refused, and told", done)
+    done = net.boxed(who, heard(connect("127.0.0.1", 9999, "socket.SOCK_DGRAM")))
+    tap.ok(done.out == "ECONNREFUSED\n" and ":9999" not in done.err, f"{who.name}: loopback's are nobody's affair", done)
+
+
+LATE = """python3 - <<'E'
+import socket, time
+for i in range(300):
+    try:
+        s = socket.create_connection(("four.test", {port}), timeout=5)
+        s.sendall(b"GET /hello HTTP/1.0\\r\\nHost: four.test:{port}\\r\\n\\r\\n")
+        print(i > 0, s.makefile().read().splitlines()[-1])
+        break
+    except OSError:
+        open("tried", "w").close()
+        time.sleep(0.1)
+E"""
+
+
+def test_late(net, who):
+    """A rule that comes while the command runs brings its port along."""
+    going = net.start(who, LATE.format(port=8080), ["--grantable"], profile=HOSTS)
+    going.await_file("tried")
+    run = [p for p in descendants(going.child.pid) + [going.child.pid] if command_name(p) == "buckle"]
+    grant = [who.buckle(), "grant", "--run", str(min(run)), "--net", "four.test:8080"] if run else ["false"]
+    said = netbox.Runner(who).run(net.net.argv_in(net.net.home, grant, who.uid), going.world.inside, 20)
+    done = going.end()
+    tap.ok(said.status == 0 and done.out == "True hello there\n",
+           f"{who.name}: a port that is granted later leads to the gate", said, done)
 
 
 def test_loopback(net, who):
@@ -98,12 +142,25 @@ def test_told(net, who):
            f"{who.name}: the plan says what is weaker", found, done)
 
 
+ASK6 = """python3 - <<'E'
+import socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.connect(("2001:db8::53", 53))
+question = bytes.fromhex("123401000001000000000000") + b"\\x07allowed\\x04test\\0\\0\\1\\0\\1"
+s.send(question)
+answer = s.recv(512)
+print(answer[:2] == question[:2] and answer[7] == 1 and answer[-4:-2] == b"\\xc6\\x12")
+E"""
+
+
 def test_records(net, who):
-    """The stub hears datagrams where the resolver inside sends them, and connections anywhere."""
+    """The stub hears questions to any name server, and answers in its stead."""
     done = net.boxed(who, "grep nameserver /etc/resolv.conf")
     net_tests.test_records(net, who, done.out.split()[1])
-    done = net.boxed(who, connect("192.0.2.53", 53, "socket.SOCK_DGRAM"))
-    tap.ok(done.out == "ECONNREFUSED\n", f"{who.name}: another name server is not asked by datagram", done)
+    net_tests.test_records(net, who)
+    done = net.boxed(who, ASK6)
+    tap.ok(done.out == "True\n", f"{who.name}: one at an IPv6 address as well", done)
 
 
 def test_refused(net, who):
@@ -113,7 +170,7 @@ def test_refused(net, who):
         test(net, who)
 
 
-TESTS = (test_other_ports, test_datagrams, test_loopback, test_told, test_records,
+TESTS = (test_other_ports, test_datagrams, test_late, test_loopback, test_told, test_records,
          net_tests.test_clients, net_tests.test_families, net_tests.test_addresses, net_tests.test_special,
          net_tests.test_own_servers, net_tests.test_local_ports, net_tests.test_publish,
          attack_tests.test_fronting, attack_tests.test_smuggling, attack_tests.test_connect_to_loopback,
