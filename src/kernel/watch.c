@@ -9,7 +9,11 @@
  * told us and we have mounted, which takes moments, the new thing can be read; see
  * docs/threat-model.md.
  *
- * Folders are watched before the names in them are looked at, so that no change falls between.
+ * Folders are watched before the names in them are looked at, so that no change falls between. The
+ * kernel marks every name it remembers of a folder whose changed rights are to be told, which takes
+ * milliseconds in a crowded one and slows whoever uses it: they are asked for only where a lack of
+ * rights is what keeps us out.
+ *
  * Users have a limited number of watches; who has none left gets a look every now and then.
  */
 
@@ -32,7 +36,9 @@ enum { FOLDERS = 2048, LOOK_MS = 20 };
 struct folder {
     const char *path;
     size_t len;
-    int watch;     /* -1: it does not exist, or not for us */
+    int watch;     /* -1: none */
+    bool there;    /* names can be looked for in it */
+    bool shut;     /* we lack the rights to reach it, or to watch it */
     unsigned seen; /* round in which it was looked at */
 };
 
@@ -52,7 +58,7 @@ static struct folder *find(struct watching *w, const char *path, size_t len)
             return &w->folders[i];
     if (w->nfolders == FOLDERS)
         return NULL;
-    w->folders[w->nfolders] = (struct folder){path, len, -1, 0};
+    w->folders[w->nfolders] = (struct folder){.path = path, .len = len, .watch = -1};
     return &w->folders[w->nfolders++];
 }
 
@@ -78,42 +84,75 @@ static bool is_out_of_reach(int err)
     return err == ENOENT || err == ENOTDIR || err == EACCES || err == ELOOP;
 }
 
-/* 1: it is watched; 0: there is nothing to watch; or a negated errno. */
-static int watch_folder(struct watching *w, struct folder *f)
+/* Adds to what is told of the folder at the end of fd. Its watch, or a negated errno. */
+static int ask_about(struct watching *w, int fd, uint32_t events)
 {
-    static const uint32_t mask =
-        IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_ONLYDIR;
-    char path[PLAN_GUARD_PATH + 1], name[32];
-    if (f->seen == w->round)
-        return f->watch >= 0;
-    f->seen = w->round;
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    int watch = inotify_add_watch(w->events, name, events | IN_MASK_ADD | IN_ONLYDIR);
+    return watch < 0 ? -errno : watch;
+}
+
+static int open_folder(const struct watching *w, const struct folder *f)
+{
+    char path[PLAN_GUARD_PATH + 1];
     memcpy(path, f->path, f->len);
     path[f->len] = '\0';
-    OWN(fd) int fd = post_open(w->post, path);
+    return post_open(w->post, path);
+}
+
+/* Whether it is there, or a negated errno. One that cannot be read cannot be watched, but perhaps
+ * be passed through. */
+static int watch_folder(struct watching *w, struct folder *f)
+{
+    if (f->seen == w->round)
+        return f->there;
+    f->seen = w->round;
+    OWN(fd) int fd = open_folder(w, f);
+    f->there = fd >= 0;
+    f->shut = fd == -EACCES;
     if (fd < 0) {
         set_watch(w, f, -1);
         return is_out_of_reach(-fd) ? 0 : fd;
     }
-    snprintf(name, sizeof(name), "self/fd/%d", fd);
-    int watch = inotify_add_watch(w->events, name, mask);
+    int watch = ask_about(w, fd, IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE);
+    f->shut = watch == -EACCES;
     set_watch(w, f, watch < 0 ? -1 : watch);
-    if (watch < 0 && !is_out_of_reach(errno))
+    if (watch < 0 && (!is_out_of_reach(-watch) || faccessat(fd, ".", X_OK, 0) == 0))
         w->blind = true;
-    return 1; /* one that cannot be read can be passed through */
+    return 1;
+}
+
+/* What is shut may be opened later: its folder tells. */
+static void watch_rights(struct watching *w, const struct folder *above)
+{
+    OWN(fd) int fd = open_folder(w, above);
+    if (fd >= 0)
+        ask_about(w, fd, IN_ATTRIB);
+}
+
+/* Watches a folder below another that is watched; NULL: below nothing. */
+static int watch_below(struct watching *w, const struct folder *above, struct folder *f)
+{
+    int there = f ? watch_folder(w, f) : -ENOSPC;
+    if (f && f->shut && above)
+        watch_rights(w, above);
+    return there;
 }
 
 /* Watches the folders above one guarded name, from the root downwards; and itself, if what is made
  * in it matters. */
 static int watch_way(struct watching *w, const char *path, bool itself)
 {
+    struct folder *above = NULL;
     for (const char *at = path; at; at = strchr(at + 1, '/')) {
         struct folder *f = find(w, path, at == path ? 1 : (size_t)(at - path));
-        int there = f ? watch_folder(w, f) : -ENOSPC;
+        int there = watch_below(w, above, f);
         if (there <= 0)
             return there;
+        above = f;
     }
-    struct folder *f = itself ? find(w, path, strlen(path)) : NULL;
-    int there = f ? watch_folder(w, f) : 0;
+    int there = itself ? watch_below(w, above, find(w, path, strlen(path))) : 0;
     return there < 0 && there != -ENOTDIR ? there : 0;
 }
 
@@ -121,6 +160,7 @@ static int look_again(struct watching *w)
 {
     const struct plan *plan = w->post->plan;
     w->round++;
+    w->blind = w->events < 0;
     for (size_t i = 0; i < plan->nguards; i++) {
         int err = watch_way(w, plan->guards[i].path, plan->masked && !plan->guards[i].whole);
         if (err < 0)
@@ -157,7 +197,9 @@ static bool matters(const struct watching *w, const struct inotify_event *e)
 {
     if (e->mask & (IN_Q_OVERFLOW | IN_UNMOUNT))
         return true;
-    for (size_t i = 0; i < w->nfolders && e->len; i++)
+    if (!e->len)
+        return (e->mask & IN_ATTRIB) != 0; /* a folder's own rights */
+    for (size_t i = 0; i < w->nfolders; i++)
         if (w->folders[i].watch == e->wd && leads_to_guard(w, &w->folders[i], e->name))
             return true;
     return false;
@@ -222,7 +264,6 @@ int watch_names(struct post *p)
     int changed = 1;
     w.post = p;
     w.events = inotify_init1(IN_CLOEXEC);
-    w.blind = w.events < 0;
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
         changed = err < 0 ? err : hear(&w);

@@ -5,12 +5,16 @@
  * Folders are watched rather than files, because files are replaced as often as they are written.
  * Of a path whose folder is not there yet, the nearest one above that is; of one that is a link,
  * the folder that it leads to as well. Most of what happens in such a folder is no business of
- * ours, so that each watch has the one name that is awaited in it.
+ * ours, so that each watch has the one name that is awaited in it. In a folder above, a name is
+ * awaited that is made there; to be told what becomes of files would slow everybody who works in
+ * it, and the command's folder is one of them.
  */
 
 #include "run/watch.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +23,8 @@
 #include <unistd.h>
 
 enum {
-    EVENTS = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MOVE_SELF |
-             IN_ATTRIB | IN_ONLYDIR,
+    OF_NAMES = IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MOVE_SELF,
+    OF_FILES = IN_CLOSE_WRITE | IN_ATTRIB,
     OF_FOLDER = IN_IGNORED | IN_MOVE_SELF | IN_Q_OVERFLOW, /* without a name */
 };
 
@@ -52,12 +56,15 @@ static void watch_name(struct watch_files *w, const char *path)
     int length = snprintf(here, sizeof(here), "%s%s", *path == '/' ? "" : "./", path);
     if (length < 0 || length >= PATH_MAX || w->n == WATCH_NAMES)
         return;
+    uint32_t events = OF_NAMES | OF_FILES;
     for (char *slash; (slash = strrchr(here, '/')); *slash = '\0') {
         char folder[PATH_MAX];
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash - here + 1), here);
-        int wd = inotify_add_watch(w->fd, folder, EVENTS);
-        if (wd < 0)
+        int wd = inotify_add_watch(w->fd, folder, events | IN_ONLYDIR | IN_MASK_ADD);
+        if (wd < 0) {
+            events = OF_NAMES | (errno == EACCES ? IN_ATTRIB : 0);
             continue;
+        }
         w->at[w->n].folder = wd;
         w->at[w->n].path = strdup(here);
         w->n += w->at[w->n].path != NULL;

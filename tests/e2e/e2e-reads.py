@@ -242,6 +242,37 @@ def test_replaced(person, t):
     t.ok("denied" in talk.end(), "all of it is told")
 
 
+def test_shut(person, t):
+    """What lies behind folders that nobody may enter or read at first, and somebody opens later."""
+    if person.uid == 0:
+        return  # enters every folder
+    for how, env in (("sentry", {}), ("mask", {"BUCKLE_PRETEND": "fuse=0"})):
+        home = Home(person)
+        folders = {"shut": 0o000, "listed": 0o600, "passed": 0o300}
+        flags = ["--deny-read", "~/.first"]
+        for folder, mode in folders.items():
+            home.write(f"{folder}/in/key", "BEHIND")
+            os.chmod(home.path(folder), mode)
+            flags += ["--deny-read", f"~/{folder}/in/key", "--deny-read", f"~/{folder}/later"]
+        talk = Talk(home, *flags_of(home, *flags), env=env)
+
+        def closed(name, secret, talk=talk, home=home):
+            talk.ask(f"cat {home.path(name)}")  # it may still be read for a moment
+            return eventually(lambda: secret not in talk.ask(f"cat {home.path(name)}"), 5)
+        time.sleep(0.2)
+        home.write(".first", "FIRST")
+        t.ok(closed(".first", "FIRST"), f"{how}: names are watched by now")
+        t.ok(closed("passed/in/key", "BEHIND"), f"{how}: a folder that can be passed through")
+        person.sh(f"echo LATER >{home.path('passed/later')}")  # and nothing else changes
+        t.ok(closed("passed/later", "LATER"), f"{how}: where something appears")
+        for folder in folders:
+            os.chmod(home.path(folder), 0o755)
+            t.ok(closed(f"{folder}/in/key", "BEHIND"), f"{how}: {folder} is opened")
+            home.write(f"{folder}/later", "AFTERWARDS")
+            t.ok(closed(f"{folder}/later", "AFTERWARDS"), f"{how}: where something appears")
+        talk.end()
+
+
 def test_own_creations(person, t):
     """What the command makes itself under a guarded name."""
     home = Home(person)
@@ -452,8 +483,9 @@ def main():
         for_everybody([globals()["test_" + name] for name in sys.argv[1:]])
         return done()
     for_everybody([test_tiers_agree, test_metadata, test_flags, test_carve_out, test_writing_behind,
-                   test_replaced, test_own_creations, test_working_directory, test_killed_server,
-                   test_stopped_server, test_killed_controller, test_out_of_reach, test_fallback, test_masks,
+                   test_replaced, test_shut, test_own_creations, test_working_directory,
+                   test_killed_server, test_stopped_server, test_killed_controller, test_out_of_reach,
+                   test_fallback, test_masks,
                    test_without_pid_namespace, test_older_kernel, test_no_watches, test_nested])
     return done()
 
