@@ -7,10 +7,11 @@
  * is refused.
  *
  *     bench-floor launch COMMAND…               once, as `buckle run` would from the command line
- *     bench-floor guard N PATH… COMMAND…        the same with a file system of one's own on N paths
+ *     bench-floor walls COMMAND…                the same without a listener: the command may have
+ * one bench-floor guard N PATH… COMMAND…        with a file system of one's own on N paths
  *     bench-floor times REPETITIONS PAUSE COMMAND…
  *
- * The second launches again and again from a running process, in turns with vfork and exec of the
+ * The last launches again and again from a running process, in turns with vfork and exec of the
  * same command, and prints a line of nanoseconds for each, the bare one first. A launch: a first
  * process in namespaces of its own (user, unless root; mount, pid, network, ipc, uts) with a /proc
  * and a /dev/shm and, made side by side with these, a loopback; its child in a Landlock domain,
@@ -84,48 +85,30 @@ static const int refused[] = {
     SYS_name_to_handle_at,
     SYS_setns,
     SYS_kcmp,
-    SYS_process_vm_readv,
     SYS_process_vm_writev,
     SYS_finit_module,
     SYS_bpf,
     SYS_userfaultfd,
     SYS_open_by_handle_at,
-    SYS_socket,
-    SYS_connect,
-    SYS_bind,
-    SYS_socketpair,
-    SYS_truncate,
-    SYS_fchmod,
-    SYS_fchown,
-    SYS_setuid,
-    SYS_setgid,
-    SYS_setreuid,
-    SYS_setregid,
-    SYS_setgroups,
-    SYS_setresuid,
-    SYS_setresgid,
-    SYS_setfsuid,
-    SYS_setfsgid,
-    SYS_capset,
-    SYS_setxattr,
-    SYS_lsetxattr,
-    SYS_fsetxattr,
-    SYS_removexattr,
-    SYS_lremovexattr,
-    SYS_fremovexattr,
-    SYS_mkdirat,
-    SYS_mknodat,
-    SYS_fchownat,
-    SYS_unlinkat,
-    SYS_linkat,
-    SYS_symlinkat,
-    SYS_fchmodat,
     SYS_unshare,
-    SYS_renameat2,
     SYS_syslog,
     SYS_vhangup,
 };
-enum { REFUSED = sizeof(refused) / sizeof(refused[0]), PROGRAM_MAX = 4 * REFUSED + 16 };
+/* Refused as well, unless somebody inside answers them. */
+static const int judged[] = {
+    SYS_setuid,           SYS_setgid,      SYS_setreuid,     SYS_setregid,     SYS_setgroups,
+    SYS_setresuid,        SYS_setresgid,   SYS_setfsuid,     SYS_setfsgid,     SYS_capset,
+    SYS_process_vm_readv, SYS_socket,      SYS_connect,      SYS_bind,         SYS_socketpair,
+    SYS_truncate,         SYS_fchmod,      SYS_fchown,       SYS_setxattr,     SYS_lsetxattr,
+    SYS_fsetxattr,        SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_mkdirat,
+    SYS_mknodat,          SYS_fchownat,    SYS_unlinkat,     SYS_linkat,       SYS_symlinkat,
+    SYS_fchmodat,         SYS_renameat2,
+};
+enum {
+    REFUSED = sizeof(refused) / sizeof(refused[0]),
+    JUDGED = sizeof(judged) / sizeof(judged[0]),
+    PROGRAM_MAX = 4 * (REFUSED + JUDGED) + 16
+};
 
 static struct sock_filter program[PROGRAM_MAX];
 static unsigned short length;
@@ -160,11 +143,13 @@ static void emit_tree(const int *numbers, size_t n)
     emit_tree(numbers + n / 2, n - n / 2);
 }
 
-static void make_filter(void)
+static void make_filter(bool walls_alone)
 {
-    int sorted[REFUSED];
+    int sorted[REFUSED + JUDGED];
+    size_t n = walls_alone ? REFUSED : REFUSED + JUDGED;
     memcpy(sorted, refused, sizeof(refused));
-    qsort(sorted, REFUSED, sizeof(sorted[0]), by_number);
+    memcpy(sorted + REFUSED, judged, sizeof(judged));
+    qsort(sorted, n, sizeof(sorted[0]), by_number);
     emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
 #if defined(__x86_64__)
     emit(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64);
@@ -180,24 +165,25 @@ static void make_filter(void)
     program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_PATH, 0, 1);
     emit(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     emit(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    emit_tree(sorted, REFUSED);
+    emit_tree(sorted, n);
 }
 
 /* ---- the walls ---- */
 
-/* Writing only in these. */
+/* Writing only in these; in the first two whatever writing is. */
 static int make_ruleset(void)
 {
-    static const char *const places[] = {".",        "/dev/null", "/dev/zero", "/dev/full",
-                                         "/dev/tty", "/dev/ptmx", "/dev/pts",  "/dev/shm"};
-    struct kabi_ll_ruleset set = {.handled_fs = KABI_LL_WRITE_FILE | KABI_LL_REMOVE_DIR |
-                                                KABI_LL_REMOVE_FILE | KABI_LL_MAKE_DIR |
-                                                KABI_LL_MAKE_REG | KABI_LL_MAKE_SYM};
+    static const char *const places[] = {".",         "/tmp",      "/dev/null",
+                                         "/dev/zero", "/dev/full", "/dev/tty",
+                                         "/dev/ptmx", "/dev/pts",  "/dev/shm"};
+    struct kabi_ll_ruleset set = {
+        .handled_fs = KABI_LL_WRITE_FILE | KABI_LL_REMOVE_DIR | KABI_LL_REMOVE_FILE |
+                      KABI_LL_MAKE_DIR | KABI_LL_MAKE_REG | KABI_LL_MAKE_SYM | KABI_LL_REFER};
     int fd = (int)syscall(SYS_landlock_create_ruleset, &set, sizeof(set.handled_fs), 0);
     if (fd < 0)
         give_up("landlock_create_ruleset");
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        struct kabi_ll_path_beneath rule = {.allowed = i ? KABI_LL_WRITE_FILE : set.handled_fs,
+        struct kabi_ll_path_beneath rule = {.allowed = i > 1 ? KABI_LL_WRITE_FILE : set.handled_fs,
                                             .parent_fd = open(places[i], O_PATH | O_CLOEXEC)};
         if (rule.parent_fd >= 0) {
             syscall(SYS_landlock_add_rule, fd, KABI_LL_RULE_PATH_BENEATH, &rule, 0);
@@ -228,6 +214,7 @@ static void map_user(uid_t uid, gid_t gid)
 /* ---- the place ---- */
 
 static int rules = -1;
+static unsigned long listens = SECCOMP_FILTER_FLAG_NEW_LISTENER;
 
 /* Everything but the network. */
 static void *furnish(void *arg)
@@ -283,8 +270,7 @@ static void __attribute__((noreturn)) first_process(char **argv, uid_t uid, gid_
     if (pid == 0) {
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
             syscall(SYS_landlock_restrict_self, rules, 0) < 0 ||
-            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                    &filter) < 0)
+            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, listens, &filter) < 0)
             _exit(126);
         execv(argv[0], argv);
         _exit(127);
@@ -354,8 +340,11 @@ static void times(size_t n, useconds_t pause, char **argv)
 
 int main(int argc, char **argv)
 {
-    make_filter();
-    if (argc > 2 && strcmp(argv[1], "launch") == 0)
+    bool walls_alone = argc > 2 && strcmp(argv[1], "walls") == 0;
+    make_filter(walls_alone);
+    if (walls_alone)
+        listens = 0;
+    if (walls_alone || (argc > 2 && strcmp(argv[1], "launch") == 0))
         return launch(argv + 2, true);
     if (argc > 4 && strcmp(argv[1], "guard") == 0) {
         size_t n = strtoul(argv[2], NULL, 10);
@@ -368,7 +357,7 @@ int main(int argc, char **argv)
         times(strtoul(argv[2], NULL, 10), (useconds_t)strtoul(argv[3], NULL, 10), argv + 4);
         return 0;
     }
-    fprintf(stderr, "usage: bench-floor launch COMMAND… | guard N PATH… COMMAND… | times "
-                    "REPETITIONS PAUSE COMMAND…\n");
+    fprintf(stderr, "usage: bench-floor launch COMMAND… | walls COMMAND… | guard N PATH… "
+                    "COMMAND… | times REPETITIONS PAUSE COMMAND…\n");
     return 2;
 }

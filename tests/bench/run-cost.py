@@ -310,9 +310,9 @@ def bench_work(bench, who, often, page, targets):
         once = ["/bin/sh", "-ec", script]
         commands = {"bare": words, "buckle": who.buckle(words, True),
                     **{n: m(words, True) for n, m in makers.items()}}
-        # reading is not judged: there the walls are the floor
-        commands["floor"] = [bench.tool("bench-floor"), "launch", *words] if work.reads else \
-            [bench.tool("bench-floor-calls"), "perform", *words]
+        # the walls, and in them a stand-in for whoever writes
+        commands["floor"] = [bench.tool("bench-floor"), "walls", bench.tool("bench-floor-calls"), "perform",
+                             *words]
         try:
             bench.call(*commands["floor"])
         except RuntimeError as trouble:

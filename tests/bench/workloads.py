@@ -22,7 +22,7 @@ def sources(bench):
             with open(f"{tree}/part{i}/{'deep/' if k % 2 else ''}file{k}.c", "w", encoding="utf-8") as f:
                 f.write("".join(f"int value_{i}_{k}_{n} = {n};\n" for n in range(200)))
     with open(bench.work + "/Makefile", "w", encoding="utf-8") as f:
-        f.write("OBJECTS = $(patsubst %,%.o,$(shell seq 20))\nall: $(OBJECTS)\n$(OBJECTS): %.o:\n"
+        f.write("OBJECTS = $(patsubst %,%.o,$(shell seq 40))\nall: $(OBJECTS)\n$(OBJECTS): %.o:\n"
                 "\t@$(CC) -O1 -c -o $@ -include stdio.h -include stdlib.h -include string.h "
                 "-x c tree/part$*/file0.c\n")
     bench.own()
@@ -33,7 +33,7 @@ class InSources:
 
     def __init__(self, name, program, script, loops, reads=True, ceiling=1.5):
         self.name, self.program, self.script, self.loops = name, program, script, loops
-        self.reads, self.ceiling, self.repetitions = reads, ceiling, 20 if reads else 9
+        self.reads, self.ceiling, self.repetitions = reads, ceiling, 20
 
     def prepare(self, bench, path):
         need(self.program, path)
@@ -82,7 +82,7 @@ class NpmWork:
 
 # long enough that the launch is a small part
 ALL = [
-    InSources("make -j2 of 20 files", "make", "rm -f *.o; make -s -j2", 1, reads=False, ceiling=1.5),
+    InSources("make -j2 of 40 files", "make", "rm -f *.o; make -s -j2", 1, reads=False, ceiling=1.5),
     GitWork,
     NpmWork,
     InSources("rg", "rg", "rg -c 'value_5_[0-9]*_19;' tree || test $? = 1", 15),
