@@ -26,6 +26,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STAGE = os.path.join(TOP, "build", "stage")
 PREFIX = "/usr/local"
+PROCESSORS = os.cpu_count() or 1
 BUCKLE = STAGE + PREFIX + "/bin/buckle"
 
 SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
@@ -46,12 +47,12 @@ SAN_ENV = {
 
 
 class Suite:
-    def __init__(self, name, programs, env=None, timeout=120, each=1):
+    def __init__(self, name, programs, env=None, timeout=120, at_once=None):
         self.name = name
         self.programs = programs  # argument vectors
         self.env = env or {}
         self.timeout = timeout
-        self.each = each  # programs at a time for each processor; more where they mostly wait
+        self.at_once = at_once  # programs, with no other suite beside it; None: beside others
 
 
 class Result:
@@ -191,18 +192,45 @@ def run_watched(argv, env, timeout):
     return result
 
 
-def run_suite(suite):
-    """The programs of a suite side by side, except where the time they take matters."""
-    result = Result()
-    workers = 1 if suite.name == "bench" else (os.cpu_count() or 1) * suite.each
-    # the long ones first, so that none of them is left alone at the end
-    programs = sorted(suite.programs, key=lambda argv: os.path.basename(argv[0]) not in SLOW_E2E)
-    with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
-        for one in pool.map(lambda argv: run_watched(argv, suite.env, suite.timeout), programs):
-            result.add(one)
-    if not suite.programs:
-        result.failures.append(f"{suite.name}: has no tests")
-    return result
+class Running:
+    """A suite under way in a pool of workers."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.begun, self.ended, self.futures = None, None, []
+
+    def run(self, argv):
+        self.begun = self.begun or time.monotonic()
+        result = run_watched(argv, self.suite.env, self.suite.timeout)
+        self.ended = time.monotonic()
+        return result
+
+    def result(self):
+        """Waits for all of it; what came of it, and how long it took."""
+        result = Result()
+        for one in self.futures:
+            result.add(one.result())
+        if not self.suite.programs:
+            result.failures.append(f"{self.suite.name}: has no tests")
+        return result, self.ended - self.begun if self.futures else 0
+
+
+def turn(program):
+    """What was compiled is quick, and says first what is wrong; then the long ones, so that none of
+    them is left alone at the end."""
+    path = program[1][0]
+    return 0 if path.startswith(os.path.join(TOP, "build")) else 1 if os.path.basename(path) in SLOW_E2E else 2
+
+
+def run_suites(suites, tell, at_once):
+    """Side by side, so many programs at once; told in their order."""
+    begun = [Running(suite) for suite in suites]
+    programs = [(one, argv) for one in begun for argv in one.suite.programs]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=at_once) as pool:
+        for one, argv in sorted(programs, key=turn):
+            one.futures.append(pool.submit(one.run, argv))
+        for one in begun:
+            tell(one.suite, *one.result())
 
 
 # ---- what there is to run ----
@@ -268,9 +296,9 @@ def check_suites():
         Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
-        Suite("e2e", e2e_programs(), staged, timeout=300, each=2),
+        Suite("e2e", e2e_programs(), staged, timeout=300),
         Suite("e2e (sanitizers)", e2e_programs(but=SLOW_E2E + LATER_SANITIZED), asan,
-              timeout=300, each=2),
+              timeout=300),
         Suite("examples", [[tests("run-examples.py")], [tests("run-keys.py")]], staged),
         Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
               staged),
@@ -279,7 +307,7 @@ def check_suites():
 
 def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
-    return [
+    suites = [
         Suite("unit (clang)", unit_programs("clang")),
         Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(only=SLOW_E2E + LATER_SANITIZED), asan_env(),
@@ -296,6 +324,9 @@ def long_suites():
         Suite("verdicts (valgrind)", [[tests("run-verdicts.py")]], valgrind, timeout=900),
         Suite("fuzz", [[tests("run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
     ]
+    for suite in suites:
+        suite.at_once = PROCESSORS
+    return suites
 
 
 def bench_suites():
@@ -305,7 +336,7 @@ def bench_suites():
                             [tests("bench", "run-cost.py"), *how, *quick],
                             [tests("bench", "run-net.py"), *how, *quick],
                             [tests("bench", "run-events.py"), *how, *quick]],
-                  timeout=900)]
+                  timeout=900, at_once=1)]
 
 
 def fuzz_suites():
@@ -382,12 +413,15 @@ def main(argv):
     builds, install, suites = MODES[argv[1]]
     total, expected = Result(), expected_skips()
     if run_builds(builds, install, total):
-        for suite in suites():
-            if argv[2:] and suite.name not in argv[2:]:
-                continue
-            result, seconds = timed(run_suite, suite)
+        def tell(suite, result, seconds):
             report(suite.name, result, seconds, expected)
             total.add(result)
+        chosen = [suite for suite in suites() if not argv[2:] or suite.name in argv[2:]]
+        # a suite of one program would leave other processors idle, and most programs wait now and then
+        run_suites([suite for suite in chosen if not suite.at_once], tell, 2 * PROCESSORS)
+        for suite in chosen:
+            if suite.at_once:
+                run_suites([suite], tell, suite.at_once)
     print(f"{total.passed} passed, {len(total.failures)} failed, {len(total.skips)} skipped")
     return 1 if total.failures else 0
 
