@@ -703,8 +703,8 @@ if __name__ == "__main__":
     print(queue.get(), m.Manager().list([1, 2])[1])
 """
 POSTGRES = """set -e
-initdb -D data -A trust -U me >/dev/null 2>&1
-pg_ctl -D data -w -t 60 -o "-k '$PWD/s' -c listen_addresses=" -l log start >/dev/null
+initdb --no-sync -D data -A trust -U me >/dev/null 2>&1
+pg_ctl -D data -w -t 60 -o "-k '$PWD/s' -c listen_addresses= -c fsync=off" -l log start >/dev/null
 psql -h "$PWD/s" -U me -d postgres -Atc 'create table t as select * from generate_series(1, 1000) n;
     select sum(n) from t' | tail -1
 pg_ctl -D data -w -m fast stop >/dev/null
