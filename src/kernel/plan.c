@@ -325,6 +325,39 @@ static void dismiss_judge(struct plan *p)
         }
 }
 
+static bool restricts(const struct graph *g)
+{
+    static const uint16_t ops[] = {OP_FILE_READ_DATA,  OP_FILE_WRITE_DATA, OP_NETWORK_OUTBOUND,
+                                   OP_NETWORK_INBOUND, OP_PROCESS_EXEC,    OP_SIGNAL};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        if (!is_free(g, ops[i]))
+            return true;
+    return false;
+}
+
+/* The kernel lets a process write to the memory of others of the same user, through /proc. The
+ * judge, where it is asked about opening for writing, does not (procfs.c). */
+static bool is_out_of_reach(const struct plan *p)
+{
+    bool domain = p->handled_fs || p->scoped || p->handled_net;
+    return p->pid_ns || domain || (p->judge && !plan_set_is_free(p, SET_OPENS));
+}
+
+/* What keeps processes outside apart from the command. */
+static int need_apart(struct plan *p, const struct graph *g, struct bk_err *err)
+{
+    bool judged = p->judge && p->ops[OP_SIGNAL].tier == TIER_JUDGED;
+    bool apart = p->pid_ns || (p->scoped & KABI_LL_SCOPE_SIGNAL) || judged;
+    if (!is_free(g, OP_SIGNAL) &&
+        need(p, apart, "pid namespace, no Landlock for signals, nor a judge",
+             "processes outside can be signalled, Buckle's own included", err) < 0)
+        return -1;
+    if (!restricts(g))
+        return 0;
+    return need(p, is_out_of_reach(p), "pid namespace and no Landlock to stand in",
+                "processes outside can be written to, and do what the command may not", err);
+}
+
 static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     const struct host *h = &p->host;
@@ -352,11 +385,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
     if (p->judge && h->root && !looks_in)
         plan_note(p, "permits less: processes that become somebody else can make no judged call, "
                      "since root cannot look into them without CAP_SYS_PTRACE");
-    bool judged = p->judge && p->ops[OP_SIGNAL].tier == TIER_JUDGED;
-    bool apart = p->pid_ns || (p->scoped & KABI_LL_SCOPE_SIGNAL) || judged;
-    if (!is_free(g, OP_SIGNAL) &&
-        need(p, apart, "pid namespace, no Landlock for signals, nor a judge",
-             "processes outside can be signalled, Buckle's own included", err) < 0)
+    if (need_apart(p, g, err) < 0)
         return -1;
     if (!p->pid_ns)
         plan_note(p, "no pid namespace: the command's processes are tracked and ended one by one");

@@ -714,6 +714,13 @@ def test_lesser_hosts(person, t):
         r = person.run("--accept-weaker", "--dry-run", "true", cwd=folder, env=env)
         t.equal(r.status, 0, f"{lack}: --accept-weaker plans", r)
         t.ok("weaker" in r.out.lower() or word.lower() in r.out.lower(), f"{lack}: and says so", r)
+    # who may write to others' memory is bound by nothing, although no file is denied
+    env = {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}
+    profile = person.write(person.home + "/no-network.sb", HEAD + "(deny network*)\n")
+    r = person.run("--profile", profile, "true", cwd=folder, env=env)
+    t.ok(r.status == 125 and "outside can be written to" in r.err, "no way to hold a policy about the network", r)
+    profile = person.write(person.home + "/open.sb", HEAD)
+    t.quiet(person.run("--profile", profile, "true", cwd=folder, env=env), "nor need of one where all is allowed")
     r = person.run("true", cwd=folder, env={"BUCKLE_PRETEND": "nonsense=1"})
     t.ok(r.status == 125 and "nonsense" in r.err, "an unknown ability is an error", r)
     # a fresh /proc is often refused in containers: nothing is lost but the pid namespace
