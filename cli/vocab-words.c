@@ -160,7 +160,7 @@ static void list_forms(struct doc *d, unsigned filter)
 static bool named_before(size_t first, size_t row)
 {
     for (size_t i = first; i < row; i++)
-        if (!strcmp(vocab_constants[i].name, vocab_constants[row].name))
+        if (!strcmp(vocab_constant_name(i), vocab_constant_name(row)))
             return true;
     return false;
 }
@@ -170,7 +170,7 @@ static void list_constants(struct doc *d, size_t first, size_t n)
     doc_list(d, "constants", true);
     for (size_t i = first; i < first + n; i++)
         if (!named_before(first, i))
-            doc_pair(d, vocab_constants[i].name, (long long)vocab_constants[i].value);
+            doc_pair(d, vocab_constant_name(i), (long long)vocab_constants[i].value);
     doc_list_end(d, true);
 }
 
@@ -246,7 +246,7 @@ static void show_constant(struct doc *d, size_t row)
 {
     const struct vocab_constant *c = &vocab_constants[row];
     size_t first, n;
-    doc_open(d, "constant", c->name);
+    doc_open(d, "constant", vocab_constant_name(row));
     doc_number(d, "value", (long long)c->value);
     if (c->value < 0)
         doc_text(d, "note", "its number is not public: it matches nothing");

@@ -11,6 +11,7 @@
 
 #include "vocab/vocab.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "vocab/words.h"
@@ -58,12 +59,45 @@ const struct vocab_modifier_info vocab_modifiers[MOD_COUNT] = {
 #undef MODIFIER
 };
 
+#define OP(id, text, ...) _Static_assert(sizeof(text) <= VOCAB_NAME, text);
+#include "vocab/ops.def"
+#undef OP
+#define FILTER(id, text, ...) _Static_assert(sizeof(text) <= VOCAB_NAME, text);
+#include "vocab/filters.def"
+#undef FILTER
+
+/* The names of constants, one after the other; a row has its line to itself. */
+#define JOIN(a, b) a##b
+#define ON_LINE(line) JOIN(on_, line)
+struct constant_names {
+#define CONSTANT(owner, text, number) char ON_LINE(__LINE__)[sizeof(text)];
+#define EXTRA_CONSTANT CONSTANT
+#define MODIFIER_CONSTANT CONSTANT
+#define SAME_CONSTANTS(filter, like)
+#define MODIFIER_TAKES(mod, like)
+#include "vocab/constants.def"
+#undef CONSTANT
+};
+static const struct constant_names constant_names = {
+#define CONSTANT(owner, text, number) text,
+#include "vocab/constants.def"
+#undef CONSTANT
+#undef EXTRA_CONSTANT
+#undef MODIFIER_CONSTANT
+};
+
 const struct vocab_constant vocab_constants[] = {
 #define CONSTANT(owner, text, number)                                                              \
-    {.name = text, .filter = FILTER_##owner, .modifier = MOD_NONE, .value = number},
+    {.name = offsetof(struct constant_names, ON_LINE(__LINE__)),                                   \
+     .filter = FILTER_##owner,                                                                     \
+     .modifier = MOD_NONE,                                                                         \
+     .value = number},
 #define EXTRA_CONSTANT CONSTANT
 #define MODIFIER_CONSTANT(owner, text, number)                                                     \
-    {.name = text, .filter = FILTER_NONE, .modifier = MOD_##owner, .value = number},
+    {.name = offsetof(struct constant_names, ON_LINE(__LINE__)),                                   \
+     .filter = FILTER_NONE,                                                                        \
+     .modifier = MOD_##owner,                                                                      \
+     .value = number},
 #define SAME_CONSTANTS(filter, like)
 #define MODIFIER_TAKES(mod, like)
 #include "vocab/constants.def"
@@ -75,6 +109,11 @@ const struct vocab_constant vocab_constants[] = {
 };
 
 const size_t vocab_constant_count = sizeof(vocab_constants) / sizeof(vocab_constants[0]);
+
+const char *vocab_constant_name(size_t row)
+{
+    return (const char *)&constant_names + vocab_constants[row].name;
+}
 
 const struct vocab_implicit vocab_implicit_rules[] = {
 #define IMPLICIT(what, test, number, when)                                                         \
@@ -198,7 +237,8 @@ const char *vocab_word_name(const struct vocab_word *word)
         return vocab_modifiers[word->id].name;
     case WORD_CONSTANT: {
         const struct vocab_constant *c = &vocab_constants[word->id];
-        return word->alias ? vocab_filter_constant_name(c->filter, c->value) : c->name;
+        return word->alias ? vocab_filter_constant_name(c->filter, c->value)
+                           : vocab_constant_name(word->id);
     }
     case WORD_NONE:
         break;
@@ -242,7 +282,7 @@ static const char *range_name(struct vocab_range range, int64_t value)
 {
     for (size_t i = range.first; i < (size_t)range.first + range.count; i++)
         if (vocab_constants[i].value == value)
-            return vocab_constants[i].name;
+            return vocab_constant_name(i);
     return NULL;
 }
 

@@ -67,8 +67,12 @@ enum vocab_tail { TAIL_PARENT, TAIL_ALLOW, TAIL_DENY };
 
 enum { VOCAB_PROFILE_VERSIONS = 3 }; /* (version 1), (version 2), (version 3) */
 
+/* Names stand in the rows themselves: a pointer is written anew by whoever loads the program, page
+ * by page, at every start. */
+enum { VOCAB_NAME = 56 }; /* room for the longest of an operation or filter */
+
 struct vocab_op_info {
-    const char *name;
+    char name[VOCAB_NAME];
     uint16_t parent; /* enum vocab_op; OP_NONE for `default` and for `default-message-filter` */
     uint8_t tail[VOCAB_PROFILE_VERSIONS]; /* enum vocab_tail */
     bool message_filter;                  /* lives inside apply-message-filter only */
@@ -92,7 +96,7 @@ enum vocab_arg {
 };
 
 struct vocab_filter_info {
-    const char *name;
+    char name[VOCAB_NAME];
     uint8_t category;           /* enum vocab_category */
     uint8_t arg;                /* enum vocab_arg */
     int16_t cost;               /* Apple's cost factor, -1 when unknown */
@@ -114,7 +118,7 @@ enum { VOCAB_FLAG_DENY = 1, VOCAB_FLAG_REPORT = 4, VOCAB_FLAGS = 0xffffff };
 /* A named integer: SYS_open, AF_UNIX, SIGKILL, EPERM, self, REGULAR-FILE… Belongs to the filter
  * (or modifier) that takes it. */
 struct vocab_constant {
-    const char *name;
+    uint32_t name;     /* for vocab_constant_name() */
     uint16_t filter;   /* enum vocab_filter, or FILTER_NONE when a modifier owns it */
     uint16_t modifier; /* enum vocab_modifier, or MOD_NONE */
     int64_t value;
@@ -141,6 +145,7 @@ extern const struct vocab_filter_info vocab_filters[FILTER_COUNT];
 extern const struct vocab_modifier_info vocab_modifiers[MOD_COUNT];
 extern const struct vocab_constant vocab_constants[];
 extern const size_t vocab_constant_count;
+const char *vocab_constant_name(size_t row); /* in vocab_constants[] */
 
 /* One binary search. WORD_NONE when the name means nothing. Words of different kinds never share a
  * name in the index except operations and filters, for which `want` decides: pass WORD_NONE to
