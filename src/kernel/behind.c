@@ -35,34 +35,56 @@ static void take(struct behind *b, const struct guard_msg *m, int fd)
     b->real[m->index] = fd;
 }
 
+bool guards_cover(const struct plan *p, const char *path)
+{
+    size_t n = strlen(path);
+    for (size_t i = 0; i < p->nguards; i++) {
+        size_t m = p->guards[i].len;
+        if (n >= m && (n == m || path[m] == '/') && memcmp(path, p->guards[i].path, m) == 0)
+            return true;
+    }
+    return false;
+}
+
 int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch_stage *stage)
 {
     struct guard_msg m;
-    int fd;
-    b->plan = plan;
+    ssize_t n;
     b->from = from;
     for (size_t i = 0; i < PLAN_GUARDS; i++)
         b->real[i] = -1;
     for (size_t i = 0; i < plan->nguards; i++)
-        b->len[i] = (uint32_t)strlen(plan->guards[i].path);
+        b->len[i] = plan->guards[i].len;
+    b->plan = plan;
     *stage = STAGE_SENTRY;
-    for (;;) {
-        ssize_t n = pass_receive(from, &m, sizeof(m), &fd);
-        /* said once, and before what it had sent, when it ended without having read all of ours */
-        if (n == -ECONNRESET)
-            continue;
-        if (n != sizeof(m))
+    /* that the connection was reset is said once, and before what it had sent, when it ended
+     * without having read all of ours */
+    do
+        n = read(from, &m, sizeof(m));
+    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (n != sizeof(m))
+        return n < 0 ? -errno : -ECHILD;
+    if (m.kind != GUARD_READY) {
+        bool failed = m.kind == GUARD_FAILED && m.err > 0;
+        *stage = failed ? (enum launch_stage)m.stage : STAGE_SENTRY;
+        return failed ? -m.err : -EPROTO;
+    }
+    b->dev = m.dev;
+    b->coming = m.index;
+    return 0;
+}
+
+int behind_take(struct behind *b)
+{
+    struct guard_msg m;
+    int fd;
+    for (; b->coming > 0; b->coming--) {
+        ssize_t n = pass_receive(b->from, &m, sizeof(m), &fd);
+        if (n != sizeof(m) || m.kind != GUARD_REAL || fd < 0)
             return n < 0 ? (int)n : -ECHILD;
-        if (m.kind == GUARD_READY) {
-            b->dev = m.dev;
-            return 0;
-        }
-        if (m.kind == GUARD_FAILED) {
-            *stage = (enum launch_stage)m.stage;
-            return -m.err;
-        }
         take(b, &m, fd);
     }
+    return 0;
 }
 
 bool behind_hear(struct behind *b)

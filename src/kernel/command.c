@@ -73,6 +73,13 @@ static void wait_for_loopback(const struct command *c)
     step(stage, err);
 }
 
+static void wait_for_guards(const struct command *c)
+{
+    enum launch_stage stage;
+    int err = behind_wait(c->behind, c->s->plan, c->s->guards, &stage);
+    step(stage, err);
+}
+
 static int command_main(void *arg)
 {
     struct command *c = arg;
@@ -92,6 +99,8 @@ static int command_main(void *arg)
     step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
     if (network)
         wait_for_loopback(c);
+    if (c->behind)
+        wait_for_guards(c);
     step(STAGE_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);

@@ -309,8 +309,7 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
         first_main(&t, ends[1]);
     }
     int err = pid < 0 ? -errno : 0;
-    if (pid > 0)
-        processor_send_off(pid);
+    processor_send_off(pid, false);
     id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
     if (pid < 0)
         announce(ends[1], STAGE_NAMESPACES, err, -1);

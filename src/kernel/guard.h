@@ -56,12 +56,18 @@ struct behind {
     const struct plan *plan; /* NULL: nothing is guarded */
     int from;                /* the sentry's socket */
     uint64_t dev;            /* of its file system */
+    int32_t coming;          /* how many messages follow upon the first */
     int real[PLAN_GUARDS];   /* what lies behind each guard (O_PATH), or -1 */
     uint32_t len[PLAN_GUARDS];
 };
 
-/* Waits until all guards stand. 0, or a negated errno with *stage. */
+/* Whether a canonical path is a guard's, or lies beneath one. */
+bool guards_cover(const struct plan *p, const char *path);
+/* Waits until all guards stand. 0, or a negated errno with *stage. With nothing but read(), which a
+ * filter that stands already leaves alone. */
 int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch_stage *stage);
+/* Then takes what lies behind them. 0 or a negated errno. */
+int behind_take(struct behind *b);
 /* Hears of one thing that was replaced, or waits for it; false when the sentry is gone. */
 bool behind_hear(struct behind *b);
 /* What really lies under a canonical path that leads behind a guard: a descriptor (O_PATH) to
@@ -83,13 +89,13 @@ int behind_swap(const struct behind *b, const char *path, size_t n, int *fd);
 enum guard_kind {
     GUARD_REAL,  /* a descriptor comes with it: what lies behind this guard */
     GUARD_GONE,  /* nothing does any more */
-    GUARD_READY, /* all guards stand */
+    GUARD_READY, /* all guards stand; comes first, and then what lies behind each */
     GUARD_FAILED,
 };
 
 struct guard_msg {
     int32_t kind;  /* enum guard_kind */
-    int32_t index; /* REAL, GONE: in the plan's guards */
+    int32_t index; /* REAL, GONE: in the plan's guards; READY: how many REAL follow */
     int32_t stage; /* FAILED: enum launch_stage */
     int32_t err;   /* FAILED: errno */
     uint64_t dev;  /* READY: of the sentries' file system */

@@ -4,6 +4,7 @@
 #define BK_KERNEL_POST_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -28,6 +29,8 @@ struct post {
     int fs;         /* the sentries' file system, mounted nowhere */
     bool serving;   /* the other thread runs */
     pthread_t server;
+    bool sharing; /* one processor; otherwise we may run on: */
+    cpu_set_t processors;
     sem_t settled;             /* it has a table of descriptors of its own */
     bool confined;             /* it gave up what it does not need */
     atomic_bool strangers;     /* from here on requests may be the command's */

@@ -42,8 +42,8 @@
 #include "kernel/processor.h"
 
 /* Beginning to watch a folder walks through all that the kernel remembers of it, which may be much
- * (/tmp), and keeps a processor from the command that is just starting. What is made meanwhile is
- * found when watching begins. */
+ * (/tmp), and giving up what is not needed takes a while too; both keep a processor from the
+ * command that is just starting. What is made meanwhile is found when watching begins. */
 enum { SETTLE_US = 10000 };
 
 enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
@@ -215,11 +215,8 @@ static void *serve(void *arg)
     _exit(1); /* nothing is left to serve, or to be trusted */
 }
 
-/* Not before something is there to be guarded, or the command has started. */
 static int start_serving(struct post *p)
 {
-    if (p->serving)
-        return 0;
     p->serving = true;
     int err = sem_init(&p->settled, 0, 0) < 0 ? errno : pthread_create(&p->server, NULL, serve, p);
     if (err)
@@ -237,33 +234,29 @@ static int copy_tree(int at, const char *path, unsigned flags)
     return tree < 0 ? -errno : tree;
 }
 
-/* What a guard puts over its place: the sentry's point; the folder itself, over an outer guard; or,
- * where something lies that is neither folder nor file, something empty. */
-static int make_cover(struct post *p, size_t i, const struct stat *st, int *number)
+/* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
+ * itself, over an outer guard; or, where something lies that is neither folder nor file, something
+ * empty. */
+static int make_cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
 {
     char name[16];
     if (p->plan->guards[i].open)
         return copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
-    int err = start_serving(p);
-    int real = err < 0 ? err : post_open(p, p->plan->guards[i].path);
-    if (real < 0)
-        return real;
-    *number = sentry_point_add(p->sentry, real);
-    if (*number < 0) {
-        close(real);
+    *number = sentry_point_add(p->sentry, *real);
+    if (*number < 0)
         return *number;
-    }
+    steal_fd(real);
     snprintf(name, sizeof(name), "%d", *number);
     return copy_tree(p->fs, name, 0);
 }
 
 /* As the command sees it: over what other guards have put there. */
-static int cover(struct post *p, size_t i, const struct stat *st, int *number)
+static int cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
 {
     OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->guards[i].path);
-    OWN(fd) int tree = make_cover(p, i, st, number);
+    OWN(fd) int tree = make_cover(p, i, st, real, number);
     if (tree < 0)
         return tree;
     return attach(tree, on >= 0 ? on : p->stands[i].behind);
@@ -287,19 +280,20 @@ static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
     return st->st_dev == dev && st->st_ino == inode;
 }
 
-/* What lies under guard i's name, as the host sees it, in *st: whether there is anything. */
-static int look(const struct post *p, size_t i, struct stat *st)
+/* What lies under guard i's name, as the host sees it, in *st, and pinned in *real, which is the
+ * caller's to close: whether there is anything. */
+static int look(const struct post *p, size_t i, struct stat *st, int *real)
 {
-    OWN(fd) int fd = post_open(p, p->plan->guards[i].path);
-    if (fd < 0)
-        return post_is_nothing(fd) ? 0 : fd;
-    if (fstat(fd, st) < 0)
+    *real = post_open(p, p->plan->guards[i].path);
+    if (*real < 0)
+        return post_is_nothing(*real) ? 0 : *real;
+    if (fstat(*real, st) < 0)
         return -errno;
     return !S_ISLNK(st->st_mode);
 }
 
 /* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
-static int take_stand(struct post *p, size_t i, const struct stat *st)
+static int take_stand(struct post *p, size_t i, const struct stat *st, int *real)
 {
     struct stand *s = &p->stands[i];
     struct stat now;
@@ -313,7 +307,7 @@ static int take_stand(struct post *p, size_t i, const struct stat *st)
     s->behind = steal_fd(&behind);
     /* before it is covered, so that nobody meets the cover without knowing what lies behind */
     int err = p->ready ? tell_real(p, i) : 0;
-    return err < 0 ? err : cover(p, i, st, &s->number);
+    return err < 0 ? err : cover(p, i, st, real, &s->number);
 }
 
 int post_stand(struct post *p, size_t i)
@@ -323,7 +317,8 @@ int post_stand(struct post *p, size_t i)
     if (p->plan->masked)
         return post_mask(p, i);
     for (int tries = 0; tries < TRIES; tries++) {
-        int there = look(p, i, &st), err;
+        OWN(fd) int real = -1;
+        int there = look(p, i, &st, &real), err;
         if (there < 0)
             return there;
         if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode))
@@ -332,7 +327,7 @@ int post_stand(struct post *p, size_t i)
         leave(p, i);
         if (!there)
             return stood ? send_msg(p, (struct guard_msg){GUARD_GONE, (int32_t)i, 0, 0, 0}, -1) : 0;
-        if ((err = take_stand(p, i, &st)) == 0)
+        if ((err = take_stand(p, i, &st, &real)) == 0)
             return 0;
         if (s->number >= 0)
             sentry_point_remove(p->sentry, s->number);
@@ -416,12 +411,63 @@ static void enter(const struct post *p)
     check(p, STAGE_OPEN_PROC, fchdir(fds) < 0 ? -errno : 0);
 }
 
+/* ---- looking ---- */
+
+/* Folders in which names are looked for, the latest first to be found again: few folders have most
+ * of the names, and many do not exist. */
+enum { PLACES = 64 };
+
+struct place {
+    const char *path;
+    size_t len;
+    int fd, err; /* O_PATH, or a negated errno */
+};
+
+struct places {
+    struct place list[PLACES];
+    size_t n;
+};
+
+/* NULL: there are too many. */
+static const struct place *open_place(struct places *p, const char *path, size_t len)
+{
+    char name[PLAN_GUARD_PATH];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].len == len && memcmp(p->list[i].path, path, len) == 0)
+            return &p->list[i];
+    if (p->n == PLACES || len >= sizeof(name))
+        return NULL;
+    memcpy(name, path, len);
+    name[len] = '\0';
+    int fd = open(len ? name : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct place *new = &p->list[p->n++];
+    *new = (struct place){path, len, fd, fd < 0 ? -errno : 0};
+    return new;
+}
+
+static int look_for(struct places *p, const char *path)
+{
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    const struct place *in = slash ? open_place(p, path, (size_t)(slash - path)) : NULL;
+    if (in && in->err < 0)
+        return in->err;
+    int found = in ? fstatat(in->fd, slash + 1, &st, AT_SYMLINK_NOFOLLOW) : lstat(path, &st);
+    return found < 0 ? -errno : 0;
+}
+
 /* A name that is only made later is the watch's. */
 void guards_look(const struct plan *p, struct guards_there *out)
 {
-    struct stat st;
-    for (size_t i = 0; i < p->nguards; i++)
-        out->at[i] = lstat(p->guards[i].path, &st) == 0 || !post_is_nothing(-errno);
+    struct places places;
+    places.n = 0;
+    for (size_t i = 0; i < p->nguards; i++) {
+        int err = look_for(&places, p->guards[i].path);
+        out->at[i] = err == 0 || !post_is_nothing(err);
+    }
+    for (size_t i = 0; i < places.n; i++)
+        if (places.list[i].fd >= 0)
+            close(places.list[i].fd);
 }
 
 /* The worker has looked while we made the file system. */
@@ -435,54 +481,59 @@ static void hear_what_is_there(struct post *p)
 }
 
 /* On one processor the threads hand over to each other at once; to wake another one up would take
- * ten times as long. */
-static void share_processor(const struct post *p, const cpu_set_t *set)
+ * ten times as long. A thread that is made begins where its maker may run. */
+static void share_processor(struct post *p)
 {
-    sched_setaffinity(0, sizeof(*set), set);
-    if (p->serving)
-        pthread_setaffinity_np(p->server, sizeof(*set), set);
+    cpu_set_t one;
+    int here = sched_getcpu();
+    CPU_ZERO(&one);
+    if (here < 0 || here >= CPU_SETSIZE ||
+        sched_getaffinity(0, sizeof(p->processors), &p->processors) < 0)
+        return;
+    CPU_SET(here, &one);
+    p->sharing = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-/* Each point takes a question to the other thread. */
+static void part(struct post *p)
+{
+    if (!p->sharing)
+        return;
+    sched_setaffinity(0, sizeof(p->processors), &p->processors);
+    if (p->serving)
+        pthread_setaffinity_np(p->server, sizeof(p->processors), &p->processors);
+}
+
 static void stand_everywhere(struct post *p)
 {
-    cpu_set_t all, one;
-    for (size_t i = 0; i < p->plan->nguards && !p->plan->masked; i++)
-        if (p->there.at[i])
-            check(p, STAGE_SENTRY, start_serving(p));
-    int here = sched_getcpu();
-    bool known = here >= 0 && here < CPU_SETSIZE && sched_getaffinity(0, sizeof(all), &all) == 0;
-    CPU_ZERO(&one);
-    if (known) {
-        CPU_SET(here, &one);
-        share_processor(p, &one);
-    }
     for (size_t i = 0; i < p->plan->nguards; i++)
         if (p->there.at[i])
             check(p, STAGE_SENTRY_BIND, post_stand(p, i));
-    if (known)
-        share_processor(p, &all);
 }
 
 static void stage_inside(struct post *p)
 {
     struct guard_msg ready = {.kind = GUARD_READY};
     enter(p);
-    if (!p->plan->masked) {
+    if (!p->plan->masked) { /* all of it while the worker looks */
         struct statx st;
         check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
         check(p, STAGE_SENTRY_MOUNT,
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+        share_processor(p); /* each point takes a question to the other thread */
+        check(p, STAGE_SENTRY, start_serving(p));
     }
     hear_what_is_there(p);
     stand_everywhere(p);
-    /* in one go: a message that wakes the worker costs more than all the others */
+    part(p);
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        ready.index += p->stands[i].behind >= 0;
+    /* the command waits for the first message, and the worker for the others */
+    atomic_store(&p->strangers, true);
+    check(p, STAGE_SENTRY, send_msg(p, ready, -1));
     for (size_t i = 0; i < p->plan->nguards; i++)
         if (p->stands[i].behind >= 0)
             check(p, STAGE_SENTRY, tell_real(p, i));
-    atomic_store(&p->strangers, true);
-    check(p, STAGE_SENTRY, send_msg(p, ready, -1));
     p->ready = true;
 }
 
@@ -497,12 +548,10 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
     if (!p.plan->masked)
         prepare(&p);
     stage_inside(&p);
+    usleep(SETTLE_US); /* nobody asks anything of this thread meanwhile */
     /* The serving thread needs more than we keep, and the working directory where it is. */
-    if ((p.plan->masked || start_serving(&p) == 0) && unshare(CLONE_FS) == 0 &&
-        fchdir(p.proc) == 0 && post_confine(&p, false) == 0) {
-        usleep(SETTLE_US);
+    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && post_confine(&p, false) == 0)
         watch_names(&p);
-    }
     _exit(1);
 }
 
@@ -510,10 +559,11 @@ static void __attribute__((noreturn)) sentry_main(const struct guards_task *task
 
 pid_t guards_start(const struct guards_task *task)
 {
+    bool kept = processor_keep();
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0);
     if (pid == 0)
         sentry_main(task);
-    if (pid > 0)
-        processor_send_off(pid);
-    return pid < 0 ? -errno : pid;
+    int err = pid < 0 ? -errno : 0;
+    processor_send_off(pid, kept);
+    return err < 0 ? err : pid;
 }

@@ -234,13 +234,38 @@ static void call_guards(const struct stage *s)
 }
 
 /* What the sentry finds under its points comes to us. */
+static void take_what_lies_behind(const struct stage *s)
+{
+    check(s, STAGE_SENTRY, behind_take(&behind));
+}
+
 static void wait_for_guards(const struct stage *s)
 {
     enum launch_stage stage;
-    if (s->guards < 0)
-        return;
     int err = behind_wait(&behind, s->plan, s->guards, &stage);
     check(s, stage, err);
+    take_what_lies_behind(s);
+}
+
+static int enter_start(const struct stage *s)
+{
+    return chdir(s->launch->start ? s->launch->start : s->launch->cwd) < 0 ? -errno : 0;
+}
+
+/* Guards take a while to be placed. Meanwhile the walls are built and the command's process is made
+ * ready, which then waits for them right before it becomes the command; unless something that is
+ * looked up by name on the way there may lie behind one. */
+static bool can_go_ahead(const struct inside *in)
+{
+    const struct stage *s = in->s;
+    char here[4096];
+    if (s->guards < 0 || in->c.pids < 0 || s->pass || s->plan->gate)
+        return false;
+    for (size_t i = 0; i < s->plan->nwalls; i++)
+        if (s->plan->walls[i].loader || guards_cover(s->plan, s->plan->walls[i].path))
+            return false;
+    return enter_start(s) == 0 && getcwd(here, sizeof(here)) && here[0] == '/' &&
+           !guards_cover(s->plan, here);
 }
 
 /* ---- the gate ---- */
@@ -329,12 +354,16 @@ static void stage_unconfined(struct inside *in)
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, while the guards are placed */
-    wait_for_guards(s);
+    if (can_go_ahead(in)) {
+        in->c.behind = &behind;
+        return;
+    }
+    if (s->guards >= 0)
+        wait_for_guards(s);
     if (s->plan->gate)
         lay_gate(in);
     /* by name, so that what was mounted since lies in the way */
-    const char *start = s->launch->start ? s->launch->start : s->launch->cwd;
-    check(s, STAGE_CWD, chdir(start) < 0 ? -errno : 0);
+    check(s, STAGE_CWD, enter_start(s));
 }
 
 /* ---- stage 1 ---- */
@@ -422,6 +451,8 @@ static void stage_command(struct inside *in)
     }
     int err = command_start(&in->c, &in->command, &in->listener, &stage);
     check(in->s, stage, err);
+    if (in->c.behind)
+        take_what_lies_behind(in->s);
 }
 
 /* ---- the command's end ---- */

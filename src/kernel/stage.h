@@ -10,6 +10,7 @@
 
 #include "kernel/confine.h"
 #include "kernel/ground.h"
+#include "kernel/guard.h"
 #include "kernel/launch.h"
 
 /* What controller and worker share. Messages from the worker, one write each. */
@@ -58,6 +59,7 @@ struct command {
     int walls, scope; /* Landlock rulesets, or -1 */
     int pids;         /* the pid namespace that the command enters, or -1 */
     int net;          /* the network namespace that it entered, for the worker to follow; or -1 */
+    struct behind *behind; /* guards that are still being placed, which it waits for; or NULL */
 };
 int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage);
 
