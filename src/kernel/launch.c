@@ -57,6 +57,7 @@ struct control {
     struct ground *ground; /* NULL when there is none */
     bool ending;           /* the command ended; the ground's first process ends what is left */
     bool exited, lost;     /* nothing is left; the worker ended first */
+    bool alone;            /* when the command ended, only processes of our own were left */
     bool unguarded;        /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
@@ -144,6 +145,7 @@ static void hear_status(struct control *c)
         c->end->status = m.value;
         c->command = 0; /* its number may belong to somebody else soon */
         c->ending = true;
+        c->alone = m.stage;
         c->exited = !c->ground || m.stage;
         break;
     default: /* the command's own end follows when it had started */
@@ -247,6 +249,8 @@ static void attend(struct control *c)
             fds[5].fd = -1;
     }
     hear_events(c);
+    if (c->alone && !c->lost && launch_leaves_all(c->l))
+        return; /* all are tied to us */
     end_sentry(c, c->lost || !c->l->leave_worker);
     kill(c->worker, SIGKILL);
     /* when the command ended by itself its processes are gone, and the worker has nothing left to
@@ -486,7 +490,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->worker = c->command = c->sentry = 0;
     c->sentry_fd = -1;
     c->deadline = 0;
-    c->ending = c->exited = c->lost = c->unguarded = false;
+    c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
     int result = run_with_signals(c, &s, err);
     c->l = NULL;
     hold_end();

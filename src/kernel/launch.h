@@ -59,8 +59,9 @@ struct launch {
     uint32_t max_procs;              /* 0: as it is */
     uint32_t timeout_ms;             /* 0: none */
     bool wait_all;                   /* background processes may finish */
-    bool leave_worker;   /* return without waiting for what the kernel still cleans up: the ground's
-                            first process may be dying, but nothing of the command's is left */
+    bool leave_worker;   /* the caller ends right away: return without waiting for what the kernel
+                            still cleans up. Nothing of the command's is left; our own processes may
+                            be dying, or end with the caller */
     bool no_job_control; /* a command that stops does not stop us: nobody's shell waits for that */
     bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */

@@ -52,7 +52,8 @@ struct inside {
     struct command c;
     struct netgate gate;
     pid_t command;
-    int kept; /* the keeper's pipe, or -1 */
+    int kept;     /* the keeper's pipe, or -1 */
+    int children; /* the first process's (open_children()), or -1 */
     int listener;
     bool ended;   /* the command has; others may still be */
     bool working; /* the worker is ready to be asked */
@@ -457,15 +458,21 @@ static void stage_command(struct inside *in)
 
 /* ---- the command's end ---- */
 
+/* A file that lists the children of the first process, opened while nobody waits for it. */
+static int open_children(const struct inside *in)
+{
+    char name[64];
+    pid_t init = in->s->ground->init;
+    snprintf(name, sizeof(name), "%d/task/%d/children", init, init);
+    return openat(in->proc, name, O_RDONLY | O_CLOEXEC);
+}
+
 /* Whether nobody is left but the first process: whoever survived the command would be its child by
  * now, or descend from one. */
 static bool is_first_alone(const struct inside *in)
 {
-    char name[64], byte;
-    pid_t init = in->s->ground->init;
-    snprintf(name, sizeof(name), "%d/task/%d/children", init, init);
-    OWN(fd) int fd = openat(in->proc, name, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && read(fd, &byte, 1) == 0;
+    char byte;
+    return in->children >= 0 && read(in->children, &byte, 1) == 0;
 }
 
 /* With a pid namespace its first process takes all others along, or waits for them; the controller
@@ -481,7 +488,7 @@ static void take_status(struct inside *in, int status)
     if (the_worker.datagrams)
         datagram_drain();
     bool alone = g && is_first_alone(in);
-    if (g)
+    if (g && !(alone && launch_leaves_all(in->s->launch)))
         kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
     tell(in->s, STATUS_EXITED, alone, status);
     if (!g)
@@ -522,6 +529,8 @@ static void stage_judging(struct inside *in)
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);
+    if (s->ground)
+        in->children = open_children(in);
     if (in->listener < 0)
         return;
     if (s->plan->host.notify_sync)
@@ -600,7 +609,7 @@ static void __attribute__((noreturn)) attend(struct inside *in)
 
 void worker_main(struct stage *s)
 {
-    struct inside in = {.s = s, .proc = -1, .null = -1, .kept = -1, .listener = -1};
+    struct inside in = {.s = s, .proc = -1, .null = -1, .kept = -1, .children = -1, .listener = -1};
     in.c = (struct command){.s = s, .walls = -1, .scope = -1, .pids = -1, .net = -1};
     stage_unconfined(&in);
     stage_walled(&in);

@@ -48,6 +48,13 @@ struct stage {
     char first[4096]; /* then: its path, judged already */
 };
 
+/* Whether our own processes, when they are all that is left, end with the controller and not
+ * before: they would only keep processors from it that it needs to end. */
+static inline bool launch_leaves_all(const struct launch *l)
+{
+    return l->leave_worker && !l->wait_all && l->cgroup < 0;
+}
+
 /* The worker's whole life, in its own process; never returns. */
 void worker_main(struct stage *s) __attribute__((noreturn));
 
