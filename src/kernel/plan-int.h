@@ -3,6 +3,8 @@
 #ifndef BK_KERNEL_PLAN_INT_H
 #define BK_KERNEL_PLAN_INT_H
 
+#include <string.h>
+
 #include "kernel/plan.h"
 
 /* What the planner's files share. */
@@ -12,6 +14,18 @@ enum { PLAN_WALLS = 512 };
 int plan_note(struct plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- bound.c ---- */
+
+/* A number for the first n bytes of a path, made of where they end and what stands there: paths
+ * mostly begin alike. */
+static inline uint32_t path_mark(const char *path, size_t n)
+{
+    uint64_t end = 0;
+    if (n >= sizeof(end))
+        memcpy(&end, path + n - sizeof(end), sizeof(end));
+    for (size_t i = 0; n < sizeof(end) && i < n; i++)
+        end = end << 8 | (unsigned char)path[i];
+    return (uint32_t)(((end ^ n) * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+}
 
 /* Whether a contains every path of b. */
 bool bound_covers(const struct bound_path *a, const struct bound_path *b);

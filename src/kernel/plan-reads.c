@@ -43,7 +43,7 @@ struct reads {
     struct denied ops[READING];
     struct plan_guard guards[PLAN_GUARDS];
     size_t nguards;
-    uint16_t index[GUARD_SLOTS]; /* by the hash of a path: which guard, plus one; 0: none */
+    uint16_t index[GUARD_SLOTS]; /* by the mark of a path: which guard, plus one; 0: none */
 };
 
 /* ---- what speaks against a guard ---- */
@@ -85,17 +85,10 @@ static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
 
 /* ---- guards ---- */
 
-static const uint32_t HASH_START = 2166136261u;
-
-static uint32_t hash_step(uint32_t h, char c)
+/* The slot of a path: the guard's, or an empty one. */
+static size_t slot_of(const struct reads *r, const char *path, size_t n)
 {
-    return (h ^ (unsigned char)c) * 16777619u;
-}
-
-/* The slot of a path with this hash: the guard's, or an empty one. */
-static size_t slot_of(const struct reads *r, uint32_t hash, const char *path, size_t n)
-{
-    size_t at = hash % GUARD_SLOTS;
+    size_t at = path_mark(path, n) % GUARD_SLOTS;
     for (; r->index[at]; at = (at + 1) % GUARD_SLOTS) {
         const struct plan_guard *g = &r->guards[r->index[at] - 1];
         if (g->len == n && memcmp(g->path, path, n) == 0)
@@ -107,10 +100,7 @@ static size_t slot_of(const struct reads *r, uint32_t hash, const char *path, si
 static void index_guard(struct reads *r, size_t i)
 {
     const struct plan_guard *g = &r->guards[i];
-    uint32_t hash = HASH_START;
-    for (size_t k = 0; k < g->len; k++)
-        hash = hash_step(hash, g->path[k]);
-    size_t at = slot_of(r, hash, g->path, g->len);
+    size_t at = slot_of(r, g->path, g->len);
     if (!r->index[at])
         r->index[at] = (uint16_t)(i + 1);
 }
@@ -120,12 +110,10 @@ static void index_guard(struct reads *r, size_t i)
 static const struct plan_guard *innermost(const struct reads *r, const char *path, size_t n)
 {
     const struct plan_guard *found = NULL;
-    uint32_t hash = HASH_START;
-    for (size_t i = 0; i < n; i++) {
-        hash = hash_step(hash, path[i]);
-        if (i + 1 < n && path[i + 1] != '/')
-            continue;
-        size_t at = slot_of(r, hash, path, i + 1);
+    for (size_t len = 0; len < n;) {
+        const char *slash = memchr(path + len + 1, '/', n - len - 1);
+        len = slash ? (size_t)(slash - path) : n;
+        size_t at = slot_of(r, path, len);
         if (r->index[at])
             found = &r->guards[r->index[at] - 1];
     }
@@ -253,8 +241,13 @@ static bool build(struct reads *r)
                 all[n++] = r->ops[i].list[k];
         }
     }
-    if (n > PLAN_GUARDS || !add_points(r, all, n) || !open_inner_folders(r))
+    if (n > PLAN_GUARDS || !add_points(r, all, n))
         return false;
+    size_t outer = r->nguards;
+    if (!open_inner_folders(r))
+        return false;
+    if (r->nguards == outer)
+        return true; /* they are in order */
     qsort(r->guards, r->nguards, sizeof(r->guards[0]), by_length);
     memset(r->index, 0, sizeof(r->index));
     for (size_t i = 0; i < r->nguards; i++)
