@@ -114,7 +114,8 @@ struct sentry {
     int fds;                         /* /proc/self/fd */
     int dev;                         /* /dev/fuse, while serving; else -1 */
     pthread_mutex_t lock;            /* of the points */
-    int points[SENTRY_POINTS];       /* -1: none */
+    int npoints;                     /* as many of these have ever been one */
+    int points[SENTRY_POINTS];       /* -1: it is no more */
     struct node_table nodes;
     struct handle_table handles;
     struct sentry_creds creds, own;

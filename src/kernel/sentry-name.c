@@ -87,9 +87,11 @@ static int put_entry(struct sentry *s, struct node *n, const struct stat *st, en
 static int open_point(const struct sentry *s, int number)
 {
     char name[32];
+    if (number >= s->npoints || s->points[number] < 0)
+        return -ENOENT;
     snprintf(name, sizeof(name), "self/fd/%d", s->points[number]);
-    int fd = s->points[number] < 0 ? -1 : openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
-    return s->points[number] < 0 ? -ENOENT : fd < 0 ? -errno : fd;
+    int fd = openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 static int lookup_point(struct sentry *s, const char *name, size_t len)

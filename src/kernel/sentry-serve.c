@@ -261,20 +261,19 @@ int sentry_point_add(struct sentry *s, int real)
 {
     int number = 0;
     pthread_mutex_lock(&s->lock);
-    while (number < SENTRY_POINTS && s->points[number] >= 0)
+    while (number < s->npoints && s->points[number] >= 0)
         number++;
     if (number < SENTRY_POINTS)
         s->points[number] = real;
+    s->npoints += number == s->npoints && number < SENTRY_POINTS;
     pthread_mutex_unlock(&s->lock);
     return number < SENTRY_POINTS ? number : -ENOSPC;
 }
 
 void sentry_point_remove(struct sentry *s, int number)
 {
-    if (number < 0 || number >= SENTRY_POINTS)
-        return;
     pthread_mutex_lock(&s->lock);
-    if (s->points[number] >= 0)
+    if (number >= 0 && number < s->npoints && s->points[number] >= 0)
         close(steal_fd(&s->points[number]));
     pthread_mutex_unlock(&s->lock);
 }
@@ -307,7 +306,7 @@ int sentry_settle(struct sentry *s)
 
 static int prepare(struct sentry *s)
 {
-    int err = sentry_settle(s);
+    int err = s->opt.settles ? 0 : sentry_settle(s);
     if (err == 0)
         err = sentry_creds_init(s);
     return err < 0 ? err : take_tables(s);
@@ -320,7 +319,6 @@ struct sentry *sentry_new(const struct sentry_options *opt)
         return NULL;
     s->opt = *opt;
     s->fds = s->dev = -1;
-    memset(s->points, 0xff, sizeof(s->points)); /* -1 */
     pthread_mutex_init(&s->lock, NULL);
     int err = prepare(s);
     if (err == 0)
@@ -334,7 +332,7 @@ void sentry_free(struct sentry *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < SENTRY_POINTS; i++)
+    for (int i = 0; i < s->npoints; i++)
         if (s->points[i] >= 0)
             close(s->points[i]);
     nodes_free(&s->nodes);

@@ -386,6 +386,7 @@ static void prepare(struct post *p)
         .uid = geteuid(),
         .gid = getegid(),
         .any_user = p->plan->host.root,
+        .settles = true,
         .mount_ns = inner_mount_namespace(p),
         .crowded = on_crowd,
         .before = before_request,
@@ -400,15 +401,12 @@ static void prepare(struct post *p)
 static void enter(const struct post *p)
 {
     const struct guards_task *t = p->task;
-    OWN(fd) int fds = openat(p->proc, "self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char byte;
     if (recv(t->worker, &byte, 1, 0) != 1)
         _exit(1); /* the worker has told why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
         check(p, STAGE_NAMESPACES, ground_enter(t->namespaces, t->inside, p->proc, flags));
-    /* entering moved us away from where the server is to work */
-    check(p, STAGE_OPEN_PROC, fchdir(fds) < 0 ? -errno : 0);
 }
 
 /* ---- looking ---- */

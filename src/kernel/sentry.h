@@ -44,6 +44,7 @@ struct sentry_options {
     uid_t uid;      /* whom the policy takes the command for */
     gid_t gid;      /* the same */
     bool any_user;  /* root's run: senders may have other credentials than the server */
+    bool settles;   /* whoever serves calls sentry_settle() */
     ino_t mount_ns; /* of the sandbox, as /proc/PID/ns/mnt shows it: those who may be sent a signal
                        that a rule's modifier asks for; 0: nobody is */
     /* Called by the serving thread while more is remembered than should be, at most every 5 ms:
@@ -64,8 +65,9 @@ struct sentry_options {
 
 enum { SENTRY_POINTS = 4096 };
 
-/* To be called in the process that will serve: changes its working directory, raises its limit of
- * open files to what is permitted and takes all memory that serving will need. NULL, with errno,
+/* To be called in the process that will serve: changes its working directory unless that is left to
+ * sentry_settle(), raises its limit of open files to what is permitted and takes all memory that
+ * serving will need. NULL, with errno,
  * when that fails. Descriptors stay the caller's. */
 struct sentry *sentry_new(const struct sentry_options *opt);
 void sentry_free(struct sentry *s); /* NULL is fine; closes the points */
