@@ -143,6 +143,28 @@ def test_own_servers(net, who):
     tap.ok(done.out == "mine\nmine\n", f"{who.name}: the command's own servers", done)
 
 
+SAME_PORT = """python3 - <<'E'
+import socket
+out = socket.create_connection(("four.test", 8080), timeout=5)
+served = socket.create_server(("0.0.0.0", 8080))
+inner = socket.create_connection(("127.0.0.1", 8080), timeout=5)
+accepted = served.accept()[0]
+accepted.sendall(b"inside")
+print(inner.recv(6))
+out.sendall(b"GET /hello HTTP/1.0\\r\\nHost: four.test:8080\\r\\n\\r\\n")
+print(out.makefile("rb").read().endswith(b"hello there\\n"))
+again = socket.create_connection(("four.test", 8080), timeout=5)
+again.sendall(b"GET /hello HTTP/1.0\\r\\nHost: four.test:8080\\r\\n\\r\\n")
+print(again.makefile("rb").read().endswith(b"hello there\\n"))
+E"""
+
+
+def test_same_port(net, who):
+    """A server of the command's at the port of a host's: each keeps its own."""
+    done = net.boxed(who, SAME_PORT)
+    tap.ok(done.out == "b'inside'\nTrue\nTrue\n", f"{who.name}: connections to a port that is served inside too", done)
+
+
 def test_local_ports(net, who):
     """Ports of the host's loopback, opened one at a time."""
     server = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
@@ -687,7 +709,7 @@ def test_records(net, who, server="192.0.2.53"):
            f"{who.name}: records that are not there", done)
 
 
-TESTS = [test_clients, test_families, test_addresses, test_settings, test_special, test_large,
+TESTS = [test_clients, test_families, test_addresses, test_settings, test_special, test_large, test_same_port,
          test_own_servers, test_local_ports, test_local_datagrams, test_publish, test_flags, test_environment,
          test_proxies, test_socks, test_upgrade, test_reverse, test_datagrams, test_many_flows, test_records,
          test_upstream]
