@@ -21,7 +21,7 @@ static void lead(struct conn *c, const struct gate_announcement *a)
     c->port = a->port;
     if (a->port == DNS_PORT) { /* whichever resolver was meant */
         c->state = CONN_DNS;
-        c->deadline_ms = c->gate->loop.now_ms + HEAD_MS;
+        conn_limit(c, HEAD_MS);
     } else if (!gate_names(c->gate, a->addr, &c->host)) {
         conn_reset(c);
         return;
@@ -41,7 +41,7 @@ void announce_await(struct conn *c)
         return;
     }
     c->unknown = true;
-    c->deadline_ms = g->loop.now_ms + ANNOUNCE_MS;
+    conn_limit(c, ANNOUNCE_MS);
 }
 
 static void hear(struct gate *g, const struct gate_announcement *a)

@@ -119,6 +119,7 @@ static void settle(struct asking *a, struct asked *q, enum consent answer)
     q->answer = (uint8_t)answer;
     q->heard_ms = g->loop.now_ms;
     q->until_ms = answer == CONSENT_TIMEOUT ? g->loop.now_ms + BRIEFLY_MS : 0;
+    g->sweeps |= q->until_ms != 0;
     q->waiting = 0;
     a->nopen--;
     if (answer == CONSENT_DENY_ALL || answer == CONSENT_NOBODY) {
@@ -175,6 +176,7 @@ static struct asked *ask(struct asking *a, const struct peer *host, uint16_t por
     *q = (struct asked){.port = port, .proto = proto, .host = *host};
     q->id = ++a->last_id ? a->last_id : ++a->last_id;
     q->until_ms = a->gate->loop.now_ms + a->gate->o->ask_ms;
+    a->gate->sweeps = true;
     a->nopen++;
     put(a, q, who);
     return q;
@@ -223,6 +225,7 @@ void asking_sweep(struct gate *g)
     struct asking *a = g->asking;
     for (size_t i = 0; a && i < ASKED_MAX; i++) {
         struct asked *q = &a->all[i];
+        g->sweeps |= q->id && q->until_ms;
         if (!q->id || !q->until_ms || g->loop.now_ms < q->until_ms)
             continue;
         if (q->answer) {

@@ -274,10 +274,16 @@ static bool is_over(const struct conn *c)
     return c->server.ended && client_has_all && c->client.ended;
 }
 
+void conn_limit(struct conn *c, uint64_t ms)
+{
+    c->deadline_ms = c->gate->loop.now_ms + ms;
+    c->gate->sweeps = true;
+}
+
 void conn_finish(struct conn *c)
 {
     c->state = CONN_CLOSING;
-    c->deadline_ms = c->gate->loop.now_ms + LINGER_MS;
+    conn_limit(c, LINGER_MS);
     queue_free(&c->in);
 }
 
@@ -285,7 +291,7 @@ void conn_finish(struct conn *c)
 static void take_leave(struct conn *c)
 {
     if (!c->deadline_ms)
-        c->deadline_ms = c->gate->loop.now_ms + LINGER_MS;
+        conn_limit(c, LINGER_MS);
     if (queue_size(&c->client.out) || c->client.shut)
         return;
     shutdown(c->client.watch.fd, SHUT_WR);
@@ -486,7 +492,7 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
         return;
     }
     c->state = l->kind == LAY_HTTP || l->kind == LAY_SOCKS ? CONN_FIRST : CONN_DNS;
-    c->deadline_ms = g->loop.now_ms + HEAD_MS;
+    conn_limit(c, HEAD_MS);
 }
 
 /* One at a time, while they come one at a time: looking for another would be in vain. */

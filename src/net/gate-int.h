@@ -164,6 +164,7 @@ struct gate {
     struct asking *asking; /* NULL: nobody is asked */
     size_t nconns;
     bool over;
+    bool sweeps;            /* there may be something that ends with time */
     char login[HTTP_BASIC]; /* "Basic …", as clients send the token */
     char scratch[SCRATCH_BYTES];
     struct http_head head;
@@ -217,6 +218,7 @@ bool arrive_as_sent(struct conn *c); /* its own end is where it wanted to go */
 
 /* ---- conn.c ---- */
 
+void conn_limit(struct conn *c, uint64_t ms); /* closes it after so long */
 void conn_accept(struct listener *l);
 /* Ends a connection. It stays in memory until the turn is over, for whoever is still holding it. */
 void conn_close(struct conn *c);

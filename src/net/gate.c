@@ -193,19 +193,27 @@ static void sweep(struct gate *g)
 {
     for (struct conn *c = g->conns, *next; c; c = next) {
         next = c->next;
+        g->sweeps |= c->deadline_ms != 0;
         if (c->deadline_ms && g->loop.now_ms >= c->deadline_ms)
             conn_close(c);
     }
 }
 
+/* Where nothing ends with time no clock has to be set, which takes a while at every wait. */
+static int longest_wait(const struct gate *g)
+{
+    int wait = g->busy ? 0 : dialer_wait(&g->dialer);
+    return g->sweeps && (wait < 0 || wait > SWEEP_MS) ? SWEEP_MS : wait;
+}
+
 static int turn(struct gate *g, uint64_t *swept)
 {
     conn_go_on(g);
-    int wait = g->busy ? 0 : dialer_wait(&g->dialer);
-    int err = loop_turn(&g->loop, wait < 0 || wait > SWEEP_MS ? SWEEP_MS : wait);
+    int err = loop_turn(&g->loop, longest_wait(g));
     dialer_tick(&g->dialer);
     if (g->loop.now_ms - *swept >= SWEEP_MS) {
         *swept = g->loop.now_ms;
+        g->sweeps = false;
         sweep(g);
         udp_sweep(g);
         asking_sweep(g);

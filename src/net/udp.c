@@ -123,6 +123,7 @@ static struct flow *flow_new(struct gate *g, const struct flow_key *k, int local
         .watch = {-1, on_answers}, .gate = g, .used = true, .key = *k, .local = local};
     f->next = *head;
     f->heard_ms = g->loop.now_ms;
+    g->sweeps = true;
     *head = (uint16_t)(f - g->flows->all);
     return f;
 }
@@ -133,6 +134,7 @@ void udp_sweep(struct gate *g)
         struct flow *f = &g->flows->all[i];
         if (f->used && g->loop.now_ms - f->heard_ms >= (f->denied ? DENIED_MS : IDLE_MS))
             flow_end(f);
+        g->sweeps |= f->used;
     }
 }
 
