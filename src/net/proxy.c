@@ -213,7 +213,7 @@ static bool is_known(const struct conn *c, const struct http_head *h)
     char given[sizeof(c->gate->login)];
     if (!c->gate->o->token)
         return true;
-    if (h->proxy_authorization.n >= sizeof(given))
+    if (h->proxy_authorization.n == 0 || h->proxy_authorization.n >= sizeof(given))
         return false;
     memcpy(given, h->proxy_authorization.s, h->proxy_authorization.n);
     given[h->proxy_authorization.n] = '\0';
