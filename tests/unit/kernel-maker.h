@@ -58,4 +58,11 @@ static inline const struct sys_rule *find_call(const struct plan *p, const char 
     return NULL;
 }
 
+static inline const char *tier_of(const struct plan *p, enum vocab_op op)
+{
+    static const char *const names[] = {"free",   "judged", "walled", "sentry",
+                                        "masked", "denied", "absent"};
+    return names[p->ops[op].tier];
+}
+
 #endif

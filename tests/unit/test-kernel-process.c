@@ -27,16 +27,6 @@
 static const struct plan_options x86 = {.arch = PLAN_X86_64};
 static const struct plan_options weaker = {.arch = PLAN_X86_64, .accept_weaker = true};
 
-static const char *tier_of(const struct plan *p, enum vocab_op op)
-{
-    static const char *const names[] = {[TIER_FREE] = "free",
-                                        [TIER_JUDGED] = "judged",
-                                        [TIER_WALLED] = "walled",
-                                        [TIER_DENIED] = "denied",
-                                        [TIER_ABSENT] = "absent"};
-    return names[p->ops[op].tier];
-}
-
 /* ---- tiers ---- */
 
 static void check_tiers(void)
