@@ -20,7 +20,9 @@ from netbox import CURL, PROFILE, TALK, Runner, talk
 from running import SLOW
 from world import World
 
-ROOM = 5 if SLOW else 1  # the sanitizers put space around everything, and keep what was freed
+ROOM = 5 if SLOW else 1  # the sanitizers put space around everything
+if "ASAN_OPTIONS" in os.environ:
+    os.environ["ASAN_OPTIONS"] += ":quarantine_size_mb=16"  # and keep what was freed, 256 MiB of it
 GATE_KIB = 4096 * ROOM  # beyond what it has when nothing happens
 
 # ---- other names ----
