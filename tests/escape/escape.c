@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const char *outcome(long result)
 {
@@ -22,6 +23,12 @@ void tell(const char *what, long result)
     const char *came = outcome(result);
     printf("%s: %s\n", what, came);
     fflush(stdout);
+}
+
+bool tell_fd(const char *what, int fd)
+{
+    tell(what, fd);
+    return fd >= 0 && close(fd) == 0;
 }
 
 void must(long result, const char *what)
@@ -50,9 +57,10 @@ const char *in_folder(const char *dir, const char *name)
 
 int main(int argc, char **argv)
 {
-    const struct attack *all[] = {attacks_race,    attacks_race_socket, attacks_swap, attacks_like,
-                                  attacks_call,    attacks_object,      attacks_way,  attacks_wear,
-                                  attacks_machine, attacks_program,     attacks_first};
+    const struct attack *all[] = {
+        attacks_race,   attacks_race_socket, attacks_swap,     attacks_like,    attacks_call,
+        attacks_object, attacks_way,         attacks_wear,     attacks_machine, attacks_program,
+        attacks_first,  attacks_like_person, attacks_like_wait};
     for (size_t i = 0; argc > 1 && i < sizeof(all) / sizeof(all[0]); i++)
         for (const struct attack *a = all[i]; a->name; a++)
             if (strcmp(a->name, argv[1]) == 0 && a->nargs == argc - 2)

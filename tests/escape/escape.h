@@ -3,6 +3,7 @@
 #ifndef ESCAPE_H
 #define ESCAPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -19,12 +20,14 @@ struct attack {
 
 extern const struct attack attacks_race[], attacks_race_socket[], attacks_swap[], attacks_like[],
     attacks_call[], attacks_object[], attacks_way[], attacks_wear[], attacks_machine[],
-    attacks_program[], attacks_first[];
+    attacks_program[], attacks_first[], attacks_like_person[], attacks_like_wait[];
 
 /* "ok", or the name of errno, for a call's result. */
 const char *outcome(long result);
 /* Prints "what: outcome". */
 void tell(const char *what, long result);
+/* The same of a descriptor, which is closed; whether it was one. */
+bool tell_fd(const char *what, int fd);
 /* Ends the attacker when something that it needs for itself does not work. */
 void must(long result, const char *what);
 

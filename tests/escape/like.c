@@ -6,36 +6,23 @@
  * and in a sandbox, in a folder that may be written: what they tell must be the same.
  */
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "escape.h"
 #include "legacy.h"
-
-static long tell_fd(const char *what, int fd)
-{
-    tell(what, fd);
-    if (fd >= 0)
-        close(fd);
-    return fd;
-}
+#include "like.h"
 
 static void make_file(const char *path)
 {
@@ -122,7 +109,7 @@ static int like_threads(char **a)
     return 0;
 }
 
-static void mode_of(const char *path)
+void mode_of(const char *path)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
@@ -172,7 +159,7 @@ static int like_magic(char **a)
     must(dup2(fd, 100), "dup2");
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         /* as shells open what they write to; nothing can be made in /proc */
-        if (tell_fd(paths[i], open(paths[i], O_WRONLY)) >= 0)
+        if (tell_fd(paths[i], open(paths[i], O_WRONLY)))
             tell_fd(paths[i], open(paths[i], O_WRONLY | O_CREAT, 0600));
     }
     int found = 0; /* numbers that somebody else may have open */
@@ -374,131 +361,6 @@ static int like_masks(char **a)
     return 0;
 }
 
-/* ---- other people ---- */
-
-static void owner_of(const char *path)
-{
-    struct stat st;
-    if (lstat(path, &st) == 0)
-        printf("%s: owner %u, group %u\n", path, st.st_uid, st.st_gid);
-    mode_of(path);
-}
-
-/* What somebody tries in a folder that everybody may write to. */
-static void try_everything(const char *who)
-{
-    char name[64];
-    printf("as %s\n", who);
-    snprintf(name, sizeof(name), "made-by-%s", who);
-    tell_fd("create", open(name, O_WRONLY | O_CREAT | O_EXCL, 0666));
-    owner_of(name);
-    tell("give away", chown(name, 7, (gid_t)-1));
-    tell("give to a group", chown(name, (uid_t)-1, 4243));
-    owner_of(name);
-    snprintf(name, sizeof(name), "folder-of-%s", who);
-    tell("make a folder", mkdir(name, 0777));
-    owner_of(name);
-    tell_fd("create in a closed folder", open("closed/x", O_WRONLY | O_CREAT | O_EXCL, 0666));
-    tell("and remove it", unlink("closed/x"));
-    int here = open(".", O_RDONLY | O_DIRECTORY);
-    tell_fd("create from a descriptor", openat(here, "by-fd", O_WRONLY | O_CREAT | O_EXCL, 0666));
-    tell("mode by descriptor", fchmodat(here, "by-fd", 0600, 0));
-    tell("remove from a descriptor", unlinkat(here, "by-fd", 0));
-    close(here);
-    tell_fd("write root's", open("of-root", O_WRONLY));
-    tell_fd("write the group's", open("of-group", O_WRONLY));
-    tell_fd("write another's", open("of-other", O_WRONLY));
-    tell("mode of another's", chmod("of-other", 0640));
-    tell("times of another's", utimensat(AT_FDCWD, "of-other", NULL, 0));
-    tell("link to another's", link("of-other", "sticky/link"));
-    tell("remove the link", unlink("sticky/link"));
-    tell("rename in a sticky folder", rename("sticky/mine", "sticky/yours"));
-    tell("and back", rename("sticky/yours", "sticky/mine"));
-}
-
-struct somebody {
-    const char *name;
-    uid_t uid;
-    gid_t gid, group; /* group: the only supplementary one, or 0 */
-    int how;
-};
-
-enum { BY_IDS, BY_EFFECTIVE_IDS, BY_FILE_IDS, BY_CAPABILITIES };
-
-static void become(const struct somebody *s)
-{
-    gid_t groups[] = {s->group};
-    struct {
-        uint32_t version;
-        int pid;
-    } head = {0x20080522, 0};
-    uint32_t sets[6];
-    must((int)syscall(SYS_setgroups, s->group ? 1 : 0, groups), "setgroups");
-    if (s->how == BY_CAPABILITIES) {
-        must((int)syscall(SYS_capget, &head, sets), "capget");
-        sets[0] = 0;
-        must((int)syscall(SYS_capset, &head, sets), "capset");
-    } else if (s->how == BY_FILE_IDS) {
-        syscall(SYS_setfsgid, s->gid);
-        syscall(SYS_setfsuid, s->uid);
-    } else {
-        bool all = s->how == BY_IDS;
-        must((int)syscall(SYS_setresgid, all ? s->gid : 0, s->gid, all ? s->gid : 0), "setresgid");
-        must((int)syscall(SYS_setresuid, all ? s->uid : 0, s->uid, all ? s->uid : 0), "setresuid");
-    }
-}
-
-static void make_for(const char *path, uid_t uid, gid_t gid, mode_t mode)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    must(fd, path);
-    must(fchown(fd, uid, gid), path);
-    must(fchmod(fd, mode), path);
-    close(fd);
-}
-
-/* Root's children become other people, in every way there is. */
-static int like_persons(char **a)
-{
-    static const struct somebody all[] = {
-        {"root", 0, 0, 0, BY_IDS},
-        {"user", 4242, 4242, 0, BY_IDS},
-        {"member", 4242, 4242, 4243, BY_IDS},
-        {"effective", 4242, 4242, 0, BY_EFFECTIVE_IDS},
-        {"files", 4242, 4242, 0, BY_FILE_IDS},
-        {"powerless", 0, 0, 0, BY_CAPABILITIES},
-    };
-    (void)a;
-    if (geteuid() != 0) {
-        puts("nobody can become somebody else");
-        return 0;
-    }
-    umask(0);
-    must(mkdir("open", 0777), "mkdir");
-    must(chdir("open"), "chdir");
-    must(mkdir("closed", 0700), "mkdir");
-    must(mkdir("sticky", 01777), "mkdir");
-    must(chmod("sticky", 01777), "chmod");
-    make_for("of-root", 0, 0, 0600);
-    make_for("of-group", 7, 4243, 0660);
-    make_for("of-other", 7, 7, 0600);
-    make_for("sticky/mine", 7, 7, 0600);
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        fflush(stdout);
-        pid_t child = fork();
-        if (child == 0) {
-            become(&all[i]);
-            try_everything(all[i].name);
-            fflush(stdout);
-            _exit(0);
-        }
-        waitpid(child, NULL, 0);
-    }
-    tell_fd("root again", open("closed/again", O_WRONLY | O_CREAT | O_EXCL, 0666));
-    owner_of("closed/again");
-    return 0;
-}
-
 /* ---- names ---- */
 
 static int like_names(char **a)
@@ -604,139 +466,6 @@ static int like_attributes(char **a)
     return 0;
 }
 
-/* ---- named pipes ---- */
-
-static void on_signal(int sig)
-{
-    (void)sig;
-}
-
-static double fifo_start;
-static pid_t waiting; /* whom to signal: nobody else, should it be gone */
-
-static void tell_wait(const char *what, long result)
-{
-    const char *came = outcome(result);
-    double took = now() - fifo_start;
-    printf("%s: %s, %s\n", what, came, took < 0.05 ? "at once" : took < 2 ? "waited" : "too long");
-    fflush(stdout);
-}
-
-static pid_t later(void (*work)(void))
-{
-    fflush(stdout);
-    waiting = getpid();
-    pid_t child = fork();
-    must(child, "fork");
-    if (child == 0) {
-        usleep(150000);
-        work();
-        _exit(0);
-    }
-    fifo_start = now();
-    return child;
-}
-
-static void open_reader(void)
-{
-    char c;
-    int fd = open("fifo", O_RDONLY);
-    while (fd >= 0 && read(fd, &c, 1) > 0)
-        ;
-}
-
-static void open_writer(void)
-{
-    int fd = open("fifo", O_WRONLY);
-    if (fd >= 0 && write(fd, "x", 1) < 0)
-        _exit(1);
-}
-
-static void signal_parent(void)
-{
-    if (getppid() == waiting)
-        kill(waiting, SIGUSR1);
-}
-
-static int like_fifo(char **a)
-{
-    struct sigaction act = {.sa_handler = on_signal};
-    (void)a;
-    sigaction(SIGUSR1, &act, NULL);
-    must(mkfifo("fifo", 0600), "mkfifo");
-    fifo_start = now();
-    tell_wait("writer that does not wait", open("fifo", O_WRONLY | O_NONBLOCK));
-    pid_t child = later(open_reader);
-    int fd = open("fifo", O_WRONLY);
-    tell_wait("writer waits for a reader", fd);
-    tell("writing", write(fd, "x", 1));
-    printf("blocking: %d\n", !(fcntl(fd, F_GETFL) & O_NONBLOCK));
-    close(fd);
-    waitpid(child, NULL, 0);
-    /* O_TRUNC makes it a call that could write, which is judged where plain reading is not */
-    child = later(open_writer);
-    fd = open("fifo", O_RDONLY | O_TRUNC);
-    tell_wait("reader waits for a writer", fd);
-    char c = 0;
-    tell("reading", read(fd, &c, 1));
-    close(fd);
-    waitpid(child, NULL, 0);
-    /* whoever opened an end on our behalf lets go of his copy a moment after handing it over */
-    usleep(100000);
-    child = later(signal_parent);
-    tell_wait("writer hears a signal", open("fifo", O_WRONLY));
-    waitpid(child, NULL, 0);
-    child = later(signal_parent);
-    tell_wait("reader hears a signal", open("fifo", O_RDONLY | O_TRUNC));
-    waitpid(child, NULL, 0);
-    fifo_start = now();
-    tell_wait("both ends at once", open("fifo", O_RDWR));
-    fflush(stdout);
-    for (int i = 0; i < 2; i++) {
-        child = fork();
-        must(child, "fork");
-        if (child == 0)
-            _exit(open("fifo", i ? O_WRONLY : O_RDONLY | O_TRUNC));
-        usleep(100000);
-        kill(child, SIGKILL);
-        fifo_start = now();
-        tell_wait(i ? "writer is killed" : "reader is killed", waitpid(child, NULL, 0));
-    }
-    tell_fd("and everything goes on", open("after", O_WRONLY | O_CREAT, 0600));
-    return 0;
-}
-
-/* ---- signals by the thousand ---- */
-
-static int like_storm(char **a)
-{
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
-    int wrong = 0;
-    double end = now() + atof(a[0]);
-    sigaction(SIGALRM, &act, NULL);
-    setitimer(ITIMER_REAL, &often, NULL);
-    for (unsigned i = 0; now() < end; i++) {
-        char name[40], moved[40];
-        snprintf(name, sizeof(name), "storm-%u", i);
-        snprintf(moved, sizeof(moved), "moved-%u", i);
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-        wrong += fd < 0;
-        close(fd);
-        wrong += rename(name, moved) < 0;
-        wrong += link(moved, name) < 0;
-        wrong += unlink(moved) < 0;
-        wrong += unlink(name) < 0;
-        wrong += mkdir(name, 0700) < 0;
-        wrong += rmdir(name) < 0;
-        wrong += symlink("x", name) < 0;
-        wrong += unlink(name) < 0;
-    }
-    setitimer(ITIMER_REAL, &never, NULL);
-    printf("done twice or not at all: %d\n", wrong);
-    return 0;
-}
-
 const struct attack attacks_like[] = {
     {"like-strings", 0, like_strings},
     {"like-threads", 0, like_threads},
@@ -746,10 +475,7 @@ const struct attack attacks_like[] = {
     {"like-results", 0, like_results},
     {"like-umask", 0, like_umask},
     {"like-masks", 0, like_masks},
-    {"like-persons", 0, like_persons},
     {"like-names", 0, like_names},
     {"like-attributes", 0, like_attributes},
-    {"like-fifo", 0, like_fifo},
-    {"like-storm", 1, like_storm},
     {0},
 };

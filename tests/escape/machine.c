@@ -29,13 +29,6 @@
 
 #include "escape.h"
 
-static void tell_open(const char *what, int fd)
-{
-    tell(what, fd);
-    if (fd >= 0)
-        close(fd);
-}
-
 /* ---- somebody outside ---- */
 
 /* PID is a process outside, of the same user, as the host numbers it; MARK its command's name. With
@@ -99,7 +92,7 @@ static void tell_files_of(const char *pid)
         tell(what, read_of(path));
     }
     snprintf(path, sizeof(path), "/proc/%s/mem", pid);
-    tell_open("its memory, to write", open(path, O_RDWR));
+    tell_fd("its memory, to write", open(path, O_RDWR));
 }
 
 /* Files that may be opened but not written by others are none of a stranger's business either. */
@@ -107,9 +100,9 @@ static void tell_settings_of(const char *pid)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%s/oom_score_adj", pid);
-    tell_open("its badness", open(path, O_WRONLY));
+    tell_fd("its badness", open(path, O_WRONLY));
     snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-    tell_open("its name", open(path, O_WRONLY));
+    tell_fd("its name", open(path, O_WRONLY));
 }
 
 static int machine_bystander(char **a)
@@ -203,7 +196,7 @@ static int machine_kernel(char **a)
     };
     (void)a;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        tell_open(names[i], open(names[i], O_WRONLY | O_NONBLOCK | O_NOCTTY));
+        tell_fd(names[i], open(names[i], O_WRONLY | O_NONBLOCK | O_NOCTTY));
     return 0;
 }
 
@@ -285,18 +278,18 @@ static int machine_terminal(char **a)
     tell("type into it", ioctl(0, TIOCSTI, &byte));
     tell("take the console", ioctl(0, TIOCCONS));
     tell("paste", ioctl(0, TIOCLINUX, "\003"));
-    tell_open("another's: read", open(a[0], O_RDONLY | O_NOCTTY | O_NONBLOCK));
-    tell_open("another's: write", open(a[0], O_WRONLY | O_NOCTTY | O_NONBLOCK));
-    tell_open("another's: both", open(a[0], O_RDWR | O_NOCTTY | O_NONBLOCK));
+    tell_fd("another's: read", open(a[0], O_RDONLY | O_NOCTTY | O_NONBLOCK));
+    tell_fd("another's: write", open(a[0], O_WRONLY | O_NOCTTY | O_NONBLOCK));
+    tell_fd("another's: both", open(a[0], O_RDWR | O_NOCTTY | O_NONBLOCK));
     tell("another's: chmod", chmod(a[0], 0666));
     /* the terminal works, and so do new ones */
     tell("own: name", ttyname(0) ? 0 : -1);
-    tell_open("own: by name", open(ttyname(0) ? ttyname(0) : "", O_RDWR | O_NOCTTY));
-    tell_open("own: by its other name", open("/dev/tty", O_RDWR | O_NOCTTY));
+    tell_fd("own: by name", open(ttyname(0) ? ttyname(0) : "", O_RDWR | O_NOCTTY));
+    tell_fd("own: by its other name", open("/dev/tty", O_RDWR | O_NOCTTY));
     pair = open("/dev/ptmx", O_RDWR | O_NOCTTY);
     tell("own: a new one", pair);
     tell("own: unlock it", ioctl(pair, TIOCSPTLCK, &zero));
-    tell_open("own: its other end", open(ptsname(pair) ? ptsname(pair) : "", O_RDWR | O_NOCTTY));
+    tell_fd("own: its other end", open(ptsname(pair) ? ptsname(pair) : "", O_RDWR | O_NOCTTY));
     return 0;
 }
 

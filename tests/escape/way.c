@@ -37,23 +37,16 @@ static const char *joined(const char *a, const char *b)
     return text;
 }
 
-static void tell_open(const char *what, int fd)
-{
-    tell(what, fd);
-    if (fd >= 0)
-        close(fd);
-}
-
 /* Everything that would change the file or the folder around it. */
 static void tell_changes(const char *way, const char *victim)
 {
     static const struct timespec times[2] = {{1, 1}, {1, 1}};
     static char what[256];
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
-    tell_open(WHAT("write"), open(victim, O_WRONLY));
-    tell_open(WHAT("append"), open(victim, O_WRONLY | O_APPEND));
-    tell_open(WHAT("truncate by opening"), open(victim, O_RDONLY | O_TRUNC));
-    tell_open(WHAT("create"), open(joined(victim, "-new"), O_WRONLY | O_CREAT, 0600));
+    tell_fd(WHAT("write"), open(victim, O_WRONLY));
+    tell_fd(WHAT("append"), open(victim, O_WRONLY | O_APPEND));
+    tell_fd(WHAT("truncate by opening"), open(victim, O_RDONLY | O_TRUNC));
+    tell_fd(WHAT("create"), open(joined(victim, "-new"), O_WRONLY | O_CREAT, 0600));
     tell(WHAT("truncate"), truncate(victim, 0));
     tell(WHAT("chmod"), chmod(victim, 0777));
     tell(WHAT("times"), utimensat(AT_FDCWD, victim, times, 0));
@@ -150,9 +143,9 @@ static void by_folder(const char *way, int dir)
 {
     char what[128];
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
-    tell_open(WHAT("write"), openat(dir, "victim", O_WRONLY));
-    tell_open(WHAT("create"), openat(dir, "new", O_WRONLY | O_CREAT, 0600));
-    tell_open(WHAT("unnamed"), openat(dir, ".", O_WRONLY | O_TMPFILE, 0600));
+    tell_fd(WHAT("write"), openat(dir, "victim", O_WRONLY));
+    tell_fd(WHAT("create"), openat(dir, "new", O_WRONLY | O_CREAT, 0600));
+    tell_fd(WHAT("unnamed"), openat(dir, ".", O_WRONLY | O_TMPFILE, 0600));
     tell(WHAT("mkdir"), mkdirat(dir, "new", 0700));
     tell(WHAT("symlink"), symlinkat("x", dir, "new"));
     tell(WHAT("device"), mknodat(dir, "new", S_IFIFO | 0600, 0));
@@ -171,8 +164,8 @@ static void by_file(const char *way, int fd)
     int flags = FS_NODUMP_FL;
 #define WHAT(text) (snprintf(what, sizeof(what), "%s: " text, way), what)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    tell_open(WHAT("open again"), open(path, O_WRONLY));
-    tell_open(WHAT("open again to truncate"), open(path, O_RDONLY | O_TRUNC));
+    tell_fd(WHAT("open again"), open(path, O_WRONLY));
+    tell_fd(WHAT("open again to truncate"), open(path, O_RDONLY | O_TRUNC));
     tell(WHAT("truncate"), truncate(path, 0));
     tell(WHAT("ftruncate"), ftruncate(fd, 0));
     tell(WHAT("fallocate"), fallocate(fd, 0, 0, 100));
@@ -206,9 +199,9 @@ static int way_descriptor(char **a)
     by_file("a file's name", file_name);
     by_file("a file passed to oneself", passed(file));
     int sub = open(in_folder(out, "sub"), O_PATH);
-    tell_open("upwards", openat(sub, "../victim", O_WRONLY));
+    tell_fd("upwards", openat(sub, "../victim", O_WRONLY));
     must(fchdir(sub), "fchdir");
-    tell_open("upwards from there", open("../victim", O_WRONLY));
+    tell_fd("upwards from there", open("../victim", O_WRONLY));
     tell("rename upwards", rename("../victim", "victim"));
     return 0;
 }
@@ -262,10 +255,10 @@ static int way_link(char **a)
     must(symlink(joined(outer, "/new"), "to-nothing"), "symlink");
     must(symlink("to-folder/../un/new", "to-nothing-2"), "symlink");
     tell_changes("a link to the folder", "to-folder/victim");
-    tell_open("a link to the file", open("to-file", O_WRONLY));
-    tell_open("a link to a link", open("to-link", O_WRONLY | O_CREAT, 0600));
-    tell_open("a dangling link", open("to-nothing", O_WRONLY | O_CREAT, 0600));
-    tell_open("a dangling link through a link", open("to-nothing-2", O_WRONLY | O_CREAT, 0600));
+    tell_fd("a link to the file", open("to-file", O_WRONLY));
+    tell_fd("a link to a link", open("to-link", O_WRONLY | O_CREAT, 0600));
+    tell_fd("a dangling link", open("to-nothing", O_WRONLY | O_CREAT, 0600));
+    tell_fd("a dangling link through a link", open("to-nothing-2", O_WRONLY | O_CREAT, 0600));
     tell("chmod through a link", chmod("to-link", 0777));
     tell("mkdir through a dangling link", mkdir("to-nothing/x", 0700));
     tell("bind upwards", rename("to-file", "to-folder/planted"));
@@ -295,7 +288,7 @@ static char *stretched(const char *folder, size_t n, const char *filler)
 static void odd_name(const char *name)
 {
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    tell_open("own: odd name", fd);
+    tell_fd("own: odd name", fd);
     if (fd >= 0)
         tell("own: odd name, removed", unlink(name));
 }
@@ -307,7 +300,7 @@ static void long_paths(const char *out)
     for (size_t i = 0; i < sizeof(fillers) / sizeof(fillers[0]); i++)
         for (size_t n = 4090; n <= 4100; n++) {
             snprintf(what, sizeof(what), "%zu bytes of %s", n, fillers[i]);
-            tell_open(what, open(stretched(out, n, fillers[i]), O_WRONLY));
+            tell_fd(what, open(stretched(out, n, fillers[i]), O_WRONLY));
         }
 }
 
@@ -320,9 +313,9 @@ static void too_deep(const char *out)
     for (int i = 0; i < 30 && mkdir(name, 0700) == 0; i++)
         must(chdir(name), "chdir");
     printf("deepest: %s\n", strerrorname_np(errno));
-    tell_open("from too deep", open(in_folder(out, "victim"), O_WRONLY));
+    tell_fd("from too deep", open(in_folder(out, "victim"), O_WRONLY));
     if (symlink(out, "o") == 0)
-        tell_open("a link from too deep", open("o/victim", O_WRONLY));
+        tell_fd("a link from too deep", open("o/victim", O_WRONLY));
 }
 
 static int way_names(char **a)
@@ -340,8 +333,8 @@ static int way_names(char **a)
     odd_name("\\x2f");
     long_paths(out);
     /* the same bytes with another end, which must not pass for what they only begin with */
-    tell_open("a sibling", open(joined(a[0], "2"), O_WRONLY | O_CREAT, 0600));
-    tell_open("a sibling in odd bytes", open(joined(a[0], "\n/x"), O_WRONLY | O_CREAT, 0600));
+    tell_fd("a sibling", open(joined(a[0], "2"), O_WRONLY | O_CREAT, 0600));
+    tell_fd("a sibling in odd bytes", open(joined(a[0], "\n/x"), O_WRONLY | O_CREAT, 0600));
     tell("a folder beside", mkdir(joined(a[0], "\xff"), 0700));
     too_deep(out);
     return 0;
@@ -378,18 +371,18 @@ static int way_read(char **a)
     if (dir >= 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d/victim", dir);
         tell_reads("a held folder", path);
-        tell_open("openat", openat(dir, "victim", O_RDONLY));
+        tell_fd("openat", openat(dir, "victim", O_RDONLY));
     }
     if (name >= 0) {
         snprintf(path, sizeof(path), "/proc/self/fd/%d", name);
         tell_reads("a held name", path);
         tell("link by number", linkat(name, "", AT_FDCWD, "hard2", AT_EMPTY_PATH));
     }
-    tell_open("for both", open(victim, O_RDWR));
-    tell_open("by openat2", (int)syscall(SYS_openat2, AT_FDCWD, victim,
-                                         (uint64_t[3]){O_RDONLY, 0, 0}, sizeof(uint64_t[3])));
+    tell_fd("for both", open(victim, O_RDWR));
+    tell_fd("by openat2", (int)syscall(SYS_openat2, AT_FDCWD, victim, (uint64_t[3]){O_RDONLY, 0, 0},
+                                       sizeof(uint64_t[3])));
     tell("as a program", execl(victim, victim, (char *)NULL));
-    tell_open("as a socket's file", (int)syscall(SYS_open_tree, AT_FDCWD, victim, 1));
+    tell_fd("as a socket's file", (int)syscall(SYS_open_tree, AT_FDCWD, victim, 1));
     return 0;
 }
 
