@@ -81,6 +81,27 @@ static bool read_ipv4(const char *text, uint8_t addr[16])
     return true;
 }
 
+/* The one spelling that is nearly always used, as write_ipv4() has it: four decimal numbers without
+ * zeros in front. Whatever else there is takes longer. */
+static bool read_plain_ipv4(const char *s, size_t n, uint8_t addr[16])
+{
+    size_t at = 0;
+    memset(addr, 0, 10);
+    memset(addr + 10, 0xff, 2);
+    for (int i = 0; i < 4; i++) {
+        unsigned v = 0;
+        if (i && (at == n || s[at++] != '.'))
+            return false;
+        size_t first = at;
+        for (; at < n && at - first < 3 && s[at] >= '0' && s[at] <= '9'; at++)
+            v = v * 10 + (unsigned)(s[at] - '0');
+        if (at == first || v > 255 || (s[first] == '0' && at - first > 1))
+            return false;
+        addr[12 + i] = (uint8_t)v;
+    }
+    return at == n;
+}
+
 static bool read_address(const char *text, uint8_t addr[16])
 {
     return inet_pton(AF_INET6, text, addr) == 1 || read_ipv4(text, addr);
@@ -121,6 +142,10 @@ bool peer_parse(const char *s, size_t n, struct peer *out)
 {
     uint8_t addr[16];
     bool bracketed = n >= 2 && s[0] == '[' && s[n - 1] == ']';
+    if (read_plain_ipv4(s, n, addr)) {
+        peer_from_address(addr, out);
+        return true;
+    }
     memset(out, 0, sizeof(*out));
     if (bracketed) {
         s++;

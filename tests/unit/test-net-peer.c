@@ -180,8 +180,17 @@ static void test_addresses(void)
         peer_from_address(addr, &h);
         inet_ntop(AF_INET, v4, wanted, sizeof(wanted));
         agree = agree && strcmp(h.name, wanted) == 0 && h.len == strlen(wanted) && h.address;
+        struct peer back;
+        agree = agree && peer_parse(wanted, strlen(wanted), &back) && peer_equal(&back, &h) &&
+                memcmp(back.addr, addr, 16) == 0;
     }
-    ok(agree, "IPv4 addresses are written as inet_ntop() writes them");
+    ok(agree, "IPv4 addresses are written as inet_ntop() writes them, and read again");
+    is_str(canonical("256.1.1.1"), "no host", "numbers that are too large");
+    is_str(canonical("1.2.3.4.5"), "no host", "too many of them");
+    is_str(canonical("1.2.3.04"), "1.2.3.4", "zeros in front are octal, as ever");
+    is_str(canonical("1.2.3.010"), "1.2.3.8", "and count as such");
+    is_str(canonical("[1.2.3.4]"), "no host", "brackets are IPv6's");
+    is_str(canonical("1.2.3.4."), "1.2.3.4", "a dot at the end goes");
 }
 
 int main(void)
