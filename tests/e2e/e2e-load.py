@@ -17,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import tap
+from running import SLOW
 from world import World, child_named, ended, escape, people, processes_with, until
 
 FULL = os.environ.get("LOAD") == "full"
@@ -24,7 +25,7 @@ SECONDS = 5 if FULL else 2
 DENIES = 1_000_000 if FULL else 50_000
 PROCESSES = 10_000 if FULL else 1_000
 AT_ONCE = 100 if FULL else 40
-MEMORY_KIB = 4096  # what a supervisor may use of its own
+MEMORY_KIB = 4096 * (5 if SLOW else 1)  # what supervisors may use of their own; sanitizers take more
 
 
 def told(done):
@@ -211,6 +212,8 @@ def test_limits(who):
               "no locked memory": (resource.RLIMIT_MEMLOCK, 0),
               "no signals that wait": (resource.RLIMIT_SIGPENDING, 0),
               "no other process": (resource.RLIMIT_NPROC, 1)}
+    if SLOW:  # the sanitizers themselves need more
+        del limits["64 MiB of address space"], limits["no other process"]
     for name, (which, value) in limits.items():
         world = World(who)
         done = who.boxed(["sh", "-c", "echo x > made && cat made"], world,
