@@ -409,8 +409,9 @@ struct entry {
     char name[];
 };
 
-/* The same by asking about each number there usually is. It is complete when as many are open as
- * /proc says (Linux 6.2), and false otherwise. */
+/* The same by asking about each number there usually is: all at once, which leaves out those that
+ * only name something (O_PATH), and one by one until as many are found as are open. So many /proc
+ * says there are (Linux 6.2); false when they are not found. */
 static bool try_descriptors(int *out, size_t *n)
 {
     enum { USUAL = 256 };
@@ -421,10 +422,18 @@ static bool try_descriptors(int *out, size_t *n)
     *n = 0;
     if (stat("/proc/self/fd", &st) < 0 || poll(fds, USUAL, 0) < 0)
         return false;
+    off_t missing = st.st_size;
     for (int i = 0; i < USUAL; i++)
-        if (!(fds[i].revents & POLLNVAL))
+        missing -= !(fds[i].revents & POLLNVAL);
+    for (int i = 0; i < USUAL; i++) {
+        bool there = !(fds[i].revents & POLLNVAL), named = false;
+        if (!there && missing > 0)
+            named = fcntl(i, F_GETFD) >= 0;
+        missing -= named;
+        if (there || named)
             out[(*n)++] = i;
-    return (off_t)*n == st.st_size;
+    }
+    return missing == 0;
 }
 
 /* Without readdir(), which would allocate. The numbers are collected before anything is closed. */
