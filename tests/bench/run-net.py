@@ -57,7 +57,7 @@ LOGIN = "bench:secret"
 class Often:
     def __init__(self, quick):
         self.quick = quick
-        self.rounds, self.tries = (5, 2) if quick else (7, 3)
+        self.rounds, self.tries = (5, 2) if quick else (11, 3)
         self.bytes, self.requests = (64 << 20, 4000) if quick else (128 << 20, 8000)
         self.questions, self.fresh = (400, 200) if quick else (1000, 400)
         self.launches = 20 if quick else 60
