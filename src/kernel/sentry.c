@@ -41,9 +41,9 @@
 #include "kernel/post.h"
 #include "kernel/processor.h"
 
-/* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed; both
- * keep a processor from the command that is just starting. What is made meanwhile is found when
- * watching begins. */
+/* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
+ * both keep a processor from the command that is just starting. What is made meanwhile is found
+ * when watching begins. */
 enum { SETTLE_US = 10000 };
 
 enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
