@@ -239,10 +239,10 @@ def test_terminal(x, t):
     x.run(f"trap '' TTOU TTIN TSTP; (while :; do printf '\\rbuckle: /usr/bin/git wants to connect to good.test:80' >/dev/tty; done) & "
           f"one=$!; dd if=/dev/tty of=got bs=1 & {CURL} http://denied.test/; kill $one $!; "
           "sleep 0.2; echo; echo ended")
-    found = x.shows("wants to connect to denied.test:80\n")
+    found = x.shows("wants to connect to denied.test:80\n") and x.asks("denied.test")
     first = x.screen()
     time.sleep(0.5)
-    t(found and x.screen() == first and x.asks("denied.test"), "nothing is written over a question", first, x.screen())
+    t(found and x.screen() == first, "nothing is written over a question", first, x.screen())
     x.key("o")
     t(x.rests("out>") and x.read("got") == "", "or reads its answer", x.read("got"), x.screen())
     x.run(f"{CURL} http://denied.test/; echo not reached")

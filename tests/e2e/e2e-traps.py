@@ -499,13 +499,16 @@ def end_by(who, world, sig):
                       world.inside, start_new_session=True)
     ready = read_until(child.stdout, "ready")
     pids = processes_with(marker)
-    spaces = set()
-    for pid in pids:
+    kinds = ("pid", "mnt", "net")
+    ours = {os.readlink(f"/proc/self/ns/{kind}") for kind in kinds}
+    spaces = {}  # each held, so that its number is not used again for another's
+    for path in (f"/proc/{pid}/ns/{kind}" for pid in pids for kind in kinds):
         try:
-            spaces |= {os.readlink(f"/proc/{pid}/ns/{kind}") for kind in ("pid", "mnt", "net")}
+            number = os.readlink(path)
+            if number not in ours and number not in spaces:
+                spaces[number] = os.open(path, os.O_RDONLY)
         except OSError:
             pass
-    spaces -= {os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "mnt", "net")}
     tap.ok("ready" in ready and len(pids) >= 2 and spaces, f"{who.name}: 16: {sig.name}: it runs",
            ready, pids, spaces)
     child.send_signal(sig)
@@ -527,6 +530,8 @@ def end_by(who, world, sig):
         return found
 
     tap.ok(until(lambda: not users()), f"{who.name}: 16: {sig.name}: no namespace is in use")
+    for fd in spaces.values():
+        os.close(fd)
 
 
 # ---- 18: what is inherited ----
