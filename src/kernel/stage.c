@@ -4,13 +4,18 @@
 /*
  * The worker's life, in stages. Each says what it should do and must not do.
  *
- *   0  unconfined   Should enter the namespaces that were laid out for the sandbox (ground.c), and
- * open what must be opened before the walls stand. Must not look at anything the command controls.
- *   1  walled       Should enter the Landlock wall, so that whatever it does for the command from
- * here on is bounded. Must not keep a descriptor that leads around it. 2  the command  A child of
- * stage 1 (command.c), so its own layer lies inside the worker's: the worker can look into the
- * command, never the other way round. 3  judging      Should answer calls without capabilities.
- * Must not allocate per call, nor let the kernel go on with arguments that can still change.
+ * Stage 0, unconfined: should enter the namespaces that were laid out for the sandbox (ground.c),
+ * and open what must be opened before the walls stand. Must not look at anything the command
+ * controls.
+ *
+ * Stage 1, walled: should enter the Landlock wall, so that whatever it does for the command from
+ * here on is bounded. Must not keep a descriptor that leads around it.
+ *
+ * Stage 2, the command: a child of stage 1 (command.c), so its own layer lies inside the worker's:
+ * the worker can look into the command, never the other way round.
+ *
+ * Stage 3, judging: should answer calls without capabilities. Must not allocate per call, nor let
+ * the kernel go on with arguments that can still change.
  */
 
 #include "kernel/stage.h"
