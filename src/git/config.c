@@ -123,6 +123,8 @@ static int read_section(struct reader *r)
             return refuse(r, "a section's name has letters, digits, - and . only");
         r->key[r->key_len++] = lower(c);
     }
+    if (!r->key_len)
+        return refuse(r, "the section has no name");
     r->key[r->key_len++] = '.';
     r->base = r->key_len;
     return 0;

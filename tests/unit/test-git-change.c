@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "git/change.h"
+#include "git/names.h"
+#include "git/value.h"
 #include "git-maker.h"
 
 static const struct git_place top = {.gitdir = "/w/.git"};
@@ -123,7 +125,7 @@ static const struct {
     {"[user \"x\"]\nname=x", "user.x.name"},
     {"[color \"Status\"]\nadded=red", "color.Status.added"},
     {"[userx]\nname=x", "userx.name"},
-    {"[]\nname=x", ".name"},
+    {"[.]\nname=x", "..name"},
     {"[user \"\"]\nname=x", "user..name"},
     {"[extensions]\nunheardOf=1", "extensions.unheardof"},
     {"[remote \"\"]\nurl=x", "remote..url"},
@@ -165,6 +167,30 @@ static const struct {
     {"[blame]\nignoreRevsFile=../x", "blame.ignorerevsfile"},
     {"[color]\nui=\"\\b\"", "color.ui"},
 };
+
+/* The two tables do not contradict each other. */
+static void test_tables(void)
+{
+    static const char *const listed[] = {
+#define KEY(pattern, checks, rule, words) pattern,
+#include "git/keys.def"
+#undef KEY
+    };
+    /* whose values or rules keep them harmless */
+    static const char bounded[] = "core.worktree|submodule.*.update|blame.ignorerevsfile";
+    for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
+        const char *key = listed[i];
+        ok(git_key_names(key) == GIT_NAMES_NOTHING || git_value_is_word(key, bounded),
+           "%s names nothing", key);
+        size_t section = strcspn(key, "."), plain = strcspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        ok(plain == strlen(key) && key[section] && key[section + 1] && key[0] != '*' &&
+               key[strlen(key) - 1] != '*',
+           "%s is one setting", key);
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(listed[j], key))
+                ok(false, "%s is listed once", key);
+    }
+}
 
 static void test_added(void)
 {
@@ -366,6 +392,7 @@ static void test_size(void)
 
 int main(void)
 {
+    test_tables();
     test_added();
     test_odd();
     test_remotes();
