@@ -44,6 +44,13 @@ static int count(void *arg, const char *key, const char *word, bool on_path)
     return ++*(int *)arg > 100000 ? -1 : 0;
 }
 
+/* An option, or an address for a helper as git finds one. */
+static bool is_helped(const char *url)
+{
+    size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
+    return url[0] == '-' || !strncmp(url + n, "::", 2);
+}
+
 static void look(struct arena *a, const struct git_config *c)
 {
     int files = 0;
@@ -51,7 +58,7 @@ static void look(struct arena *a, const struct git_config *c)
     git_state_opts_are_safe(c);
     for (size_t i = 0; i < c->n; i++)
         if (c->entries[i].value && git_value_is_url(c->entries[i].value))
-            require(c->entries[i].value[0] != '-' && !strstr(c->entries[i].value, "ext::"));
+            require(!is_helped(c->entries[i].value));
 }
 
 static void compare(struct arena *a, const struct git_config *was, const struct git_config *now)
