@@ -87,6 +87,31 @@ bool git_todo_is_quiet(const char *text, size_t n)
     return !n || (!memchr(text, '\0', n) && disarm(text, n, NULL) == 0);
 }
 
+/* Whether a list has this very line. */
+static bool has_line(const char *text, size_t n, const char *line, size_t len)
+{
+    for (size_t at = 0; at < n;) {
+        size_t there = line_length(text + at, n - at);
+        if (there == len && memcmp(text + at, line, len) == 0)
+            return true;
+        at += there + 1;
+    }
+    return false;
+}
+
+bool git_todo_adds_nothing(const char *was, size_t was_len, const char *now, size_t now_len)
+{
+    if (now_len && memchr(now, '\0', now_len))
+        return false;
+    for (size_t at = 0; at < now_len;) {
+        size_t len = line_length(now + at, now_len - at);
+        if (executes(now + at, len) && !has_line(was, was_len, now + at, len))
+            return false;
+        at += len + 1;
+    }
+    return true;
+}
+
 static bool is_alnum(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -23,6 +23,8 @@ size_t git_todo_disarm(struct arena *a, const char *text, size_t n, const char *
                        size_t *out_len);
 /* Whether a list executes nothing. One with a NUL byte is not quiet. */
 bool git_todo_is_quiet(const char *text, size_t n);
+/* Whether every line that executes something in one list is in another, too. */
+bool git_todo_adds_nothing(const char *was, size_t was_len, const char *now, size_t now_len);
 
 /* rebase-merge/strategy, BISECT_TERMS: a plain word a line, since git runs git-merge-WORD. May be
  * empty. */

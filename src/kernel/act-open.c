@@ -261,9 +261,14 @@ static int follow_link(struct worker *w, const struct request *r, struct pinned 
 static struct answer create(struct worker *w, const struct request *r, const struct opening *o,
                             const struct pinned *p)
 {
+    const struct stat st = {.st_mode = S_IFREG};
+    if (w->git.wanted && git_holds(w, p, o->flags))
+        return give(w, r, git_hold(w, r, p, o->flags, o->mode), o->flags);
     int err = ask_create(w, r, p, S_IFREG);
     if (err == 0 && wants_write(o->flags))
-        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, NULL);
+        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
+    if (err == 0)
+        err = git_before_name(w, r, p);
     if (err == 0 && (o->mode & (S_ISUID | S_ISGID)))
         err = ask_name(w, r, OP_FILE_WRITE_SETUGID, p->path, p->path_len, NULL);
     if (err == 0)
@@ -275,6 +280,8 @@ static struct answer create(struct worker *w, const struct request *r, const str
     int fd = openat(p->parent, p->name, flags | O_EXCL, o->mode);
     if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
         fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
+    if (fd >= 0 && w->git.wanted && git_is_state_file(p->path, p->path_len))
+        made_add(&w->repositories, p->path, p->path_len);
     return give(w, r, fd < 0 ? -errno : fd, o->flags);
 }
 
@@ -291,6 +298,8 @@ static struct answer open_plain(struct worker *w, const struct request *r, const
                            .resolve = RESOLVE_NO_SYMLINKS};
     if ((o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return answer_errno(EEXIST);
+    if (w->git.wanted && git_holds(w, p, o->flags))
+        return give(w, r, git_hold(w, r, p, o->flags, p->st.st_mode), o->flags);
     int err = ask_open(w, r, o->flags, p);
     if (err < 0)
         return answer_value(err);

@@ -58,6 +58,8 @@ struct control {
     bool ending;           /* the command ended; the ground's first process ends what is left */
     bool exited, lost;     /* nothing is left; the worker ended first */
     bool alone;            /* when the command ended, only processes of our own were left */
+    bool killed;           /* the first process was, since time is over */
+    bool gone, unfinished; /* so they are now; the worker still tidies up */
     bool unguarded;        /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
@@ -123,7 +125,7 @@ static void hear_status(struct control *c)
         return;
     if (n != sizeof(m)) {
         c->lost = !c->ending;
-        c->exited = c->lost || !c->ground;
+        c->exited = c->lost || !c->ground || c->gone;
         c->status = -1;
         return;
     }
@@ -145,8 +147,13 @@ static void hear_status(struct control *c)
         c->end->status = m.value;
         c->command = 0; /* its number may belong to somebody else soon */
         c->ending = true;
-        c->alone = m.stage;
-        c->exited = !c->ground || m.stage;
+        c->alone = m.stage & EXITED_ALONE;
+        c->unfinished = m.stage & EXITED_UNFINISHED;
+        c->exited = !c->ground || c->alone;
+        break;
+    case STATUS_FINISHED:
+        c->unfinished = false;
+        c->exited = c->gone;
         break;
     default: /* the command's own end follows when it had started */
         c->exited = c->command == 0 && !c->ending;
@@ -193,6 +200,13 @@ static void meet_deadline(struct control *c)
     c->end->timed_out = true;
     c->deadline = 0;
     end_sentry(c, false);
+    /* the first process takes all others along, and the worker tidies up after them */
+    if (c->ground && c->command > 0 && !c->ending && !c->killed) {
+        c->killed = true;
+        c->deadline = now_ms() + KILL_GRACE_MS;
+        kill(c->ground->init, SIGKILL);
+        return;
+    }
     kill(c->worker, SIGKILL);
 }
 
@@ -221,7 +235,7 @@ static void attend(struct control *c)
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
-        fds[3].fd = c->ending ? c->ground->pidfd : -1;
+        fds[3].fd = c->ending && !c->gone ? c->ground->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
         int n = poll(fds, 7, time_left(c));
@@ -239,8 +253,10 @@ static void attend(struct control *c)
             hear_signal(c);
         if (fds[6].revents)
             hear_question(c);
-        if (fds[3].revents)
-            c->exited = true;
+        if (fds[3].revents) {
+            c->gone = true;
+            c->exited = !c->unfinished;
+        }
         if (fds[4].revents && !c->exited)
             hear_sentry(c);
         if (fds[5].revents & POLLIN)
@@ -491,6 +507,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->sentry_fd = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
+    c->gone = c->unfinished = c->killed = false;
     int result = run_with_signals(c, &s, err);
     c->l = NULL;
     hold_end();

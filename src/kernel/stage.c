@@ -60,8 +60,9 @@ struct inside {
     int kept;     /* the keeper's pipe, or -1 */
     int children; /* the first process's (open_children()), or -1 */
     int listener;
-    bool ended;   /* the command has; others may still be */
-    bool working; /* the worker is ready to be asked */
+    bool ended;      /* the command has; others may still be */
+    bool unfinished; /* something waits until they are gone, too */
+    bool working;    /* the worker is ready to be asked */
 };
 
 static void tell(const struct stage *s, enum status_kind kind, int stage, int value)
@@ -480,6 +481,14 @@ static bool is_first_alone(const struct inside *in)
     return in->children >= 0 && read(in->children, &byte, 1) == 0;
 }
 
+/* Does what could not be done while somebody of the sandbox might undo it. */
+static void finish(struct inside *in)
+{
+    if (in->unfinished)
+        git_finish(&the_worker);
+    in->unfinished = false;
+}
+
 /* With a pid namespace its first process takes all others along, or waits for them; the controller
  * hears when it is gone, and ends us. Until then their calls are answered. */
 static void take_status(struct inside *in, int status)
@@ -492,10 +501,14 @@ static void take_status(struct inside *in, int status)
     in->ended = true;
     if (the_worker.datagrams)
         datagram_drain();
-    bool alone = g && is_first_alone(in);
+    bool alone = !g || is_first_alone(in);
+    in->unfinished = in->working && git_has_unfinished(&the_worker);
+    if (alone)
+        finish(in);
     if (g && !(alone && launch_leaves_all(in->s->launch)))
         kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
-    tell(in->s, STATUS_EXITED, alone, status);
+    tell(in->s, STATUS_EXITED,
+         (g && alone ? EXITED_ALONE : 0) | (in->unfinished ? EXITED_UNFINISHED : 0), status);
     if (!g)
         _exit(0);
 }
@@ -566,12 +579,31 @@ static bool hear_policy(struct inside *in)
     return true;
 }
 
+/* Nobody is left who could call. */
+static int hear_nobody(struct inside *in)
+{
+    if (in->ended && in->unfinished) {
+        finish(in);
+        tell(in->s, STATUS_FINISHED, 0, 0);
+    }
+    return -1;
+}
+
 static volatile sig_atomic_t child_changed = 1; /* looked at once before the first wait */
 
 static void on_child(int sig)
 {
     (void)sig;
     child_changed = 1;
+}
+
+/* How long to wait at most for the next call. */
+static const struct timespec *pause_of(const struct worker *w)
+{
+    static struct timespec held;
+    const struct timespec *exec = exec_pause(w);
+    held.tv_nsec = w->git.nheld ? git_pause(w) : 0;
+    return exec || !held.tv_nsec ? exec : &held;
 }
 
 /* One thread answers calls and hears of the command's end. SIGCHLD gets through while waiting and
@@ -592,8 +624,10 @@ static void __attribute__((noreturn)) attend(struct inside *in)
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 4, exec_pause(&the_worker), &waiting);
+        int n = ppoll(fds, 4, pause_of(&the_worker), &waiting);
         exec_look(&the_worker, 0);
+        if (the_worker.git.nheld)
+            git_sync(&the_worker);
         if (n <= 0)
             continue;
         if (fds[2].revents && !behind_hear(&behind))
@@ -606,7 +640,7 @@ static void __attribute__((noreturn)) attend(struct inside *in)
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
         else if (fds[0].revents)
-            fds[0].fd = -1; /* nobody is left who could call */
+            fds[0].fd = hear_nobody(in);
         if (fds[1].revents)
             hear_keeper(in);
     }

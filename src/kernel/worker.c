@@ -79,6 +79,8 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->uid = w->caller_uid = getuid();
     w->caller_gid = getgid();
     w->who_matters = asks_who(g);
+    git_heed(w);
+    w->started = time(NULL);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->own_net = plan->net_ns;
     w->own_ipc = plan->ipc_ns;
@@ -111,6 +113,7 @@ int worker_renew(struct worker *w, struct graph *g)
     w->cache = cache;
     w->graph = w->renewed = g;
     w->who_matters = asks_who(g);
+    git_heed(w);
     return 0;
 }
 
@@ -203,6 +206,8 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
         h = HANDLE_COUNT;
     if (person_take(w, &r) < 0)
         h = HANDLE_COUNT;
+    if (w->git.nheld)
+        git_sync(w);
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
     if (!a.sent && a.value == -UNREADABLE)
         a.value = ask_in_vain(w, &r);

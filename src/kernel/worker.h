@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "graph/graph.h"
+#include "kernel/git.h"
 #include "kernel/guard.h"
 #include "kernel/judged.h"
 #include "kernel/made.h"
@@ -137,6 +138,8 @@ struct worker {
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
+    struct git_judge git;
+    int64_t started;                        /* when judging began, in seconds of CLOCK_REALTIME */
     struct own_sockets sockets;             /* what it listens at: it may connect to these */
     bool own_ipc;                           /* System V objects are the sandbox's own */
     struct own_objects objects[SYSV_KINDS]; /* else: those that are (act-sysv.c) */
@@ -345,6 +348,13 @@ int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const 
 int ask_object(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p);
 /* Whether something of this type (S_IFREG, S_IFLNK…) may be made under the pinned name. */
 int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type);
+/* Whether the command made the repository that a path is in. */
+bool ask_is_created(const struct worker *w, const char *path, size_t len);
+/* Whether something of this class may be made. Later: tells of content that did not take its place,
+ * when its writer cannot be refused any more. */
+int ask_git(struct worker *w, const struct request *r, enum git_class class, const char *path,
+            size_t len, const struct stat *st);
+void ask_git_later(struct worker *w, enum git_class class, const char *path, size_t len);
 /* Only the verdict: nothing is reported. */
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st);

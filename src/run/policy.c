@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "profile/profile.h"
+#include "run/gitdir.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -31,8 +32,8 @@ const char *run_place_is_all(const char *cwd)
     return strcmp(cwd, "/") == 0 ? "the root directory" : NULL;
 }
 
-/* CWD, TMPDIR, ORDINARY, HOME */
-enum { OWN_PARAMS = 4 };
+/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
+enum { OWN_PARAMS = 6 };
 
 static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       struct sbpl_options *opt, struct bk_err *err)
@@ -49,6 +50,10 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home && realpath(home, p->home))
             p->params[used++] = (struct sbpl_param){"HOME", p->home};
+        if (git_linked(spec->cwd, p->git_own, p->git_common)) {
+            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
+            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
+        }
     }
     for (size_t i = 0; i < spec->nparams; i++)
         p->params[used++] = spec->params[i];

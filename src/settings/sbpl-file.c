@@ -267,7 +267,9 @@ static int write_shipped_names(struct writer *w)
         return 0;
     buf_str(w->out, "; … but repositories' settings.\n");
     write_open(w, "allow", "file-write*");
-    buf_str(w->out, "\n    (require-all (anywhere git-settings) (require-any");
+    buf_str(
+        w->out,
+        "\n    (require-all (require-any (anywhere git-settings) harmful-settings) (require-any");
     if (write_places(w, &w->writable) < 0)
         return -1;
     buf_str(w->out, "))\n)\n");

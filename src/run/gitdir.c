@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "settings/preset.h"
+#include "run/gitdir.h"
 
 /* The first line of a small file, without its end. False when there is none. */
 static bool first_line(const char *folder, const char *name, char out[PATH_MAX])
@@ -100,6 +100,14 @@ static bool follow_file(const char *top, char gitdir[PATH_MAX], char common[PATH
     size_t n = strlen(common);
     return has(common, "objects") && has(common, "refs") && strncmp(gitdir, common, n) == 0 &&
            (gitdir[n] == '/' || !gitdir[n]);
+}
+
+bool git_linked(const char *cwd, char own[PATH_MAX], char common[PATH_MAX])
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return snprintf(path, sizeof(path), "%s/.git", cwd) < PATH_MAX && lstat(path, &st) == 0 &&
+           S_ISREG(st.st_mode) && follow_file(cwd, own, common);
 }
 
 int git_folders(struct arena *a, const char *cwd, const char **own, const char **common,

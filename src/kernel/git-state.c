@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What a rebase that the command began leaves behind. Inside, its todo list may execute what it
+ * likes: the command could as well. But `git rebase --continue` is what a person types next, so
+ * once nobody of the sandbox is left, and before the person has the terminal back, lines that
+ * execute something become comments, and that is told.
+ */
+
+#include "kernel/git.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "git/todo.h"
+#include "kernel/worker.h"
+
+static const char *const folders[] = {"rebase-merge", "sequencer"};
+static const char *const todos[] = {"git-rebase-todo", "todo"};
+/* Words that become part of a command line. */
+static const char *const words[] = {"strategy"};
+
+bool git_is_state_folder(const char *path, size_t len)
+{
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (git_path_ends_in(path, len, folders[i]))
+            return true;
+    return false;
+}
+
+bool git_is_state_file(const char *path, size_t len)
+{
+    static const char *const names[] = {"BISECT_START", "BISECT_NAMES", "BISECT_TERMS"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (git_path_ends_in(path, len, names[i]))
+            return true;
+    return false;
+}
+
+static void disarm_todo(struct worker *w, int folder, const char *path, const char *name)
+{
+    struct stat st;
+    struct arena a;
+    char *text = malloc(GIT_TEXT_MAX);
+    const char *out;
+    size_t out_len;
+    ssize_t n = text ? git_read_file(folder, name, text, GIT_TEXT_MAX, &st) : -ENOMEM;
+    arena_init(&a, 4 * GIT_TEXT_MAX);
+    if (n == -ENOENT) {
+        free(text);
+        return;
+    }
+    size_t found = n < 0 ? SIZE_MAX : git_todo_disarm(&a, text, (size_t)n, &out, &out_len);
+    /* what cannot be read, or not be written back, is not left behind */
+    if (found == SIZE_MAX || (found && git_publish(folder, name, out, out_len, st.st_mode) < 0))
+        unlinkat(folder, name, 0);
+    if (found) {
+        strcpy(w->git.detail, "exec");
+        ask_git_later(w, GIT_STATE, path, strlen(path));
+        git_settle(w);
+    }
+    arena_free(&a);
+    free(text);
+}
+
+static void disarm_word(struct worker *w, int folder, const char *path, const char *name)
+{
+    struct stat st;
+    char text[256];
+    ssize_t n = git_read_file(folder, name, text, sizeof(text), &st);
+    if (n == -ENOENT || (n >= 0 && git_state_word_is_safe(text, (size_t)n)))
+        return;
+    unlinkat(folder, name, 0);
+    ask_git_later(w, GIT_STATE, path, strlen(path));
+}
+
+static void disarm(struct worker *w, const char *path, size_t len)
+{
+    char name[PATH_BYTES];
+    if (len + 32 > sizeof(name))
+        return;
+    memcpy(name, path, len);
+    name[len] = '\0';
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    OWN(fd) int folder = (int)syscall(SYS_openat2, AT_FDCWD, name, &how, sizeof(how));
+    if (folder < 0)
+        return;
+    name[len] = '/';
+    for (size_t i = 0; i < sizeof(todos) / sizeof(todos[0]); i++) {
+        strcpy(name + len + 1, todos[i]);
+        disarm_todo(w, folder, name, todos[i]);
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        strcpy(name + len + 1, words[i]);
+        disarm_word(w, folder, name, words[i]);
+    }
+}
+
+bool git_has_unfinished(const struct worker *w)
+{
+    bool state = false;
+    for (uint32_t i = 0; w->git.wanted && i < w->repositories.n && !state; i++) {
+        size_t len;
+        const char *path = made_at(&w->repositories, i, &len);
+        state = git_is_state_folder(path, len);
+    }
+    return state || w->git.nheld > 0;
+}
+
+void git_finish(struct worker *w)
+{
+    git_let_all_go(w);
+    for (uint32_t i = 0; w->git.wanted && i < w->repositories.n; i++) {
+        size_t len;
+        const char *path = made_at(&w->repositories, i, &len);
+        if (git_is_state_folder(path, len))
+            disarm(w, path, len);
+    }
+}
