@@ -14,7 +14,7 @@
  *   WORKTREE       a submodule's, inside the superproject; as it was first, or none
  *   OWN            nothing was there first: the repository is of the command's own making
  *
- * Where an include stands matters, since what follows overrides it: if there are any, the settings
+ * The place of an include matters, since what follows overrides it: if there are any, the settings
  * that did not change must keep their order.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Paths as text. Whether links stand on the way is for the caller to find out. */
+/* Paths as text. Whether there are links on the way is for the caller to find out. */
 
 #include "git/path.h"
 

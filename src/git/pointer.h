@@ -16,7 +16,7 @@ enum git_pointer {
 /*
  * The path that a pointer file in folder has, normalised and absolute (path.h says how). True only
  * for exactly what git writes: one line, ended by one newline, without control characters. Whether
- * links stand on the way is for the caller to find out. False leaves out alone.
+ * there are links on the way is for the caller to find out. False leaves out alone.
  */
 bool git_pointer_read(const char *text, size_t n, enum git_pointer kind, const char *folder,
                       char *out, size_t out_size);

@@ -185,6 +185,42 @@ bool git_state_apply_is_safe(const char *text, size_t n)
     return r == 0;
 }
 
+/* The length of a value in quotes as git writes it, where '\\'' is a quote and '\\!' an exclamation
+ * mark; 0 when it is none. */
+static size_t quoted_length(const char *s, size_t n)
+{
+    size_t at = 1;
+    if (!n || s[0] != '\'')
+        return 0;
+    for (; at < n && s[at] != '\n' && s[at] != '\0'; at++) {
+        if (s[at] != '\'')
+            continue;
+        if (n - at < 4 || s[at + 1] != '\\' || !strchr("'!", s[at + 2]) || s[at + 3] != '\'')
+            return at + 1;
+        at += 3;
+    }
+    return 0;
+}
+
+bool git_state_author_is_safe(const char *text, size_t n)
+{
+    static const char *const names[] = {
+        "GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="};
+    for (size_t at = 0; at < n;) {
+        size_t len = 0;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !len; i++) {
+            size_t name = strlen(names[i]);
+            if (n - at > name && !memcmp(text + at, names[i], name))
+                len = name;
+        }
+        size_t value = len ? quoted_length(text + at + len, n - at - len) : 0;
+        at += len + value;
+        if (!value || (at < n && text[at++] != '\n'))
+            return false;
+    }
+    return true;
+}
+
 bool git_state_opts_are_safe(const struct git_config *c)
 {
     static const char flags[] =

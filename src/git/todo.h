@@ -34,6 +34,9 @@ bool git_state_options_are_safe(const char *text, size_t n);
 /* rebase-apply/apply-opt: options for `git apply`, of which --unsafe-paths and some others let
  * patches write outside the working tree. */
 bool git_state_apply_is_safe(const char *text, size_t n);
+/* rebase-merge/author-script, rebase-apply/author-script: the three names of an author with quoted
+ * values. Git before 2.34 had a shell read it. */
+bool git_state_author_is_safe(const char *text, size_t n);
 /* sequencer/opts, which has the form of settings. */
 bool git_state_opts_are_safe(const struct git_config *c);
 

@@ -84,6 +84,7 @@ static void state(struct arena *a, const char *text, size_t n)
     git_state_word_is_safe(text, n);
     git_state_options_are_safe(text, n);
     git_state_apply_is_safe(text, n);
+    git_state_author_is_safe(text, n);
     for (int kind = GIT_POINTER_DOTGIT; kind <= GIT_POINTER_COMMONDIR; kind++)
         if (git_pointer_read(text, n, (enum git_pointer)kind, "/w/x", path, sizeof(path)))
             require(path[0] == '/' && !strstr(path, "/../") && !strchr(path, '\n'));

@@ -127,11 +127,42 @@ static bool apply(const char *s)
     return git_state_apply_is_safe(s, strlen(s));
 }
 
+static bool author(const char *s)
+{
+    return git_state_author_is_safe(s, strlen(s));
+}
+
 static bool opts(const char *s)
 {
     OWN(arena) struct arena a;
     arena_init(&a, 1 << 20);
     return git_state_opts_are_safe(maker_settings(&a, s));
+}
+
+static void test_author(void)
+{
+    ok(author("") &&
+           author("GIT_AUTHOR_NAME='a b'\nGIT_AUTHOR_EMAIL='a@b'\n"
+                  "GIT_AUTHOR_DATE='@1 +0000'\n") &&
+           author("GIT_AUTHOR_NAME='O'\\''Neil'\\!''\n") && author("GIT_AUTHOR_NAME=''"),
+       "an author");
+    static const char *const bad[] = {
+        "x",
+        "\n",
+        "PATH='x'\n",
+        "GIT_AUTHOR_NAME=a\n",
+        "GIT_AUTHOR_NAME='a'$(x)\n",
+        "GIT_AUTHOR_NAME='a';x\n",
+        "GIT_AUTHOR_NAME='a\n'\n",
+        "GIT_AUTHOR_NAME='a'\\'\n",
+        "GIT_AUTHOR_NAME=",
+        "GIT_AUTHOR_NAME='",
+        "GIT_AUTHOR_NAME='a'\\x'b'\n",
+        "GIT_AUTHOR_NAME='a' x\n",
+        "GIT_AUTHOR_NAME='a'\nx\n",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ok(!author(bad[i]), "no author: %s", bad[i]);
 }
 
 static void test_state(void)
@@ -168,6 +199,7 @@ int main(void)
     test_pointers();
     test_paths();
     test_todo();
+    test_author();
     test_state();
     return done_testing();
 }
