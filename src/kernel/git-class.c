@@ -221,6 +221,11 @@ static enum git_class rebase_state(const struct asked *a)
     return state_in(a, "rebase-merge");
 }
 
+static enum git_class apply_state(const struct asked *a)
+{
+    return state_in(a, "rebase-apply");
+}
+
 static enum git_class sequence_state(const struct asked *a)
 {
     return state_in(a, "sequencer");
@@ -248,6 +253,9 @@ static const struct {
     {"modules", folder_only},
     {"worktrees", folder_only},
     {"git-rebase-todo", rebase_state},
+    {"git-rebase-todo.backup", rebase_state},
+    {"author-script", rebase_state},
+    {"apply-opt", apply_state},
     {"strategy", rebase_state},
     {"strategy_opts", rebase_state},
     {"gpg_sign_opt", rebase_state},
@@ -319,7 +327,7 @@ enum git_class git_class_of(const struct worker *w, enum vocab_op op, const char
     if (w->git.cleared && len == w->git.cleared_len && memcmp(path, w->git.cleared, len) == 0)
         return GIT_JUDGED;
     /* most names begin otherwise */
-    for (size_t i = strchr("cC.gGmMwWsStToObB", path[a.parent + 1]) ? 0 : NAMES; i < NAMES; i++)
+    for (size_t i = strchr("aAbBcC.gGmMoOsStTwW", path[a.parent + 1]) ? 0 : NAMES; i < NAMES; i++)
         if (strncasecmp(path + a.parent + 1, names[i].name, n) == 0 && !names[i].name[n])
             return names[i].class(&a);
     return is_old_remote(&a) ? GIT_SETTINGS : hooks(&a);

@@ -279,7 +279,8 @@ static bool content_is_harmless(struct worker *w, enum git_class class, const st
     case GIT_POINTER:
         return !new->found &&git_pointer_is_own(w, path, new->path_len, judged, judged_len);
     case GIT_STATE:
-        return is_todo(new) && todo_is_harmless(w, new);
+        return is_todo(new) ? todo_is_harmless(w, new)
+                            : git_state_is_safe(new->name, judged, judged_len);
     default:
         return false;
     }

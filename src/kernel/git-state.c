@@ -15,17 +15,40 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "git/config.h"
 #include "git/todo.h"
 #include "kernel/worker.h"
 
-static const char *const folders[] = {"rebase-merge", "sequencer"};
-static const char *const todos[] = {"git-rebase-todo", "todo"};
-/* Words that become part of a command line. */
-static const char *const words[] = {"strategy"};
+static const char *const folders[] = {"rebase-merge", "rebase-apply", "sequencer"};
+static const char *const todos[] = {"git-rebase-todo", "git-rebase-todo.backup", "todo"};
+
+static bool opts_are_safe(const char *text, size_t n)
+{
+    struct arena a;
+    struct bk_err err;
+    struct git_config c;
+    arena_init(&a, 1 << 20);
+    bool safe = git_config_read(&a, text, n, &c, &err) == 0 && git_state_opts_are_safe(&c);
+    arena_free(&a);
+    return safe;
+}
+
+/* Files whose content becomes part of a command line, or of settings. */
+static const struct {
+    const char *name;
+    bool (*is_safe)(const char *text, size_t n);
+} others[] = {
+    {"strategy", git_state_word_is_safe},
+    {"strategy_opts", git_state_options_are_safe},
+    {"apply-opt", git_state_apply_is_safe},
+    {"author-script", git_state_author_is_safe},
+    {"opts", opts_are_safe},
+};
 
 bool git_is_state_folder(const char *path, size_t len)
 {
@@ -70,14 +93,22 @@ static void disarm_todo(struct worker *w, int folder, const char *path, const ch
     free(text);
 }
 
-static void disarm_word(struct worker *w, int folder, const char *path, const char *name)
+bool git_state_is_safe(const char *name, const char *text, size_t n)
+{
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcasecmp(name, others[i].name) == 0)
+            return others[i].is_safe(text, n);
+    return false;
+}
+
+static void disarm_other(struct worker *w, int folder, const char *path, size_t i)
 {
     struct stat st;
-    char text[256];
-    ssize_t n = git_read_file(folder, name, text, sizeof(text), &st);
-    if (n == -ENOENT || (n >= 0 && git_state_word_is_safe(text, (size_t)n)))
+    char text[8192];
+    ssize_t n = git_read_file(folder, others[i].name, text, sizeof(text), &st);
+    if (n == -ENOENT || (n >= 0 && others[i].is_safe(text, (size_t)n)))
         return;
-    unlinkat(folder, name, 0);
+    unlinkat(folder, others[i].name, 0);
     ask_git_later(w, GIT_STATE, path, strlen(path));
 }
 
@@ -98,9 +129,9 @@ static void disarm(struct worker *w, const char *path, size_t len)
         strcpy(name + len + 1, todos[i]);
         disarm_todo(w, folder, name, todos[i]);
     }
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        strcpy(name + len + 1, words[i]);
-        disarm_word(w, folder, name, words[i]);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        strcpy(name + len + 1, others[i].name);
+        disarm_other(w, folder, name, i);
     }
 }
 

@@ -146,6 +146,8 @@ void git_let_all_go(struct worker *w);
 /* Whether a name is one under which git keeps a rebase, a sequence or a bisection. */
 bool git_is_state_folder(const char *path, size_t len);
 bool git_is_state_file(const char *path, size_t len);
+/* Whether a file of a rebase that is no todo list may have this content. */
+bool git_state_is_safe(const char *name, const char *text, size_t n);
 
 /* Whether something has to be done once nobody of the sandbox is left; and doing it. */
 bool git_has_unfinished(const struct worker *w);

@@ -16,6 +16,9 @@
 int git_folders(struct arena *a, const char *cwd, const char **own, const char **common,
                 struct bk_err *err);
 
+/* The top of the working tree that a folder is in, real; "" when there is none. */
+void git_top(const char *cwd, char top[PATH_MAX]);
+
 /* The same for a working directory whose .git is a file: a linked worktree, with the repository
  * that it belongs to, or a submodule, which is its own (common is the same then). False: it is
  * neither. */

@@ -283,6 +283,12 @@ def test_rebase(person, t):
     t.ok(not os.path.isdir(folder + "/.git/rebase-merge"), "to its end")
 
     folder = repository(person)
+    person.call(["sh", "-c", "echo m >>notes; git commit -q -a -m m; git rebase side"], cwd=folder)
+    r = person.run("sh", "-ec", "test -d .git/rebase-merge; echo both >notes; git add notes; git rebase --continue >/dev/null",
+                   cwd=folder, env={"GIT_EDITOR": "true"})
+    t.quiet(r, "a rebase with a conflict can go on inside")
+
+    folder = repository(person)
     r = person.run("sh", "-ec", "git checkout -q side; echo a >a; git add a; git commit -q -m a; echo b >b; "
                    "git add b; git commit -q -m b; GIT_SEQUENCE_EDITOR=\"sed -i '1{h;d};2G'\" git rebase -q -i HEAD~2; "
                    "GIT_SEQUENCE_EDITOR=\"sed -i '1aexec touch executed'\" git rebase -q -i HEAD~1; test -e executed; "

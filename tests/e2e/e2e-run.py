@@ -546,7 +546,7 @@ def test_protected(person, t):
         return person.run("--report", "none", *flags, "sh", "-c", f"echo y >{path}",
                           cwd=folder).status == 0
 
-    for path in (".bashrc", ".gitconfig", ".mcp.json", ".vscode/tasks.json", ".gitmodules"):
+    for path in (".bashrc", ".gitconfig", ".mcp.json", ".vscode/tasks.json"):
         t.ok(not writes(path), f"{path} is protected")
         t.ok(not writes(path, "-w", folder), f"{path}: opening its folder does not lift that")
         t.ok(writes(path, "-w", path), f"{path}: naming it does")
