@@ -576,6 +576,24 @@ def test_parameters(person, t):
     t.equal(r.out, "ok\n", "--profile open: elsewhere", r)
 
 
+def test_empty_parameter(person, t):
+    """What `getconf` answers on another system is empty, and must not open the home folder."""
+    work = person.folder()
+    person.write(person.home + "/.rc", "old")
+    text = '(version 1)(deny default)(import "system.sb")(allow process*)(allow file-read*)' \
+           '(allow file-write* (subpath (param "TARGET_DIR")) (subpath (param "CACHE_DIR")))'
+    profile = person.profile("cache.sb", text)
+    given = ["-D", "TARGET_DIR=" + work]
+    r = person.run("--profile", profile, *given, "-D", "CACHE_DIR=", "--", "sh", "-c",
+                   "echo new >~/.rc", cwd=work)
+    with open(person.home + "/.rc", encoding="utf-8") as f:
+        t.equal(f.read(), "old", "an empty parameter does not open home")
+    t.ok(r.status == 125 and "the parameter CACHE_DIR is empty: give it a path" in r.err,
+         "it is named", r)
+    r = person.run("--profile", profile, *given, "-D", "CACHE_DIR=/none", "--", "true", cwd=work)
+    t.quiet(r, "with a path it runs")
+
+
 def test_environment(person, t):
     env = {"GITHUB_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "a", "SSH_AUTH_SOCK": "/s", "PLAIN": "p"}
     r = inside(person, "env", env=env)
@@ -745,7 +763,8 @@ def main():
         test_status, test_setup_errors, test_timeout, test_signals_passed_on, test_quiet,
         test_streams, test_devices, test_orders, test_programs, test_refusals_as_the_kernel, test_summary,
         test_following_the_flag, test_json, test_report_elsewhere, test_live, test_modifiers,
-        test_places, test_write_flags, test_protected, test_parameters, test_environment,
+        test_places, test_write_flags, test_protected, test_parameters,
+        test_empty_parameter, test_environment,
         test_descriptors, test_limits, test_wait, test_processes_outside,
         test_privileges, test_dry_run, test_lesser_hosts, test_nested,
     ])
