@@ -42,7 +42,10 @@ static int say(json_t *answer, int status)
 {
     OWN(json) json_t *a = answer;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
-    if (!text || puts(text) < 0 || fflush(stdout) != 0)
+    OWN(buf) struct buf shown = {0};
+    if (text)
+        buf_json_text(&shown, text, strlen(text));
+    if (!shown.n || !buf_ok(&shown) || puts(shown.s) < 0 || fflush(stdout) != 0)
         return REFUSED;
     return status;
 }

@@ -96,14 +96,17 @@ static void do_event(struct keeper *k, int guest, const json_t *m)
     const json_t *event = json_object_get(m, "event");
     const char *line = json_text(event, "line"), *verdict = json_text(event, "verdict");
     json_int_t missed = json_integer_value(json_object_get(m, "missed"));
-    OWN(mem) char *json = json_dumps(event, JSON_COMPACT);
+    OWN(mem) char *dumped = json_dumps(event, JSON_COMPACT);
+    OWN(buf) struct buf json = {0};
+    if (dumped)
+        buf_json_text(&json, dumped, strlen(dumped));
     if (run && missed > 0)
         store_missed(k->store, (uint64_t)missed);
-    if (run && line && json && verdict && strcmp(verdict, "deny") == 0)
+    if (run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0)
         store_add(k->store, &(struct violation){.command_id = run->number,
                                                 .command = run->command,
                                                 .line = line,
-                                                .json = json});
+                                                .json = json.s});
 }
 
 static void do_log(struct keeper *k, const json_t *m, struct buf *out)

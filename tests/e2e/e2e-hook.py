@@ -184,7 +184,8 @@ def test_names(person, t):
                        "an escape": "\x1b[2J\x1b]0;t\x07", "another direction": "\u202etxt.x",
                        "no UTF-8": "\udcff"}.items():
         command = "touch '" + outside + "/" + name.replace("\udcff", "'$'\\377''") + "' 2>/dev/null"
-        _, a = hook(person, call(command, folder))
+        r, a = hook(person, call(command, folder))
+        t.ok(all(c.isprintable() for c in r.out.rstrip("\n")), f"{what} in a command is spelled out", r)
         r = person.call(["bash", "-c", said(a)["updatedInput"]["command"]], cwd=folder)
         body = r.err.split("<sandbox_violations>\n")[-1]
         lines = body.splitlines()
