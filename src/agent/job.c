@@ -50,9 +50,8 @@ static int word_command(struct words *w, const struct job_spec *s)
     if (!w->at)
         return -1;
     if (s->sandboxed) {
-        static const char *const fixed[] = {"run",           "--here",         "--watch-net",
-                                            "--report=none", "--session=fd:8", "--keep-fd=9",
-                                            "--max-procs"};
+        static const char *const fixed[] = {
+            "run", "--watch-net", "--report=none", "--session=fd:8", "--keep-fd=9", "--max-procs"};
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);
@@ -62,6 +61,8 @@ static int word_command(struct words *w, const struct job_spec *s)
         add(w, s->cwd);
         add(w, "--tmpdir");
         add(w, s->tmpdir);
+        if (s->here)
+            add(w, "--here");
         if (s->grantable)
             add(w, "--grantable");
         for (size_t i = 0; i < s->nsettings; i++) {
