@@ -27,9 +27,14 @@ const char *run_place_is_all(const char *cwd)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
-    if (named && realpath(named, home) && strcmp(home, cwd) == 0)
-        return "your home directory";
-    return strcmp(cwd, "/") == 0 ? "the root directory" : NULL;
+    size_t n = strlen(cwd);
+    if (strcmp(cwd, "/") == 0)
+        return "the root directory";
+    if (!named || !realpath(named, home) || strncmp(home, cwd, n) != 0)
+        return NULL;
+    return !home[n]         ? "your home directory"
+           : home[n] == '/' ? "a folder around your home directory"
+                            : NULL;
 }
 
 /* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
