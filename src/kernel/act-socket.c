@@ -25,6 +25,7 @@
 #include "base/own.h"
 #include "graph/net.h"
 #include "kernel/act-socket.h"
+#include "kernel/role.h"
 
 /* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
  */
@@ -225,6 +226,13 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     char *shown = w->canonical[0];
     memcpy(shown, to->un.sun_path, n);
     shown[0] = '@';
+    shown[n] = '\0';
+    /* Whoever hears the person there, in this run or another, could take us for the person. A
+     * socket that was handed in leads to names outside, whatever our own network is. */
+    if (door_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !w->own_net)) {
+        tell_refused(w, r, op, shown);
+        return -EPERM;
+    }
     w->datagrams |= !w->own_net;
     return ask_unix(w, r, op, shown, n, w->own_net);
 }

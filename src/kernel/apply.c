@@ -41,6 +41,7 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 #include "kernel/kabi.h"
+#include "kernel/role.h"
 #include "kernel/stage.h"
 #include "kernel/worker.h"
 
@@ -234,7 +235,7 @@ static void __attribute__((noreturn)) worker_life(const struct applying *a)
 {
     int hears = a->to_worker[0], tells = a->to_process[1];
     setsid(); /* nobody's terminal ends us */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
         !can_look_in(a))

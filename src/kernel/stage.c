@@ -44,6 +44,7 @@
 #include "kernel/netgate.h"
 #include "kernel/pass.h"
 #include "kernel/renew.h"
+#include "kernel/role.h"
 #include "kernel/seal.h"
 #include "kernel/terminals.h"
 #include "kernel/worker.h"
@@ -143,7 +144,10 @@ static void tie_to_controller(struct inside *in)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != s->controller)
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
+    /* before anything else is started here, or could land on one of their numbers */
+    for (size_t i = 0; i < s->launch->nperson; i++)
+        close(s->launch->person_fds[i]);
     check(s, STAGE_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* first of all, so that files are ours to read in the new namespace as they were outside */
     struct host_spaces spaces = host_spaces(s->launch->host);
