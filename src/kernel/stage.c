@@ -47,6 +47,7 @@
 #include "kernel/role.h"
 #include "kernel/seal.h"
 #include "kernel/terminals.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 #include "net/rules.h"
 
@@ -590,14 +591,17 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     struct pollfd fds[] = {{in->listener, POLLIN, 0},
                            {in->kept, POLLIN, 0},
                            {in->s->guards, POLLIN, 0},
-                           {in->s->launch->compile ? in->s->events : -1, POLLIN, 0}};
+                           {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
+                           {-1, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 4, exec_pause(&the_worker), &waiting);
+        fds[4].fd = wait_events();
+        int n = ppoll(fds, 5, wait_pause(exec_pause(&the_worker)), &waiting);
         exec_look(&the_worker, 0);
+        wait_look(&the_worker);
         if (n <= 0)
             continue;
         if (fds[2].revents && !behind_hear(&behind))
@@ -607,10 +611,12 @@ static void __attribute__((noreturn)) attend(struct inside *in)
         /* not before somebody asks: many commands end without */
         if (!in->working && (fds[0].revents & POLLIN))
             start_worker(in);
+        if (fds[4].revents)
+            wait_hear(&the_worker);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
-        else if (fds[0].revents)
-            fds[0].fd = -1; /* nobody is left who could call */
+        else if (fds[0].revents & (POLLHUP | POLLNVAL))
+            fds[0].fd = -1; /* nobody is left who could call; POLLERR: a signal came between */
         if (fds[1].revents)
             hear_keeper(in);
     }
