@@ -253,8 +253,13 @@ int keeper_open(struct keeper *k, const char *kind, pid_t owner, struct bk_err *
 {
     *k = (struct keeper){.kind = kind, .owner = owner};
     hear_init(&k->hearing);
-    k->desk = (struct desk){
-        .hearing = &k->hearing, .door = -1, .claim = -1, .fn = answer, .left = on_left, .arg = k};
+    k->desk = (struct desk){.hearing = &k->hearing,
+                            .door = -1,
+                            .key = -1,
+                            .claim = -1,
+                            .fn = answer,
+                            .left = on_left,
+                            .arg = k};
     k->store = store_new(0);
     k->grants = json_array();
     k->roots = json_object();

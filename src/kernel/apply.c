@@ -41,7 +41,9 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 #include "kernel/kabi.h"
+#include "kernel/role.h"
 #include "kernel/stage.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 
 void apply_host(struct host *h)
@@ -214,14 +216,18 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
 
 static void __attribute__((noreturn)) judge(void)
 {
-    struct pollfd fd = {the_worker.listener, POLLIN, 0};
+    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0}, {-1, POLLIN, 0}};
     for (;;) {
-        int n = ppoll(&fd, 1, exec_pause(&the_worker), NULL);
+        fds[1].fd = wait_events();
+        int n = ppoll(fds, 2, wait_pause(exec_pause(&the_worker)), NULL);
         exec_look(&the_worker, 0);
-        if (n > 0 && (fd.revents & POLLIN))
+        wait_look(&the_worker);
+        if (n > 0 && fds[1].revents)
+            wait_hear(&the_worker);
+        if (n > 0 && (fds[0].revents & POLLIN))
             worker_answer(&the_worker);
-        else if (n > 0)
-            break; /* nobody is left who could call */
+        else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
+            break; /* nobody is left who could call; POLLERR: a signal came between */
     }
     if (reporting.started) { /* what was told last is passed on first */
         close(the_worker.events);
@@ -234,7 +240,7 @@ static void __attribute__((noreturn)) worker_life(const struct applying *a)
 {
     int hears = a->to_worker[0], tells = a->to_process[1];
     setsid(); /* nobody's terminal ends us */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
         !can_look_in(a))

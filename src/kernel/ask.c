@@ -120,7 +120,8 @@ static int settle(struct worker *w, const struct request *r, enum vocab_op op,
         what.pid = target_process(w, r);
     if (signal && what.pid > 0 && request_is_valid(w, r))
         kill(what.pid, signal);
-    if (v->flags & VOCAB_FLAG_REPORT)
+    /* what is allowed again, for a call that waits, was told the first time */
+    if ((v->flags & VOCAB_FLAG_REPORT) && !(v->allow && w->again))
         tell_event(&t, &what);
     return -what.err;
 }

@@ -69,6 +69,10 @@ struct launch {
      * ends; NULL: nothing is listened to besides. It may call launch_renew(). */
     void (*on_heard)(void *arg);
     int hears;
+    /* Descriptors by which the person speaks to the caller: no process that acts for the command
+     * keeps one. */
+    const int *person_fds;
+    size_t nperson;
     /* For a policy that can change: makes a graph of what launch_renew() was given, in each of the
      * processes that enforce it. NULL when that is impossible; then the old one stays. */
     struct graph *(*compile)(void *arg, const void *bytes, size_t n);

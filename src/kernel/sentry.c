@@ -40,6 +40,7 @@
 #include "kernel/pass.h"
 #include "kernel/post.h"
 #include "kernel/processor.h"
+#include "kernel/role.h"
 
 /* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
  * both keep a processor from the command that is just starting. What is made meanwhile is found
@@ -347,7 +348,7 @@ static void stage_outside(struct post *p)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    role_take(ROLE_SENTRY);
     prctl(PR_SET_DUMPABLE, 0, 0, 0,
           0); /* where processes see each other, they do not look in here */
     /* the controller's pipes would never end if we held them */

@@ -44,8 +44,10 @@
 #include "kernel/netgate.h"
 #include "kernel/pass.h"
 #include "kernel/renew.h"
+#include "kernel/role.h"
 #include "kernel/seal.h"
 #include "kernel/terminals.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 #include "net/rules.h"
 
@@ -144,7 +146,10 @@ static void tie_to_controller(struct inside *in)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != s->controller)
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
+    /* before anything else is started here, or could land on one of their numbers */
+    for (size_t i = 0; i < s->launch->nperson; i++)
+        close(s->launch->person_fds[i]);
     check(s, STAGE_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* first of all, so that files are ours to read in the new namespace as they were outside */
     struct host_spaces spaces = host_spaces(s->launch->host);
@@ -618,14 +623,17 @@ static void __attribute__((noreturn)) attend(struct inside *in)
     struct pollfd fds[] = {{in->listener, POLLIN, 0},
                            {in->kept, POLLIN, 0},
                            {in->s->guards, POLLIN, 0},
-                           {in->s->launch->compile ? in->s->events : -1, POLLIN, 0}};
+                           {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
+                           {-1, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 4, pause_of(&the_worker), &waiting);
+        fds[4].fd = wait_events();
+        int n = ppoll(fds, 5, wait_pause(pause_of(&the_worker)), &waiting);
         exec_look(&the_worker, 0);
+        wait_look(&the_worker);
         if (the_worker.git.nheld)
             git_sync(&the_worker);
         if (n <= 0)
@@ -637,9 +645,11 @@ static void __attribute__((noreturn)) attend(struct inside *in)
         /* not before somebody asks: many commands end without */
         if (!in->working && (fds[0].revents & POLLIN))
             start_worker(in);
+        if (fds[4].revents)
+            wait_hear(&the_worker);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
-        else if (fds[0].revents)
+        else if (fds[0].revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal came between */
             fds[0].fd = hear_nobody(in);
         if (fds[1].revents)
             hear_keeper(in);

@@ -192,6 +192,25 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
     close(fd);
 }
 
+void worker_try(struct worker *w, const struct request *r)
+{
+    bool known = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL;
+    uint8_t h = known ? w->handler[r->nr] : HANDLE_COUNT;
+    if ((w->who_matters && ask_who(w, r) < 0) || (w->exec_judged && !exec_caller_is_known(w, r)))
+        h = HANDLE_COUNT;
+    if (person_take(w, r) < 0)
+        h = HANDLE_COUNT;
+    if (w->git.nheld)
+        git_sync(w);
+    struct answer a = h < HANDLE_COUNT ? handlers[h](w, r) : answer_errno(EPERM);
+    if (!a.sent && a.value == -UNREADABLE)
+        a.value = ask_in_vain(w, r);
+    if (a.go_on)
+        send_go_on(w->listener, r->id);
+    else if (!a.sent)
+        worker_send(w->listener, r->id, a.value);
+}
+
 static void answer_call(struct worker *w, const struct seccomp_notif *n)
 {
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
@@ -200,21 +219,7 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     if (w->nwatched)
         exec_look(w, r.tid);
     known_hear(w, &r);
-    bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
-    uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
-    if ((w->who_matters && ask_who(w, &r) < 0) || (w->exec_judged && !exec_caller_is_known(w, &r)))
-        h = HANDLE_COUNT;
-    if (person_take(w, &r) < 0)
-        h = HANDLE_COUNT;
-    if (w->git.nheld)
-        git_sync(w);
-    struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
-    if (!a.sent && a.value == -UNREADABLE)
-        a.value = ask_in_vain(w, &r);
-    if (a.go_on)
-        send_go_on(w->listener, r.id);
-    else if (!a.sent)
-        worker_send(w->listener, r.id, a.value);
+    worker_try(w, &r);
 }
 
 void worker_answer(struct worker *w)

@@ -30,7 +30,8 @@
  * asks the policy about the pinned objects' canonical paths, and performs the call itself.
  *
  * One thread does all of it, so that to the sandboxed processes every judged call is atomic: what a
- * check saw is what the action meets. Calls that may block (FIFOs, connecting) leave this thread.
+ * check saw is what the action meets. Calls that may block (FIFOs, connecting) are tried, and tried
+ * again (wait.h).
  *
  * Nothing here allocates per event. The worker's working directory is the host's procfs, whose
  * "self/fd/N" names any object that is pinned in descriptor N.
@@ -151,6 +152,7 @@ struct worker {
     bool makes_sockets;       /* the target's are made here: none can be taken from it */
     struct kept_sockets kept; /* then */
     bool datagrams;           /* it may have Unix datagram sockets */
+    bool again;               /* the call was made before, and waits (wait.h) */
     struct twin twins[TWINS]; /* what those send through (act-datagram.c) */
     unsigned ntwins;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
@@ -181,7 +183,7 @@ struct request {
 
 /* How a handler ended. value is what the call returns, or a negated errno. */
 struct answer {
-    bool sent;  /* the handler (or its thread) has answered, or will */
+    bool sent;  /* the handler has answered, or will later (wait.h) */
     bool go_on; /* the kernel is to perform the call: only where it reads nothing of the target's
                    that could have changed since */
     int64_t value;
@@ -507,6 +509,9 @@ int worker_look_up_often(const struct worker *w, timer_t *timer);
  * call from any thread. */
 void worker_send(int listener, uint64_t id, int64_t value);
 void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
+
+/* Performs or refuses a call, and answers it unless it waits. */
+void worker_try(struct worker *w, const struct request *r);
 
 /* Receives one call that waits, and answers it. */
 void worker_answer(struct worker *w);

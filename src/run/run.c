@@ -229,6 +229,8 @@ static void fill_launch(struct run *r, struct launch *l)
         .on_event = on_event,
         .on_heard = s->on_heard ? on_heard : NULL,
         .hears = s->hears,
+        .person_fds = s->person_fds,
+        .nperson = s->nperson,
         .compile = run_recompile,
         .on_question = s->on_question ? on_question : NULL,
         .ask_ms = s->ask_ms,

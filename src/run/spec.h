@@ -74,6 +74,9 @@ struct run_spec {
      * run_update(). NULL: nothing is listened to besides. */
     void (*on_heard)(void *arg);
     int hears;
+    /* By which the person speaks to us (launch.h). */
+    const int *person_fds;
+    size_t nperson;
     /* Called in the thread that runs it. */
     /* for a log of what was done, a line at a time; may be NULL */
     void (*debug)(void *arg, const char *line);
