@@ -346,6 +346,8 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
     if (got == 0)
         got = capabilities_drop(a->plan->caps);
     if (got == 0)
+        got = limit_core(a->plan);
+    if (got == 0)
         got = filter_install(a->plan, a->filter, a->nfilter, &listener);
     errno = -got;
     if (got < 0)

@@ -102,7 +102,8 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
 /* Tests of arguments, one function a TESTED call of syscalls.def. */
 typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
 plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
-    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner;
+    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner, test_ioctl,
+    test_fcntl_lease;
 
 /* ---- plan-kernel.c ---- */
 
