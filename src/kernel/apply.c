@@ -48,6 +48,7 @@ void apply_host(struct host *h)
 {
     h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
     h->mount_proc = h->fuse = h->nftables = h->nft_tproxy = false;
+    host_find_disks(h);
 }
 
 const char *apply_refuses(const struct plan *p)

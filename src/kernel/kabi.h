@@ -89,6 +89,9 @@ enum {
 #define SYS_fsconfig 431
 #define SYS_fsmount 432
 #endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
 
 /* ---- files ---- */
 

@@ -182,6 +182,8 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_str(out, ",\n  ");
     put_caps(p, out);
     buf_fmt(out, ",\n  \"judge\": %s", p->judge ? "true" : "false");
+    buf_fmt(out, ",\n  \"devices_closed\": %s,\n  ", p->device_wall ? "true" : "false");
+    put_words(out, "devices", p->devices, p->device_scan ? 0 : p->ndevices);
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
     buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);

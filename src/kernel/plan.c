@@ -418,7 +418,8 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     set_tiers(p, g);
     plan_namespaces(p, g);
     plan_process_tiers(p, g);
-    if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0)
+    plan_devices(p, g);
+    if (plan_reads(p, g, err) < 0 || plan_open_devices(p, g, err) < 0 || plan_caps(p, err) < 0)
         return -1;
     plan_kernel_tiers(p, g);
     if (plan_calls(p, err) < 0)

@@ -196,7 +196,7 @@ static void tell_order(const char *on, const char *name, int fd, unsigned long n
 
 static int unasked_orders(char **a)
 {
-    int file = open(in_folder(a[0], "victim"), O_RDONLY), folder = open(a[0], O_RDONLY);
+    int file = open(in_folder(a[1], "victim"), O_RDONLY), folder = open(a[1], O_RDONLY);
     int null = open("/dev/null", O_RDONLY), made_here = open("orders", O_CREAT | O_RDWR, 0600);
     long flags = 0;
     int block;
@@ -217,7 +217,7 @@ static int unasked_orders(char **a)
 
 static int unasked_leases(char **a)
 {
-    int fd = open(in_folder(a[0], "victim"), O_RDONLY);
+    int fd = open(in_folder(a[1], "victim"), O_RDONLY);
     struct {
         uint32_t flags;
         uint16_t type, pad;
@@ -330,8 +330,8 @@ static int unasked_foreground(char **a)
 const struct attack attacks_unasked[] = {
     {"unasked-modes", 0, unasked_modes},
     {"unasked-whiteout", 0, unasked_whiteout},
-    {"unasked-orders", 1, unasked_orders},
-    {"unasked-leases", 1, unasked_leases},
+    {"unasked-orders", 2, unasked_orders},
+    {"unasked-leases", 2, unasked_leases},
     {"unasked-limits", 0, unasked_limits},
     {"unasked-crash", 0, unasked_crash},
     {"unasked-disks", 1, unasked_disks},
