@@ -114,6 +114,8 @@ struct answer act_mknod(struct worker *w, const struct request *r)
     int err = pin_new(w, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
     if (err == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
         err = ask_name(w, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
+    if (err == 0)
+        err = ask_setugid(w, r, p.path, p.path_len, mode);
     if (err < 0)
         return answer_value(err);
     return done(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
@@ -380,6 +382,9 @@ struct answer act_rename(struct worker *w, const struct request *r)
     git_settle(w);
     if (err == 0 && !new.found)
         err = git_before_name(w, r, &new);
+    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* which leaves a device in the old place */
+        err = ask_name(w, r, OP_FILE_MKNOD, old.path, old.path_len,
+                       &(struct stat){.st_mode = S_IFCHR});
     if (err < 0)
         return answer_value(err);
     if (copies)

@@ -181,6 +181,8 @@ static struct answer open_unnamed(struct worker *w, const struct request *r,
     memcpy(path + n, "/#unnamed", 10);
     int err = ask_name(w, r, OP_FILE_WRITE_CREATE, path, n + 9, NULL);
     if (err == 0)
+        err = ask_setugid(w, r, path, n + 9, S_IFREG | o->mode);
+    if (err == 0)
         err = worker_take_umask(w, r);
     if (err < 0)
         return answer_value(err);
@@ -218,9 +220,9 @@ static struct answer create(struct worker *w, const struct request *r, const str
     if (err == 0 && wants_write(o->flags))
         err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
     if (err == 0)
+        err = ask_setugid(w, r, p->path, p->path_len, S_IFREG | o->mode);
+    if (err == 0)
         err = git_before_name(w, r, p);
-    if (err == 0 && (o->mode & (S_ISUID | S_ISGID)))
-        err = ask_name(w, r, OP_FILE_WRITE_SETUGID, p->path, p->path_len, NULL);
     if (err == 0)
         err = worker_take_umask(w, r);
     if (err < 0)

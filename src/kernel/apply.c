@@ -50,6 +50,7 @@ void apply_host(struct host *h)
 {
     h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
     h->mount_proc = h->fuse = h->nftables = h->nft_tproxy = false;
+    host_find_disks(h);
 }
 
 const char *apply_refuses(const struct plan *p)
@@ -351,6 +352,8 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
     int got = landlock_enter(a->scope >= 0 ? a->scope : a->walls);
     if (got == 0)
         got = capabilities_drop(a->plan->caps);
+    if (got == 0)
+        got = limit_core(a->plan);
     if (got == 0)
         got = filter_install(a->plan, a->filter, a->nfilter, &listener);
     errno = -got;

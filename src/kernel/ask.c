@@ -217,6 +217,15 @@ int ask_create(struct worker *w, const struct request *r, const struct pinned *p
     return ask_name(w, r, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
+int ask_setugid(struct worker *w, const struct request *r, const char *path, size_t len,
+                mode_t mode)
+{
+    struct stat st = {.st_mode = mode | (mode & S_IFMT ? 0 : S_IFREG)};
+    if (!(mode & (S_ISUID | S_ISGID)))
+        return 0;
+    return ask_name(w, r, OP_FILE_WRITE_SETUGID, path, len, &st);
+}
+
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st)
 {
@@ -286,7 +295,8 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
 }
 
-void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+void tell_refused_as(struct worker *w, const struct request *r, enum vocab_op op, const char *what,
+                     int err)
 {
     static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
     struct teller t = {w->proc, w->events, &w->event};
@@ -295,7 +305,12 @@ void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, c
                                   .nr = r->nr,
                                   .op = op,
                                   .verdict = &refused,
-                                  .err = EPERM,
+                                  .err = err,
                                   .path = what,
                                   .len = strlen(what)});
+}
+
+void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+{
+    tell_refused_as(w, r, op, what, EPERM);
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/foreground.h"
 #include "kernel/hold.h"
 #include "kernel/renew.h"
 #include "kernel/stage.h"
@@ -51,7 +52,8 @@ struct control {
     pid_t worker, command, sentry; /* the sentry: 0 when there is none */
     int sentry_fd;                 /* of it */
     int status, events, signals;
-    int asks; /* from and to the gate, or -1 */
+    int asks;     /* from and to the gate, or -1 */
+    int terminal; /* or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct ground *ground; /* NULL when there is none */
@@ -100,12 +102,33 @@ static void hear_question(struct control *c)
         c->l->on_question(c->l->arg, &q, c->asks);
 }
 
+/* ---- the terminal ---- */
+
+/* The one that the command has, if it was handed one or not; -1: none. */
+static int terminal_open(void)
+{
+    return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Takes the foreground back from groups of the sandbox's, for those who started us: who is not in
+ * it is stopped as soon as he reads. Somebody else who has it by now keeps it. */
+static void terminal_take_back(int terminal)
+{
+    pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
+    if (now <= 0 || now == getpgrp())
+        return;
+    OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (foreground_is_ours(proc, now, getpid()))
+        tcsetpgrp(terminal, getpgrp());
+}
+
 /* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
  * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
 static void mirror_stop(struct control *c)
 {
     if (c->l->no_job_control || c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
         return;
+    terminal_take_back(c->terminal);
     raise(SIGSTOP);
     kill(c->command, SIGCONT);
 }
@@ -324,33 +347,6 @@ static int word_failure(const struct launch *l, const struct launch_end *end, st
     return -1;
 }
 
-/* Whose terminal it is, to be put back at the end in case the command moved it and left. */
-struct terminal {
-    int fd; /* or -1 */
-    pid_t group;
-};
-
-static void terminal_close(struct terminal *t)
-{
-    if (t->fd >= 0)
-        close(t->fd);
-}
-#define OWN_terminal terminal_close
-
-static struct terminal terminal_remember(void)
-{
-    struct terminal t = {-1, isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1};
-    if (t.group > 0 && t.group == getpgrp())
-        t.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    return t;
-}
-
-static void terminal_restore(const struct terminal *t)
-{
-    if (t->fd >= 0 && tcgetpgrp(t->fd) != t->group)
-        tcsetpgrp(t->fd, t->group);
-}
-
 /* The ground is laid, if the caller has not begun to, and the caller gets ready, while the worker
  * works on the policy. */
 static int lay_ground(struct control *c, struct bk_err *err)
@@ -446,13 +442,14 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     c->signals = signals;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &s->mask); /* the worker starts with everything blocked */
-    OWN(terminal) struct terminal terminal = terminal_remember();
+    OWN(fd) int terminal = terminal_open();
+    c->terminal = terminal;
     /* stop signals must act on us; what we hear comes through the descriptor */
     c->mask = heard;
     sigaddset(&c->mask, SIGTTOU);
     sigaddset(&c->mask, SIGPIPE);
     int result = run(c, s, err);
-    terminal_restore(&terminal);
+    terminal_take_back(terminal);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     return result;
 }

@@ -47,6 +47,7 @@ struct launch {
     char *const *argv;
     char *const *env;
     const char *cwd;
+    const char *tmpdir;  /* the command's, or NULL; there once `meanwhile` has been called */
     const char *start;   /* where the command begins; NULL: there */
     const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;

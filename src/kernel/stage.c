@@ -38,6 +38,8 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/cores.h"
+#include "kernel/devices.h"
 #include "kernel/guard.h"
 #include "kernel/kabi.h"
 #include "kernel/netfiles.h"
@@ -365,6 +367,10 @@ static void stage_unconfined(struct inside *in)
     }
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
+    if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
+        check(s, STAGE_SEAL, cores_lay(s->launch->tmpdir, s->launch->cwd));
+    if (s->ground) /* while the guards are placed, which begin from the host's mounts */
+        check(s, STAGE_DEVICES, devices_wall(s->plan, s->graph));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, while the guards are placed */
     if (can_go_ahead(in)) {
         in->c.behind = &behind;
@@ -372,6 +378,8 @@ static void stage_unconfined(struct inside *in)
     }
     if (s->guards >= 0)
         wait_for_guards(s);
+    if (!s->ground)
+        check(s, STAGE_DEVICES, devices_wall(s->plan, s->graph));
     if (s->plan->gate)
         lay_gate(in);
     /* by name, so that what was mounted since lies in the way */

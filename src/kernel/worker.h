@@ -357,6 +357,9 @@ bool ask_is_created(const struct worker *w, const char *path, size_t len);
 int ask_git(struct worker *w, const struct request *r, enum git_class class, const char *path,
             size_t len, const struct stat *st);
 void ask_git_later(struct worker *w, enum git_class class, const char *path, size_t len);
+/* Whether a new file may get this mode: set-id bits take a permission of their own. */
+int ask_setugid(struct worker *w, const struct request *r, const char *path, size_t len,
+                mode_t mode);
 /* Only the verdict: nothing is reported. */
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st);
@@ -414,12 +417,17 @@ int relation_each(struct worker *w, const struct request *r, enum relation_set s
  * with whoever started it, namespaces notwithstanding. */
 int relation_signal_group(const struct worker *w, const struct request *r, int sig);
 
+/* Parent and group of a process, by the numbers of a procfs; 0 or -ESRCH. */
+int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group);
+
 /* (target …) and (target pid …) as facts. */
 enum { RELATION_FACTS = 7 };
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f);
 
 /* Tells of something that is refused whatever the policy says of it. */
 void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what);
+void tell_refused_as(struct worker *w, const struct request *r, enum vocab_op op, const char *what,
+                     int err);
 
 /* ---- handlers (act-*.c) ---- */
 
@@ -444,7 +452,9 @@ struct answer act_listen(struct worker *w, const struct request *r);
 /* Waits a moment until what was sent by connected datagram sockets has been passed on. */
 void datagram_drain(void);
 struct answer act_umask(struct worker *w, const struct request *r);
-struct answer act_flags(struct worker *w, const struct request *r);
+struct answer act_ioctl(struct worker *w, const struct request *r);
+/* Of those: TIOCSPGRP. */
+struct answer act_foreground(struct worker *w, const struct request *r);
 struct answer act_person(struct worker *w, const struct request *r);
 struct answer act_stat(struct worker *w, const struct request *r);
 struct answer act_statx(struct worker *w, const struct request *r);
@@ -459,6 +469,8 @@ struct answer act_open_name(struct worker *w, const struct request *r, int dirfd
                             int flags);
 
 struct answer act_signal(struct worker *w, const struct request *r);
+struct answer act_fcntl(struct worker *w, const struct request *r);
+/* Of those: F_SETOWN. */
 struct answer act_owner(struct worker *w, const struct request *r);
 struct answer act_sched(struct worker *w, const struct request *r);
 struct answer act_fork(struct worker *w, const struct request *r);

@@ -57,6 +57,7 @@ struct run_spec {
     bool watch_net;  /* denied hosts are told by name, even where none is allowed */
     bool late_names; /* denied names are found, and connections to them refused */
     bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
+    bool core_dumps;      /* what crashes may leave its memory behind */
     bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */
     const char *upstream; /* URL of the proxy that connections leave through, or NULL */
