@@ -89,12 +89,21 @@ static bool opens_files(const struct run_spec *spec)
     return false;
 }
 
+int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err)
+{
+    char real[PATH_MAX];
+    const char *home = getenv("HOME");
+    return meanings_find(meanings, home ? realpath(home, real) : NULL, !spec->bare, spec->cwd, err);
+}
+
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct bk_err *err)
+                      struct meanings *meanings, struct bk_err *err)
 {
     struct sbpl_options opt = {
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
     int set = set_params(p, spec, tmpdir, &opt, err);
+    if (meanings)
+        opt.sequels = meanings_sequels(meanings, &opt.nsequels);
     sbpl_unit_init(&p->unit, &opt);
     if (set < 0)
         return -1;

@@ -97,7 +97,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    if (run_policy_gather(&r->policy, spec, run_tmpdir(r), err) < 0)
+    /* the first process is still making its namespaces */
+    if (run_policy_meanings(&r->meanings, spec, err) < 0 ||
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->meanings, err) < 0)
         return -1;
     return check_links(r, err);
 }
@@ -313,5 +315,6 @@ void run_close(struct run *r)
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);
+    meanings_free(&r->meanings);
     arena_free(&r->arena);
 }

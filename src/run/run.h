@@ -18,6 +18,7 @@
 struct run {
     const struct run_spec *spec;
     struct host host;
+    struct meanings meanings; /* what built-in names mean here */
     struct run_policy policy;
     struct plan_options options;
     struct plan plan;

@@ -61,7 +61,9 @@ def reads(home, t, name, *paths, flags=(), env=None, cwd=None):
     """None of these can be read."""
     for path in paths:
         r = home.run(*flags, "cat", path, env=env, cwd=cwd)
-        t.ok(r.status == 1 and "cat: " in r.err and "SECRET" not in r.out,
+        # something empty may lie on it instead
+        t.ok(((r.status == 1 and "cat: " in r.err) or env == MASKS) and "SECRET" not in r.out and
+             "buckle: cannot" not in r.err,
              f"{name}: {path.replace(home.top, '~')} is not read", r)
 
 
@@ -204,7 +206,6 @@ def test_dangling_links(person, t):
         r = home.sh(deed)
         t.ok(r.status != 0 and not os.path.lexists(home.work + "/dot/zshrc") and
              not os.path.lexists(home.work + "/shared/none"), f"{deed}: no", r)
-    t.ok(os.path.isdir(home.work + "/dot"), "the folder is still there")
 
 
 def test_links_above(person, t):
@@ -248,12 +249,12 @@ def test_everywhere(person, t):
     os.chmod(other, 0o755)
     srt = home.write("srt.json", '{"network":{"allowedDomains":[],"deniedDomains":[]},'
                      '"filesystem":{"denyRead":[],"allowWrite":["."],"denyWrite":[]}}')
-    for name, words in ("srt", ["--settings", srt, "echo x >>dot/bashrc"]), \
-            ("cage", ["--allow", ".", "--", "sh", "-c", "echo x >>dot/bashrc"]):
+    profile = home.write("p.sb", '(version 1)(allow default)(import "protected.sb")')
+    for name, words in ("srt", ["--settings", srt]), ("sandbox-exec", ["-f", profile, "sh", "-c"]):
         path = os.path.join(other, name)
         if not os.path.lexists(path):
             os.symlink(BUCKLE, path)
-        r = person.call([path, *words], cwd=home.work, env=home.env)
+        r = person.call([path, *words, "echo x >>dot/bashrc"], cwd=home.work, env=home.env)
         with open(home.path("work/dot/bashrc"), encoding="utf-8") as f:
             t.equal(f.read(), "old\n", f"{name} knows them", r)
 
