@@ -32,6 +32,7 @@ static struct name names[NAMES];
 static size_t count;
 static void (*refuse)(const char *pattern);
 static const char *pattern; /* being listed */
+static bool for_all;        /* not only root's */
 
 /* ---- patterns ---- */
 
@@ -147,6 +148,7 @@ static void add_pattern(const struct graph_test *t, bool writes)
         if (all->at[i][0] != '/' || !all->at[i][1])
             refuse(pattern);
         add_name(READY_ANYWHERE, all->at[i] + 1, strlen(all->at[i]) - 1);
+        add_name(READY_AT_HOME, all->at[i] + 1, strlen(all->at[i]) - 1);
     }
     free(all);
 }
@@ -157,7 +159,7 @@ static void add_path(const struct graph_test *t, const char *home, bool writes, 
     if (t->len > n && memcmp(t->str, home, n) == 0 && t->str[n] == '/')
         add_name(at_home, t->str + n + 1, t->len - n - 1);
     else if (!writes)
-        add_name(READY_SECRET_ROOT, t->str + 1, t->len - 1);
+        add_name(for_all ? READY_SECRET_ALL : READY_SECRET_ROOT, t->str + 1, t->len - 1);
     else
         refuse(t->str);
 }
@@ -203,10 +205,11 @@ static bool has_errno(const struct sbpl_rule *r)
     return false;
 }
 
-void ready_names_add(const struct sbpl_rule *rules, const char *home,
+void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
                      void (*give_up)(const char *pattern))
 {
     refuse = give_up;
+    for_all = ordinary;
     for (const struct sbpl_rule *r = rules; r; r = r->next) {
         bool writes = is_about(r, OP_FILE_WRITE);
         if (r->allow || !r->when || !(writes || is_about(r, OP_FILE_READ_DATA)))

@@ -9,7 +9,7 @@
 
 /* Collects those of the rules; home is what stands for the parameter HOME. What cannot be listed is
  * given to give_up. */
-void ready_names_add(const struct sbpl_rule *rules, const char *home,
+void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
                      void (*give_up)(const char *pattern));
 /* Prints them as C. */
 void ready_names_print(void);

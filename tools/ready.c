@@ -255,7 +255,7 @@ static void record(const char *name, bool ordinary, const char *const *values, s
     put_definitions(&r);
     put_rules(&r);
     if (closes_names(name))
-        ready_names_add(m.profile.first, values[READY_HOME], refuse_pattern);
+        ready_names_add(m.profile.first, values[READY_HOME], ordinary, refuse_pattern);
     machine_free(&m);
 }
 

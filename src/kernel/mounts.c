@@ -347,6 +347,15 @@ bool mounts_has(const struct mounts *m, uint64_t id)
     return lo < m->n && m->ids[lo] == id;
 }
 
+bool mounts_reach(struct mounts_view *v, uint64_t id)
+{
+    const struct mounts *m = mounts_now(v, false);
+    if (m && mounts_has(m, id))
+        return true;
+    m = mounts_now(v, true); /* it may be new */
+    return m && mounts_has(m, id);
+}
+
 /* Two parts of a path, of which either may be the root. */
 static size_t join(char *out, const char *a, size_t n, const char *b, size_t m)
 {

@@ -85,6 +85,8 @@ void mounts_fold(struct mounts_view *v, uint64_t device);
 const struct mount_at *mounts_find(const struct mounts *m, const char *path, size_t len);
 /* Whether it is among them: one that was taken away is not, and what lies on it has no name. */
 bool mounts_has(const struct mounts *m, uint64_t id);
+/* The same of a view; before it says no, it looks again. */
+bool mounts_reach(struct mounts_view *v, uint64_t id);
 
 /* Other paths under which the same file is seen. With `below` also those where something is seen
  * that lies below it. 0, or -E2BIG: there are more. */

@@ -91,12 +91,3 @@ struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct
     struct graph_verdict folded = eval_folded(n, g, q);
     return folded.allow ? v : folded;
 }
-
-bool naming_reaches(struct naming *n, uint64_t mount)
-{
-    const struct mounts *m = mounts_now(&n->mounts, false);
-    if (m && mounts_has(m, mount))
-        return true;
-    m = mounts_now(&n->mounts, true); /* it may be new */
-    return m && mounts_has(m, mount);
-}

@@ -34,7 +34,4 @@ size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph
 struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct graph_cache *cache,
                                  const struct graph_query *q);
 
-/* Whether what lies on a mount has a name that means something: it was not taken away. */
-bool naming_reaches(struct naming *n, uint64_t mount);
-
 #endif

@@ -267,10 +267,10 @@ static int check_mount(const struct worker *w, const struct statx *at)
 {
     if (!w->mounts_change || !w->naming || !(at->stx_mask & STATX_MNT_ID))
         return 0;
-    if (naming_reaches(w->naming, at->stx_mnt_id))
+    if (w->mounts && mounts_reach(w->mounts, at->stx_mnt_id))
         return 0;
     /* what it was handed lies on mounts of the outside */
-    return w->outer && naming_reaches(w->outer, at->stx_mnt_id) ? 0 : -NOWHERE;
+    return mounts_reach(&w->naming->mounts, at->stx_mnt_id) ? 0 : -NOWHERE;
 }
 
 /* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */

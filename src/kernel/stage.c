@@ -425,7 +425,8 @@ static void start_kept(struct inside *in)
 }
 
 static struct worker the_worker; /* large, and there is one in a process */
-static struct naming naming, outer;
+static struct naming naming;
+static struct mounts_view inner;
 
 static void start_worker(struct inside *in)
 {
@@ -435,10 +436,11 @@ static void start_worker(struct inside *in)
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
     the_worker.behind = &behind;
-    naming_open(&naming, in->mounts, s->plan->opt.mounts);
-    naming_open(&outer, in->outer, s->plan->opt.mounts);
+    /* names are those of the outside: what we lay over others shows nothing twice */
+    naming_open(&naming, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
+    mounts_open(&inner, in->mounts);
     the_worker.naming = &naming;
-    the_worker.outer = in->outer >= 0 ? &outer : NULL;
+    the_worker.mounts = in->outer >= 0 ? &inner : NULL;
     the_worker.exec_judged = s->pass && !s->plan->exec_by_caller;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
@@ -606,18 +608,19 @@ static void __attribute__((noreturn)) attend(struct inside *in)
                            {in->kept, POLLIN, 0},
                            {in->s->guards, POLLIN, 0},
                            {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
-                           {in->mounts, POLLPRI, 0}};
+                           {in->mounts, POLLPRI, 0},
+                           {in->outer, POLLPRI, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 5, exec_pause(&the_worker), &waiting);
+        int n = ppoll(fds, 6, exec_pause(&the_worker), &waiting);
         exec_look(&the_worker, 0);
         if (n <= 0)
             continue;
-        if (fds[4].revents & POLLPRI) {
-            naming.mounts.current = false;
+        if ((fds[4].revents | fds[5].revents) & POLLPRI) {
+            naming.mounts.current = inner.current = false;
             the_worker.mounts_change = true;
         }
         if (fds[2].revents && !behind_hear(&behind))

@@ -122,8 +122,8 @@ struct worker {
     bool looks_in;     /* we have CAP_SYS_PTRACE */
     struct person person;
     const struct behind *behind; /* what lies behind the plan's guards */
-    struct naming *naming;       /* what else files are called here; NULL: nothing */
-    struct naming *outer;        /* the same outside, where descriptors may come from; or NULL */
+    struct naming *naming;       /* what else files are called; NULL: nothing */
+    struct mounts_view *mounts;  /* of the sandbox, with those that we made; NULL: the same */
     bool mounts_change;          /* some did: one may have been taken away */
     const struct graph *graph;
     struct graph_cache *cache;

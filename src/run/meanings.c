@@ -38,7 +38,8 @@ struct record {
 
 /* A folder on the way, or what a name leads to. */
 struct spot {
-    int fd;     /* O_PATH; -1: it is no folder, or not there */
+    int fd;     /* -1: it is no folder, or not there */
+    bool read;  /* it was listed before */
     bool moved; /* a link lay on the way */
     char path[PATH_MAX];
 };
@@ -61,10 +62,12 @@ static int add(struct finder *f, char kind, const char *path, const char *named)
         const char *rule, *word;
     } rules[] = {{READY_SECRET, "secret-place", "secret"},
                  {READY_SECRET_ROOT, "secret-place", "secret"},
+                 {READY_SECRET_ALL, "secret-place", "secret"},
                  {READY_KEYS, "secret-keys-place", "secret"},
                  {READY_TRACE, "secret-trace", "secret"},
                  {READY_WRITE, "protect", "protected"},
                  {READY_ANYWHERE, "protect", "protected"},
+                 {READY_AT_HOME, "protect", "protected"},
                  {READY_NO_ACCESS, "protect-no-access", "protected"}};
     size_t i = 0, n = f->home ? strlen(f->home) : 0;
     while (rules[i].kind != kind)
@@ -90,7 +93,8 @@ static int add(struct finder *f, char kind, const char *path, const char *named)
 
 static bool is_written(char kind)
 {
-    return kind == READY_WRITE || kind == READY_ANYWHERE || kind == READY_NO_ACCESS;
+    return kind == READY_WRITE || kind == READY_AT_HOME || kind == READY_ANYWHERE ||
+           kind == READY_NO_ACCESS;
 }
 
 /* ---- what a link leads to ---- */
@@ -156,12 +160,14 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
     }
 }
 
-/* What the link `name` in a folder leads to; next->path has it. 1, 0 or -1 as above. */
+/* What the link `name` in a folder leads to; next->path has it. 1, 0 or -1 as above; *there says
+ * whether there is anything of that name. */
 static int resolve(struct finder *f, const struct spot *in, const char *name, bool hops,
-                   struct spot *next)
+                   struct spot *next, bool *there)
 {
     char text[PATH_MAX];
     ssize_t n = readlinkat(in->fd, name, text, sizeof(text) - 1);
+    *there = n >= 0 || errno == EINVAL;
     if (n <= 0)
         return 0;
     text[n] = '\0';
@@ -184,17 +190,25 @@ struct entry {
 
 typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
 
+/* A folder to look into, or only to pass through. */
+static int open_folder(int at, const char *name)
+{
+    int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    int fd = openat(at, name, how | O_RDONLY);
+    return fd < 0 && errno == EACCES ? openat(at, name, how | O_PATH) : fd;
+}
+
 /* Calls fn for each entry. 1 when that were all of them, 0 when there are too many or it cannot be
  * listed, or -1. */
-static int each_entry(struct finder *f, const struct spot *in, entry_fn *fn, void *arg)
+static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
 {
     _Alignas(8) char block[8192];
     size_t entries = 0;
-    OWN(fd) int fd = openat(in->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    if (in->read && lseek(in->fd, 0, SEEK_SET) < 0)
         return 0;
+    in->read = true;
     for (;;) {
-        long n = syscall(SYS_getdents64, fd, block, sizeof(block));
+        long n = syscall(SYS_getdents64, in->fd, block, sizeof(block));
         if (n <= 0)
             return n == 0;
         for (long at = 0; at < n;) {
@@ -242,7 +256,7 @@ static bool is_wild(const struct finder *f, const struct range *part, size_t ski
     return memchr(f->records[part->lo].path + skip, '*', part->skip - skip) != NULL;
 }
 
-static int visit(struct finder *f, const struct spot *in, const struct range *names);
+static int visit(struct finder *f, struct spot *in, const struct range *names);
 
 /* ssh's files that everybody may know, as secrets.sb has them. */
 static bool is_public_key(const char *name)
@@ -259,7 +273,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
     const struct range *leaves = arg;
     struct spot to = {.fd = -1};
     size_t named = strlen(f->named), n = strlen(in->path);
-    bool hops = false;
+    bool hops = false, there;
     if (e->type != DT_LNK && e->type != DT_UNKNOWN)
         return 0;
     if (named + 1 + strlen(e->name) >= sizeof(f->named))
@@ -267,7 +281,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
     for (size_t i = leaves->lo; i < leaves->hi; i++)
         hops |= is_written(f->records[i].kind);
     snprintf(f->named + named, sizeof(f->named) - named, "/%s", e->name);
-    int found = resolve(f, in, e->name, hops, &to);
+    int found = resolve(f, in, e->name, hops, &to, &there);
     bool outside = found > 0 && !(strncmp(to.path, in->path, n) == 0 &&
                                   (to.path[n] == '/' || to.path[n] == '\0'));
     for (size_t i = leaves->lo; outside && i < leaves->hi; i++) {
@@ -283,7 +297,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
 }
 
 /* What lies there has a name that the range names in full. */
-static int reach(struct finder *f, const struct spot *at, const struct range *leaves)
+static int reach(struct finder *f, struct spot *at, const struct range *leaves)
 {
     for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
         if (add(f, f->records[i].kind, at->path, f->named) < 0)
@@ -324,13 +338,13 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
         return f->named[named] = '\0', 0;
     for (size_t i = part.lo; i < part.hi; i++)
         hops |= is_written(f->records[i].kind);
-    bool link = (type == DT_LNK || type == DT_UNKNOWN) && in->fd >= 0;
-    int led = link ? resolve(f, in, name, hops, &next) : 0;
+    bool link = (type == DT_LNK || type == DT_UNKNOWN) && in->fd >= 0, there = true;
+    int led = link ? resolve(f, in, name, hops, &next, &there) : 0;
     next.moved |= led > 0;
     if (led > 0)
-        next.fd = open(next.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    else if (in->fd >= 0 && (type == DT_DIR || type == DT_UNKNOWN))
-        next.fd = openat(in->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        next.fd = open_folder(AT_FDCWD, next.path);
+    else if (in->fd >= 0 && there && (type == DT_DIR || type == DT_UNKNOWN))
+        next.fd = open_folder(in->fd, name);
     OWN(fd) int folder = next.fd;
     size_t deeper = part.lo;
     while (deeper < part.hi && !f->records[deeper].path[part.skip])
@@ -342,19 +356,41 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
     return err;
 }
 
+enum { WILD = 8, FEW = 12 };
+
+/* What is looked for in a folder; of its parts some have stars. */
+struct search {
+    struct range names;
+    struct range wild[WILD];
+    size_t nwild, nparts;
+};
+
+static void prepare(const struct finder *f, const struct range *names, struct search *s)
+{
+    *s = (struct search){.names = *names};
+    for (size_t i = names->lo; i < names->hi; s->nparts++) {
+        struct range part = same_part(f, names, i);
+        if (is_wild(f, &part, names->skip) && s->nwild < WILD)
+            s->wild[s->nwild++] = part;
+        i = part.hi;
+    }
+}
+
+static void copy_part(const struct finder *f, const struct range *part, size_t skip, char name[256])
+{
+    snprintf(name, 256, "%.*s", (int)(part->skip - skip), f->records[part->lo].path + skip);
+}
+
 /* An entry of a folder that is looked through: has it a name that counts? */
 static int entry_named(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
 {
-    const struct range *names = arg;
+    const struct search *s = arg;
+    const struct range *names = &s->names;
     size_t n = strlen(e->name), lo = names->lo, hi = names->hi;
-    for (size_t i = names->lo; i < names->hi;) {
-        struct range part = same_part(f, names, i);
-        i = part.hi;
-        char pattern[256];
-        snprintf(pattern, sizeof(pattern), "%.*s", (int)(part.skip - names->skip),
-                 f->records[part.lo].path + names->skip);
-        if (is_wild(f, &part, names->skip) && fnmatch(pattern, e->name, 0) == 0 &&
-            step(f, in, e->name, e->type, part) < 0)
+    char pattern[256];
+    for (size_t i = 0; i < s->nwild; i++) {
+        copy_part(f, &s->wild[i], names->skip, pattern);
+        if (fnmatch(pattern, e->name, 0) == 0 && step(f, in, e->name, e->type, s->wild[i]) < 0)
             return -1;
     }
     while (lo < hi) {
@@ -378,15 +414,14 @@ static int visit_each(struct finder *f, const struct spot *in, const struct rang
         i = part.hi;
         if (is_wild(f, &part, names->skip))
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)(part.skip - names->skip),
-                 f->records[part.lo].path + names->skip);
+        copy_part(f, &part, names->skip, name);
         if (step(f, in, name, DT_UNKNOWN, part) < 0)
             return -1;
     }
     return 0;
 }
 
-static int visit(struct finder *f, const struct spot *in, const struct range *names)
+static int visit(struct finder *f, struct spot *in, const struct range *names)
 {
     struct range here = *names;
     if (here.lo == here.hi)
@@ -394,8 +429,13 @@ static int visit(struct finder *f, const struct spot *in, const struct range *na
     if (in->fd < 0)
         return in->moved ? expect(f, in, names) : 0;
     here.skip += f->records[here.lo].path[here.skip] == '/';
-    int all = in->moved ? 0 : each_entry(f, in, entry_named, &here);
-    return all ? (all < 0 ? -1 : 0) : visit_each(f, in, &here);
+    struct search s;
+    prepare(f, &here, &s);
+    bool list = s.nwild || (!in->moved && s.nparts > FEW);
+    int all = list ? each_entry(f, in, entry_named, &s) : 0;
+    if (all < 0 || (all > 0 && !in->moved))
+        return all < 0 ? -1 : 0;
+    return visit_each(f, in, &here);
 }
 
 /* ---- where ---- */
@@ -404,7 +444,7 @@ static int look_in(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
-    OWN(fd) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    OWN(fd) int fd = open_folder(AT_FDCWD, folder);
     at.fd = fd;
     snprintf(at.path, sizeof(at.path), "%s", folder);
     snprintf(f->named, sizeof(f->named), "%s", strcmp(folder, "/") ? folder : "");
@@ -445,11 +485,12 @@ int meanings_find(struct meanings *m, const char *home, bool stores, const char 
 {
     struct finder f = {.out = m, .home = home, .err = err};
     take_records(&f);
-    if (home && stores && look_in(&f, home, READY_IN_HOME) < 0)
+    if (home && look_in(&f, home, stores ? READY_IN_HOME : READY_IN_ANY) < 0)
         return -1;
-    if (home && look_in(&f, home, READY_IN_ANY) < 0)
-        return -1;
-    return look_above(&f, cwd) < 0 ? -1 : look_in(&f, "/", READY_IN_ROOT);
+    /* file modes keep the machine's own secrets from anybody but root */
+    return look_above(&f, cwd) < 0
+               ? -1
+               : look_in(&f, "/", geteuid() == 0 ? READY_IN_ROOT : READY_IN_ALL);
 }
 
 int meanings_protect(struct meanings *m, const char *path, const char *message, struct bk_err *err)

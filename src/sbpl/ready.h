@@ -57,14 +57,17 @@ enum ready_kind {
     READY_TRACE = 't',       /* the same as the first, and nobody needs to be told */
     READY_WRITE = 'w',       /* below HOME: not written */
     READY_NO_ACCESS = 'e',   /* the same, with EACCES */
+    READY_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
     READY_ANYWHERE = 'a',    /* in any folder: not written */
-    READY_SECRET_ROOT = 'r', /* below /: not read, unless ORDINARY says that modes see to it */
+    READY_SECRET_ROOT = 'r', /* below /: not read, by root */
+    READY_SECRET_ALL = 'o',  /* the same, whoever it is */
 };
-enum { READY_IN_HOME, READY_IN_ANY, READY_IN_ROOT, READY_LISTS };
+enum { READY_IN_HOME, READY_IN_ANY, READY_IN_ROOT, READY_IN_ALL, READY_LISTS };
 static inline int ready_list(char kind)
 {
     return kind == READY_ANYWHERE      ? READY_IN_ANY
            : kind == READY_SECRET_ROOT ? READY_IN_ROOT
+           : kind == READY_SECRET_ALL  ? READY_IN_ALL
                                        : READY_IN_HOME;
 }
 extern const char ready_names[];
