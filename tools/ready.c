@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "ready-names.h"
 #include "sbpl/read.h"
 #include "sbpl/ready.h"
 
@@ -220,6 +221,17 @@ static void check_effects(const struct machine *m, bool ordinary)
         give_up("it does more than making rules");
 }
 
+static void __attribute__((noreturn)) refuse_pattern(const char *pattern)
+{
+    give_up("names that cannot be listed: %s", pattern);
+}
+
+/* What these two close is closed under other names as well (src/run/meanings.h). */
+static bool closes_names(const char *name)
+{
+    return strcmp(name, "protected.sb") == 0 || strcmp(name, "secrets.sb") == 0;
+}
+
 static void record(const char *name, bool ordinary, const char *const *values, struct buf *out)
 {
     struct sbpl_param params[READY_PARAMS];
@@ -242,6 +254,8 @@ static void record(const char *name, bool ordinary, const char *const *values, s
     struct recording r = {&m, unit.map.last, values, out};
     put_definitions(&r);
     put_rules(&r);
+    if (closes_names(name))
+        ready_names_add(m.profile.first, values[READY_HOME], ordinary, refuse_pattern);
     machine_free(&m);
 }
 
@@ -276,6 +290,7 @@ int main(int argc, char **argv)
         if (!either)
             print(argv[i], "false, true", &others);
     }
-    printf("    {0},\n};\n");
+    printf("    {0},\n};\n\n");
+    ready_names_print();
     return 0;
 }

@@ -23,6 +23,7 @@ struct work {
     struct api_policy said;
     struct run_policy policy;
     struct run_spec spec;
+    struct meanings meanings;
     struct plan plan;
     bool gathered, planned;
 };
@@ -35,6 +36,7 @@ static void work_free(struct work **w)
         plan_free(&(*w)->plan);
     if ((*w)->gathered)
         run_policy_free(&(*w)->policy);
+    meanings_free(&(*w)->meanings);
     api_policy_free(&(*w)->said);
     arena_free(&(*w)->arena);
     free(*w);
@@ -81,7 +83,8 @@ static int compile(struct work *w, const struct buckle_command *c, struct bk_err
         api_spec(c, &w->said, &w->arena, w->cwd, &w->spec, err) < 0)
         return -1;
     w->gathered = true;
-    if (run_policy_gather(&w->policy, &w->spec, w->tmpdir, err) < 0)
+    if (run_policy_meanings(&w->meanings, &w->spec, err) < 0 ||
+        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->meanings, err) < 0)
         return -1;
     return run_policy_compile(&w->policy, err);
 }

@@ -226,7 +226,14 @@ struct graph_cache;
 struct graph_cache *graph_cache_new(const struct graph *g);
 void graph_cache_free(struct graph_cache *c); /* NULL is fine */
 
-/* Never fails: an operation out of range is denied. */
+/* The same policy for names that do not tell upper from lower case: texts are compared without
+ * regard to it. Its nodes and rules have the numbers of g, which must outlive it. NULL when memory
+ * is short. */
+struct graph *graph_folded(const struct graph *g);
+void graph_folded_free(struct graph *f); /* NULL is fine */
+
+/* A query may have several facts of one filter, the names of a file for instance: a test holds when
+ * it does for one of them. Never fails: an operation out of range is denied. */
 struct graph_verdict graph_eval(const struct graph *g, struct graph_cache *cache,
                                 const struct graph_query *q);
 

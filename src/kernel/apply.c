@@ -189,6 +189,7 @@ static bool can_look_in(const struct applying *a)
 
 static struct worker the_worker; /* large, and there is one in a process */
 static struct behind nothing_behind;
+static struct naming naming;
 
 static int become_worker(const struct applying *a, int pidfd, int listener, int events)
 {
@@ -196,6 +197,12 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
     struct stat exe;
     if (worker_init(w, a->plan, a->graph, listener, events, a->proc, false) < 0)
         return -1;
+    int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (mounts < 0)
+        return -1;
+    naming_open(&naming, mounts, a->plan->opt.mounts);
+    w->naming = &naming;
+    w->mounts_change = true; /* what it holds may lie on one that was taken away before */
     w->behind = &nothing_behind;
     w->applied = a->process;
     w->applied_fd = pidfd;
@@ -217,12 +224,16 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
 
 static void __attribute__((noreturn)) judge(void)
 {
-    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0}, {-1, POLLIN, 0}};
+    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {naming.mounts.fd, POLLPRI, 0}};
     for (;;) {
         fds[1].fd = wait_events();
-        int n = ppoll(fds, 2, wait_pause(exec_pause(&the_worker)), NULL);
+        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_worker)), NULL);
         exec_look(&the_worker, 0);
         wait_look(&the_worker);
+        if (n > 0 && (fds[2].revents & POLLPRI))
+            naming.mounts.current = false;
         if (n > 0 && fds[1].revents)
             wait_hear(&the_worker);
         if (n > 0 && (fds[0].revents & POLLIN))

@@ -81,7 +81,7 @@ static size_t program_fact(const struct worker *w, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS };
+enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS + NAMING_FACTS };
 
 /* Facts about a path whose class is known. */
 static size_t class_facts(const struct worker *w, enum git_class class, const char *path,
@@ -94,6 +94,8 @@ static size_t class_facts(const struct worker *w, enum git_class class, const ch
         f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
                                      .str = repository_extension,
                                      .len = sizeof(repository_extension) - 1};
+    if (w->naming)
+        n += naming_facts(w->naming, path, len, f + n);
     return n;
 }
 
@@ -102,6 +104,14 @@ static size_t path_facts(const struct worker *w, enum vocab_op op, const char *p
 {
     enum git_class class = w->git.wanted ? git_class_of(w, op, path, len, st) : GIT_PLAIN;
     return class_facts(w, class, path, len, st, f);
+}
+
+/* What the policy says, by every name that is meant. */
+static struct graph_verdict judge(const struct worker *w, const struct graph_query *q)
+{
+    if (w->naming)
+        return naming_eval(w->naming, w->graph, w->cache, q);
+    return graph_eval(w->graph, w->cache, q);
 }
 
 /* ---- what a rule wants done ---- */
@@ -115,7 +125,8 @@ static int settle(struct worker *w, const struct request *r, enum vocab_op op,
     what.path = shown;
     what.len = len;
     what.detail = w->git.detail;
-    what.err = v->allow ? 0 : tell_modifiers(w->graph, v->node, &signal);
+    if (!v->allow)
+        what.err = v->rule == GRAPH_NO_RULE ? EPERM : tell_modifiers(w->graph, v->node, &signal);
     if (signal || (v->flags & VOCAB_FLAG_REPORT))
         what.pid = target_process(w, r);
     if (signal && what.pid > 0 && request_is_valid(w, r))
@@ -133,7 +144,7 @@ int ask_git(struct worker *w, const struct request *r, enum git_class class, con
     enum vocab_op op = OP_FILE_WRITE_CREATE;
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = class_facts(w, class, path, len, st, facts)};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
@@ -144,7 +155,7 @@ void ask_git_later(struct worker *w, enum git_class class, const char *path, siz
     struct graph_query q = {.op = OP_FILE_WRITE_DATA,
                             .facts = facts,
                             .nfacts = class_facts(w, class, path, len, &st, facts)};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     struct teller t = {w->proc, w->events, &w->event};
     struct told what = {.op = OP_FILE_WRITE_DATA, .verdict = &v, .err = EPERM, .path = path};
     what.len = len;
@@ -163,20 +174,29 @@ static enum vocab_op op_of_call(const struct request *r)
     return OP_DEFAULT;
 }
 
-int ask_in_vain(struct worker *w, const struct request *r)
+static int refuse(struct worker *w, const struct request *r, const char *why)
 {
-    static const char why[] = "the program's memory cannot be read, so nothing it does is allowed";
     struct graph_verdict v = {.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
     struct teller t = {w->proc, w->events, &w->event};
     struct told what = {.tid = r->tid, .nr = r->nr, .op = op_of_call(r), .verdict = &v};
     what.pid = target_process(w, r);
     what.err = EPERM;
     what.path = why;
-    what.len = sizeof(why) - 1;
+    what.len = strlen(why);
     /* one that has just died cannot be read either, and nobody need be told */
     if (request_is_valid(w, r))
         tell_event(&t, &what);
     return -EPERM;
+}
+
+int ask_in_vain(struct worker *w, const struct request *r)
+{
+    return refuse(w, r, "the program's memory cannot be read, so nothing it does is allowed");
+}
+
+int ask_nowhere(struct worker *w, const struct request *r)
+{
+    return refuse(w, r, "this lies on a mount that was taken away, and has no name to judge");
 }
 
 /* ---- questions ---- */
@@ -187,7 +207,7 @@ static int ask_any_name(struct worker *w, const struct request *r, enum vocab_op
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
@@ -232,7 +252,7 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
-    return graph_eval(w->graph, w->cache, &q).allow;
+    return judge(w, &q).allow;
 }
 
 bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size_t len,
@@ -242,9 +262,9 @@ bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     q.nfacts = path_facts(w, op, nowhere, sizeof(nowhere) - 1, st, facts);
-    struct graph_verdict ground = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict ground = judge(w, &q);
     return !v.allow && !ground.allow && v.rule == ground.rule;
 }
 
@@ -259,7 +279,7 @@ int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const
         facts[n++] =
             (struct graph_fact){.filter = FILTER_XATTR, .str = name, .len = (uint32_t)strlen(name)};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, p->path, p->path_len);
 }
 
@@ -276,7 +296,7 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
         (struct graph_fact){.filter = op == OP_NETWORK_OUTBOUND ? FILTER_REMOTE : FILTER_LOCAL,
                             .net = {.proto = NET_UNIX, .port_hi = 65535}};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
@@ -291,7 +311,7 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
 }
 

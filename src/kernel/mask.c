@@ -57,11 +57,12 @@ static int cover(int on, bool folder)
 
 static bool is_denied(const struct post *p, const char *path, const struct stat *st)
 {
-    struct graph_fact facts[] = {
+    struct graph_fact facts[2 + NAMING_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
         {.filter = FILTER_VNODE_TYPE, .num = S_ISDIR(st->st_mode) ? 2 : 1}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
-    return !graph_eval(p->task->graph, p->cache, &q).allow;
+    q.nfacts += naming_facts(p->naming, path, strlen(path), facts + 2);
+    return !naming_eval(p->naming, p->task->graph, p->cache, &q).allow;
 }
 
 static int mask(struct post *p, const char *path, bool whole, int depth);
@@ -105,10 +106,17 @@ static int mask(struct post *p, const char *path, bool whole, int depth)
     return folder ? mask_inside(p, path, real, depth) : 0;
 }
 
+int post_hide(struct post *p, const char *path)
+{
+    return mask(p, path, true, 0);
+}
+
 int post_mask(struct post *p, size_t i)
 {
     const struct plan_guard *g = &p->plan->guards[i];
     if (!p->cache && !(p->cache = graph_cache_new(p->task->graph)))
         return -ENOMEM;
+    if (!mounts_now(&p->naming->mounts, true))
+        return -EIO;
     return mask(p, g->path, g->whole, 0);
 }

@@ -207,6 +207,14 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
     return list;
 }
 
+/* What is seen elsewhere too may be denied by that name: then the sentry is asked. */
+static bool is_aliased(const struct reads *r, const struct bound_path *f)
+{
+    const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
+    const struct mount_at *on = m && m->aliased ? mounts_find(m, f->path, f->len) : NULL;
+    return on && on->shares;
+}
+
 static bool open_inner_folders(struct reads *r)
 {
     struct bound_path denied[PLAN_GUARDS];
@@ -217,7 +225,8 @@ static bool open_inner_folders(struct reads *r)
     for (size_t i = 0; i < n; i++) {
         struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE, 0};
         const struct plan_guard *in = innermost(r, f.path, f.len);
-        if (!in || in->open || in->len == f.len || !denied_within(r, &f, denied, &inside))
+        if (!in || in->open || in->len == f.len || is_aliased(r, &f) ||
+            !denied_within(r, &f, denied, &inside))
             continue;
         if (!add_guard(r, &f, true))
             return false;
@@ -323,6 +332,39 @@ static void choose_masks(struct reads *r)
     r->nguards = 0;
 }
 
+/* Where else what is denied is seen: a guard stands there too. */
+static int add_aliases(struct reads *r, struct denied *d)
+{
+    const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
+    if (!m || !m->aliased)
+        return 0;
+    struct mount_names *names = arena_alloc(&r->p->arena, sizeof(*names));
+    if (!names)
+        return -1;
+    for (size_t k = 0, n = d->n; k < n; k++) {
+        int err = mounts_names(m, d->list[k].path, d->list[k].len, !d->list[k].exact, names);
+        if (err < 0 || names->n > PLAN_GUARDS - d->n)
+            return ask_instead(d, "it is seen at too many places", d->list[k].rule), 0;
+        for (size_t i = 0; i < names->n; i++) {
+            struct bound_path *b = &d->list[d->n++];
+            *b = d->list[k];
+            b->len = (uint32_t)names->at[i].len;
+            b->path = arena_strndup(&r->p->arena, names->at[i].path, b->len);
+            if (!b->path)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* A mount covers one spelling of a file's name. */
+static bool folds_case(const struct reads *r, const struct bound_path *b)
+{
+    const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
+    const struct mount_at *on = m && m->folds ? mounts_find(m, b->path, b->len) : NULL;
+    return on && on->folds;
+}
+
 static int look_at(struct reads *r, size_t i, const char *against)
 {
     struct denied *d = &r->ops[i];
@@ -349,9 +391,15 @@ static int look_at(struct reads *r, size_t i, const char *against)
         ask_instead(d, "no folder bounds what this rule denies", rule);
     else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH))
         ask_instead(d, "a sentry does not know which program reads", rule);
+    if (add_aliases(r, d) < 0)
+        return -1;
     for (size_t k = 0; k < d->n; k++)
         if (is_out_of_place(&d->list[k]))
             ask_instead(d, "a sentry would stand on system folders", d->list[k].rule);
+    for (size_t k = 0; k < d->n; k++)
+        if (folds_case(r, &d->list[k]))
+            ask_instead(d, "its file system takes names in other case for the same",
+                        d->list[k].rule);
     return 0;
 }
 

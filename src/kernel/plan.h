@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "graph/graph.h"
 #include "kernel/host.h"
+#include "kernel/mounts.h"
 #include "net/rules.h"
 
 /*
@@ -137,6 +138,8 @@ struct plan_options {
     bool core_dumps;     /* what crashes may leave its memory behind */
     bool ask;            /* a person is asked about hosts that no rule names */
     const char *cwd;     /* where the command works, or NULL; outlives the plan */
+    /* where file systems are mounted, as it was read last; or NULL; outlives the plan */
+    const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */
 };
 

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "kernel/guard.h"
+#include "kernel/naming.h"
 #include "kernel/sentry.h"
 
 /* Inside the sentry's process: what mounting (sentry.c) and watching (watch.c) share. */
@@ -39,6 +40,9 @@ struct post {
     struct guards_there there; /* at the start */
     struct stand stands[PLAN_GUARDS];
     struct graph_cache *cache; /* masks only */
+    struct naming *naming; /* what else files are called: the serving thread's, or that of masks */
+    int mounts, later;     /* mountinfo of the sandbox, and of the host: the watching thread's */
+    uint64_t dev;          /* of the sentries' file system */
 };
 
 /* Puts guard i on what lies under its name now, if anything does; nothing happens when it stands
@@ -47,6 +51,9 @@ int post_stand(struct post *p, size_t i);
 
 /* The same by a mask (mask.c). */
 int post_mask(struct post *p, size_t i);
+/* All of what lies at a path is masked, unless something lies on it already. 0 or a negated errno.
+ */
+int post_hide(struct post *p, const char *path);
 
 /* A path as the host sees it: a descriptor (O_PATH), or a negated errno. Links lead nowhere: the
  * policy names things as they really lie. */

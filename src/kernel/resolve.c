@@ -261,6 +261,28 @@ static int walk_by_hand(struct worker *w, const struct request *r, int base, con
 
 /* ---- describing ---- */
 
+/* What lies on a mount that was taken away is shown by a path that begins there, and so means
+ * something else. Only where mounts have changed can that be. */
+static int check_mount(const struct worker *w, const struct statx *at)
+{
+    if (!w->mounts_change || !w->naming || !(at->stx_mask & STATX_MNT_ID))
+        return 0;
+    if (w->mounts && mounts_reach(w->mounts, at->stx_mnt_id))
+        return 0;
+    /* what it was handed lies on mounts of the outside */
+    return mounts_reach(&w->naming->mounts, at->stx_mnt_id) ? 0 : -NOWHERE;
+}
+
+/* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */
+static int check_object(const struct worker *w, int fd, const char *path, const struct stat *st)
+{
+    struct statx at;
+    if (!w->mounts_change || path[0] != '/' || st->st_nlink == 0)
+        return 0;
+    int err = behind_glance(fd, &at);
+    return err < 0 ? err : check_mount(w, &at);
+}
+
 int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out)
 {
     char *path = w->canonical[slot];
@@ -272,7 +294,9 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
         return err;
     if (fstat(out->fd, &out->st) < 0)
         return -errno;
-    err = procfs_check(w, r, out->fd, &out->st, path);
+    err = check_object(w, out->fd, path, &out->st);
+    if (err == 0)
+        err = procfs_check(w, r, out->fd, &out->st, path);
     if (err < 0)
         return err;
     out->found = true;
@@ -299,7 +323,9 @@ static int describe_name(struct worker *w, const struct request *r, int slot,
     char *path = w->canonical[slot];
     int n = folder_path(w, out->parent, path, PATH_BYTES);
     size_t len = strlen(out->name);
-    int err = n < 0 ? n : check_folder(w, r, out->parent, at, path);
+    int err = n < 0 ? n : check_mount(w, at);
+    if (err == 0)
+        err = check_folder(w, r, out->parent, at, path);
     if (err < 0)
         return err;
     out->procfs = err > 0;

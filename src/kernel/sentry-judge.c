@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -53,9 +54,25 @@ static int find_root(struct sentry *s)
     return 0;
 }
 
+/* Of what lies on a mount that was taken away the kernel tells a path that begins there. */
+static int check_mount(struct sentry *s, int fd)
+{
+    struct statx st;
+    if (!s->opt.naming || !mounts_now(&s->opt.naming->mounts, true))
+        return s->opt.naming ? -EACCES : 0;
+    if (!s->opt.attached)
+        return 0;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+        return -errno;
+    bool there = !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.naming->mounts, st.stx_mnt_id);
+    return there ? 0 : -EACCES;
+}
+
 int sentry_locate(struct sentry *s, int fd)
 {
     int err = s->root_known ? 0 : find_root(s);
+    if (err == 0)
+        err = check_mount(s, fd);
     ssize_t n = err < 0 ? err : name_of(s, fd, s->path);
     if (n < 0)
         return (int)n;
@@ -84,18 +101,21 @@ int sentry_locate_in(struct sentry *s, const char *name, size_t len)
 static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len,
                                   const struct stat *st, const char *attribute)
 {
-    struct graph_fact facts[TELL_FACTS + 1];
+    struct graph_fact facts[TELL_FACTS + 1 + NAMING_FACTS];
     size_t n = tell_path_facts(s->path, len, s->opt.uid, s->opt.gid, st, facts);
     if (attribute)
         facts[n++] = (struct graph_fact){
             .filter = FILTER_XATTR, .str = attribute, .len = (uint32_t)strlen(attribute)};
+    if (s->opt.naming)
+        n += naming_facts(s->opt.naming, s->path, len, facts + n);
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
     /* with the first question: most runs have none, and all of them would wait for it */
     if (!s->cache)
         s->cache = graph_cache_new(s->opt.graph);
     if (!s->cache)
         return (struct graph_verdict){.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
-    return graph_eval(s->opt.graph, s->cache, &q);
+    return s->opt.naming ? naming_eval(s->opt.naming, s->opt.graph, s->cache, &q)
+                         : graph_eval(s->opt.graph, s->cache, &q);
 }
 
 bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st)

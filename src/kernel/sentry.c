@@ -206,7 +206,7 @@ static bool before_request(void *arg)
 static void *serve(void *arg)
 {
     struct post *p = arg;
-    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events};
+    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->naming->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
         close_others(keep, sizeof(keep) / sizeof(keep[0]));
@@ -321,6 +321,21 @@ static int take_stand(struct post *p, size_t i, const struct stat *st, int *real
     return err < 0 ? err : cover(p, i, st, real, &s->number);
 }
 
+/* Whether the command still meets the guard there: somebody may have mounted something over it, or
+ * above. */
+static bool stands(const struct post *p, size_t i)
+{
+    const struct stand *s = &p->stands[i];
+    struct statx st;
+    OWN(fd) int seen = open_from(AT_FDCWD, p->plan->guards[i].path);
+    if (seen < 0 || behind_glance(seen, &st) < 0)
+        return true; /* nothing is seen */
+    uint64_t dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+    if (p->plan->guards[i].open)
+        return dev == s->dev && st.stx_ino == s->inode;
+    return s->number >= 0 ? dev == p->dev : dev != s->dev || st.stx_ino != s->inode;
+}
+
 int post_stand(struct post *p, size_t i)
 {
     struct stand *s = &p->stands[i];
@@ -332,7 +347,7 @@ int post_stand(struct post *p, size_t i)
         int there = look(p, i, &st, &real), err;
         if (there < 0)
             return there;
-        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode))
+        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode) && stands(p, i))
             return 0;
         bool stood = s->behind >= 0;
         leave(p, i);
@@ -352,6 +367,13 @@ int post_stand(struct post *p, size_t i)
 
 /* ---- stages ---- */
 
+static int open_mounts(const struct post *p)
+{
+    int fd = openat(p->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    check(p, STAGE_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
+}
+
 static void stage_outside(struct post *p)
 {
     const struct guards_task *t = p->task;
@@ -369,6 +391,11 @@ static void stage_outside(struct post *p)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     check(p, STAGE_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+    /* one for each thread: what has changed is told once */
+    static struct naming naming;
+    naming_open(&naming, open_mounts(p), p->plan->opt.mounts);
+    p->naming = &naming;
+    p->later = open_mounts(p);
 }
 
 /* By this number the server knows who lives in the sandbox. */
@@ -394,6 +421,8 @@ static void prepare(struct post *p)
         .events = p->task->events,
         .proc = p->proc,
         .root = p->root,
+        .naming = p->naming,
+        .attached = p->task->namespaces >= 0,
         .uid = geteuid(),
         .gid = getegid(),
         .any_user = p->plan->host.root,
@@ -523,12 +552,13 @@ static void stage_inside(struct post *p)
 {
     struct guard_msg ready = {.kind = GUARD_READY};
     enter(p);
+    p->mounts = open_mounts(p);
     if (!p->plan->masked) { /* all of it while the worker looks */
         struct statx st;
         check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
         check(p, STAGE_SENTRY_MOUNT,
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
-        ready.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+        ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
         share_processor(p); /* each point takes a question to the other thread */
         check(p, STAGE_SENTRY, start_serving(p));
     }
@@ -549,8 +579,14 @@ static void stage_inside(struct post *p)
 static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
 {
     static struct post p;
-    p = (struct post){
-        .task = task, .plan = task->plan, .root = -1, .proc = -1, .fs = -1, .crowd = -1};
+    p = (struct post){.task = task,
+                      .plan = task->plan,
+                      .root = -1,
+                      .proc = -1,
+                      .fs = -1,
+                      .crowd = -1,
+                      .mounts = -1,
+                      .later = -1};
     for (size_t i = 0; i < PLAN_GUARDS; i++)
         p.stands[i] = (struct stand){.number = -1, .behind = -1};
     stage_outside(&p);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "graph/graph.h"
+#include "kernel/naming.h"
 
 /*
  * A sentry stands on a folder or file that the policy keeps from being read, in the sandbox's own
@@ -37,8 +38,10 @@ struct sentry;
 
 struct sentry_options {
     const struct graph *graph;
-    int events;     /* socket to the controller, for struct event */
-    int proc;       /* a procfs in which "self" is the serving process and senders have numbers */
+    int events; /* socket to the controller, for struct event */
+    int proc;   /* a procfs in which "self" is the serving process and senders have numbers */
+    struct naming *naming; /* what else files are called where the points were opened */
+    bool attached;         /* there, mounts can be taken away */
     int root;       /* where names begin, in the host's mount namespace: its root, or that of a
                        chroot; -1: the former */
     uid_t uid;      /* whom the policy takes the command for */

@@ -61,6 +61,8 @@ struct inside {
     struct command c;
     struct netgate gate;
     pid_t command;
+    int mounts;   /* where file systems are mounted: mountinfo of the sandbox, */
+    int outer;    /* and of the outside; -1: the same */
     int kept;     /* the keeper's pipe, or -1 */
     int children; /* the first process's (open_children()), or -1 */
     int listener;
@@ -160,6 +162,13 @@ static void tie_to_controller(struct inside *in)
     in->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     in->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     check(s, STAGE_OPEN_PROC, in->null < 0 || in->proc < 0 ? -errno : 0);
+}
+
+static int open_mounts(const struct inside *in)
+{
+    int fd = openat(in->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    check(in->s, STAGE_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
 }
 
 /* The filter, with a pass for the command's own start where starting programs is judged. */
@@ -349,6 +358,8 @@ static void stage_unconfined(struct inside *in)
     enum launch_stage stage;
     tie_to_controller(in);
     take_policy(s);
+    if (s->plan->mount_ns)
+        in->outer = open_mounts(in);
     take_ground(s);
     order_network(in);
     start_guards(s);
@@ -365,6 +376,7 @@ static void stage_unconfined(struct inside *in)
         lay_own_ground(in);
         call_guards(s);
     }
+    in->mounts = open_mounts(in);
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
     if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
@@ -427,6 +439,8 @@ static void start_kept(struct inside *in)
 }
 
 static struct worker the_worker; /* large, and there is one in a process */
+static struct naming naming;
+static struct mounts_view inner;
 
 static void start_worker(struct inside *in)
 {
@@ -436,6 +450,11 @@ static void start_worker(struct inside *in)
                     in->c.pids >= 0) < 0)
         fail(s, STAGE_WORKER, ENOMEM);
     the_worker.behind = &behind;
+    /* names are those of the outside: what we lay over others shows nothing twice */
+    naming_open(&naming, in->outer >= 0 ? in->outer : in->mounts, s->plan->opt.mounts);
+    mounts_open(&inner, in->mounts);
+    the_worker.naming = &naming;
+    the_worker.mounts = in->outer >= 0 ? &inner : NULL;
     the_worker.exec_judged = s->pass && !s->plan->exec_by_caller;
     the_worker.scoped = s->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     the_worker.spaces = s->plan->opt.keep_userns;
@@ -562,6 +581,8 @@ static void stage_judging(struct inside *in)
         dup2(in->null, fd);
     if (s->ground)
         in->children = open_children(in);
+    /* all of ours are laid, and none of them is news */
+    poll(&(struct pollfd){in->mounts, POLLPRI, 0}, 1, 0);
     if (in->listener < 0)
         return;
     if (s->plan->host.notify_sync)
@@ -632,20 +653,26 @@ static void __attribute__((noreturn)) attend(struct inside *in)
                            {in->kept, POLLIN, 0},
                            {in->s->guards, POLLIN, 0},
                            {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
+                           {in->mounts, POLLPRI, 0},
+                           {in->outer, POLLPRI, 0},
                            {-1, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        fds[4].fd = wait_events();
-        int n = ppoll(fds, 5, wait_pause(pause_of(&the_worker)), &waiting);
+        fds[6].fd = wait_events();
+        int n = ppoll(fds, 7, wait_pause(pause_of(&the_worker)), &waiting);
         exec_look(&the_worker, 0);
         wait_look(&the_worker);
         if (the_worker.git.nheld)
             git_sync(&the_worker);
         if (n <= 0)
             continue;
+        if ((fds[4].revents | fds[5].revents) & POLLPRI) {
+            naming.mounts.current = inner.current = false;
+            the_worker.mounts_change = true;
+        }
         if (fds[2].revents && !behind_hear(&behind))
             fds[2].fd = -1; /* the controller knows */
         if (fds[3].revents && !hear_policy(in))
@@ -653,7 +680,7 @@ static void __attribute__((noreturn)) attend(struct inside *in)
         /* not before somebody asks: many commands end without */
         if (!in->working && (fds[0].revents & POLLIN))
             start_worker(in);
-        if (fds[4].revents)
+        if (fds[6].revents)
             wait_hear(&the_worker);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
@@ -666,7 +693,14 @@ static void __attribute__((noreturn)) attend(struct inside *in)
 
 void worker_main(struct stage *s)
 {
-    struct inside in = {.s = s, .proc = -1, .null = -1, .kept = -1, .children = -1, .listener = -1};
+    struct inside in = {.s = s,
+                        .proc = -1,
+                        .null = -1,
+                        .mounts = -1,
+                        .outer = -1,
+                        .kept = -1,
+                        .children = -1,
+                        .listener = -1};
     in.c = (struct command){.s = s, .walls = -1, .scope = -1, .pids = -1, .net = -1};
     stage_unconfined(&in);
     stage_walled(&in);

@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -44,6 +45,8 @@ struct folder {
 
 struct watching {
     struct post *post;
+    struct mounts_view mounts; /* of the host */
+    struct mount_names names;
     int events; /* -1: the user has no more of them */
     bool blind; /* not everything could be watched: look again and again instead */
     unsigned round;
@@ -156,6 +159,25 @@ static int watch_way(struct watching *w, const char *path, bool itself)
     return there < 0 && there != -ENOTDIR ? there : 0;
 }
 
+/* What is guarded may be seen elsewhere since: nothing is to be read there. No guard was planned
+ * for it, so something empty has to do. */
+static int hide_aliases(struct watching *w)
+{
+    const struct plan *plan = w->post->plan;
+    const struct mounts *m = mounts_now(&w->mounts, true);
+    if (!m)
+        return -EIO;
+    for (size_t i = 0; m->aliased && i < plan->nguards; i++) {
+        const struct plan_guard *g = &plan->guards[i];
+        int err = g->open ? 0 : mounts_names(m, g->path, g->len, true, &w->names);
+        for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
+            err = post_hide(w->post, w->names.at[k].path);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
 static int look_again(struct watching *w)
 {
     const struct plan *plan = w->post->plan;
@@ -171,7 +193,7 @@ static int look_again(struct watching *w)
         if (err < 0)
             return err;
     }
-    return 0;
+    return hide_aliases(w);
 }
 
 /* ---- events ---- */
@@ -186,7 +208,7 @@ static bool leads_to_guard(const struct watching *w, const struct folder *f, con
         if (f->len == strlen(path) && memcmp(path, f->path, f->len) == 0)
             return true; /* in a guarded folder every name does */
         if (strncmp(path, f->path, f->len) == 0 && strlen(path) >= from + n &&
-            (f->len == 1 || path[f->len] == '/') && memcmp(path + from, name, n) == 0 &&
+            (f->len == 1 || path[f->len] == '/') && strncasecmp(path + from, name, n) == 0 &&
             (path[from + n] == '/' || path[from + n] == '\0'))
             return true;
     }
@@ -242,10 +264,13 @@ static int hear_worker(struct post *p)
 static int hear(struct watching *w)
 {
     struct post *p = w->post;
-    struct pollfd fds[] = {
-        {w->events, POLLIN, 0}, {p->crowd, POLLIN, 0}, {p->task->worker, POLLIN, 0}};
+    struct pollfd fds[] = {{w->events, POLLIN, 0},
+                           {p->crowd, POLLIN, 0},
+                           {p->task->worker, POLLIN, 0},
+                           {p->mounts, POLLPRI, 0},
+                           {p->later, POLLPRI, 0}};
     eventfd_t times;
-    int n = poll(fds, 3, w->blind ? LOOK_MS : -1);
+    int n = poll(fds, 5, w->blind ? LOOK_MS : -1);
     if (n <= 0)
         return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
     if (fds[2].revents) {
@@ -255,6 +280,10 @@ static int hear(struct watching *w)
     }
     if (fds[1].revents && eventfd_read(p->crowd, &times) == 0)
         sentry_drop(p->fs);
+    if ((fds[3].revents | fds[4].revents) & POLLPRI) {
+        w->mounts.current = false;
+        return 1;
+    }
     return fds[0].revents ? read_events(w) : 0;
 }
 
@@ -263,7 +292,10 @@ int watch_names(struct post *p)
     static struct watching w; /* large, and there is one in a process */
     int changed = 1;
     w.post = p;
+    mounts_open(&w.mounts, p->later);
     w.events = inotify_init1(IN_CLOEXEC);
+    /* what we mounted ourselves is no news */
+    poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
         changed = err < 0 ? err : hear(&w);

@@ -205,6 +205,8 @@ void worker_try(struct worker *w, const struct request *r)
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, r) : answer_errno(EPERM);
     if (!a.sent && a.value == -UNREADABLE)
         a.value = ask_in_vain(w, r);
+    if (!a.sent && a.value == -NOWHERE)
+        a.value = ask_nowhere(w, r);
     if (a.go_on)
         send_go_on(w->listener, r->id);
     else if (!a.sent)

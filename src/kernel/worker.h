@@ -16,6 +16,7 @@
 #include "kernel/guard.h"
 #include "kernel/judged.h"
 #include "kernel/made.h"
+#include "kernel/naming.h"
 #include "kernel/kabi.h"
 #include "kernel/kept-socket.h"
 #include "kernel/own-object.h"
@@ -123,6 +124,9 @@ struct worker {
     bool looks_in;     /* we have CAP_SYS_PTRACE */
     struct person person;
     const struct behind *behind; /* what lies behind the plan's guards */
+    struct naming *naming;       /* what else files are called; NULL: nothing */
+    struct mounts_view *mounts;  /* of the sandbox, with those that we made; NULL: the same */
+    bool mounts_change;          /* some did: one may have been taken away */
     const struct graph *graph;
     struct graph_cache *cache;
     struct graph *renewed;                  /* the graph, when it is not the first */
@@ -217,6 +221,8 @@ static inline struct answer answer_verdict(int err)
 bool request_is_valid(const struct worker *w, const struct request *r);
 /* In place of an errno: the target's memory may not be read. Answered with EPERM, and told. */
 enum { UNREADABLE = 4000 };
+/* As a negated errno: what is meant lies on a mount that was taken away, and has no name. */
+enum { NOWHERE = 4001 };
 /* Copies n bytes; 0 or a negated errno. */
 int target_read(const struct request *r, uint64_t addr, void *to, size_t n);
 /* Copies n bytes into the target; 0 or a negated errno. Checks by itself that the request is valid.
@@ -385,6 +391,8 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
 
 /* Tells that a call was refused because its arguments could not be read; -EPERM. */
 int ask_in_vain(struct worker *w, const struct request *r);
+/* The same of a call about something that has no name (NOWHERE). */
+int ask_nowhere(struct worker *w, const struct request *r);
 
 /* ---- relation.c: what another process is to the caller ---- */
 

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "profile/profile.h"
 #include "run/gitdir.h"
+#include "run/gitfiles.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -99,12 +101,31 @@ static bool opens_files(const struct run_spec *spec)
     return false;
 }
 
+/* What git's settings name is as good as a setting itself. */
+static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
+{
+    OWN(buf) struct buf message = {0};
+    buf_fmt(&message, "protected: git's setting %.80s names it", key);
+    return buf_ok(&message) ? meanings_protect(arg, path, message.s, err) : err_nomem(err);
+}
+
+int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err)
+{
+    char real[PATH_MAX];
+    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
+    if (meanings_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+        return -1;
+    return git_files_find(spec->cwd, home, protect_named, meanings, err);
+}
+
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct bk_err *err)
+                      struct meanings *meanings, struct bk_err *err)
 {
     struct sbpl_options opt = {
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
     int set = set_params(p, spec, tmpdir, &opt, err);
+    if (meanings)
+        opt.sequels = meanings_sequels(meanings, &opt.nsequels);
     sbpl_unit_init(&p->unit, &opt);
     if (set < 0)
         return -1;

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "run/meanings.h"
 #include "run/spec.h"
 
 /* A profile as people name it. A bare word is a shipped one and never a file: a file that happens
@@ -24,10 +25,14 @@ struct run_policy {
     struct graph *graph;
 };
 
+/* What built-in names mean for this spec. Free with meanings_free() whatever happened. */
+int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err);
+
 /* Gathers everything that the policy depends on, but for files that it imports. Free with
- * run_policy_free() whatever happened. */
+ * run_policy_free() whatever happened. `meanings` is what built-in names mean here, or NULL, and
+ * has to outlive the policy. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct bk_err *err);
+                      struct meanings *meanings, struct bk_err *err);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
 /* The same, and its rules have their words, for reports. */

@@ -11,6 +11,7 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/fold.h"
 #include "run/links.h"
 #include "run/run-int.h"
 
@@ -57,6 +59,24 @@ static void fill_options(struct run *r)
                                        .caps = s->caps,
                                        .cwd = s->cwd,
                                        .arch = PLAN_NATIVE};
+}
+
+/* What is mounted twice, and where upper and lower case are the same. */
+static int look_at_mounts(struct run *r, struct bk_err *err)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    const char *const folders[] = {r->spec->cwd, named ? realpath(named, home) : NULL};
+    if (run_by_seatbelt())
+        return 0;
+    mounts_open(&r->mounts, open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+    if (!mounts_now(&r->mounts, false))
+        return err_sys(err, "cannot read /proc/self/mountinfo");
+    fold_find(&r->mounts, folders, 2);
+    close(r->mounts.fd);
+    r->mounts.fd = -1;
+    r->options.mounts = &r->mounts;
+    return 0;
 }
 
 /* Whether `buckle connect` is what we are; a program that only links the library is not. */
@@ -100,7 +120,11 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    if (run_policy_gather(&r->policy, spec, run_tmpdir(r), err) < 0)
+    /* the first process is still making its namespaces */
+    if (look_at_mounts(r, err) < 0)
+        return -1;
+    if (run_policy_meanings(&r->meanings, spec, err) < 0 ||
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->meanings, err) < 0)
         return -1;
     return check_links(r, err);
 }
@@ -328,5 +352,7 @@ void run_close(struct run *r)
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);
+    meanings_free(&r->meanings);
+    mounts_free(&r->mounts.now);
     arena_free(&r->arena);
 }

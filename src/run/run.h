@@ -18,6 +18,8 @@
 struct run {
     const struct run_spec *spec;
     struct host host;
+    struct meanings meanings;  /* what built-in names mean here */
+    struct mounts_view mounts; /* when it began */
     struct run_policy policy;
     struct plan_options options;
     struct plan plan;

@@ -20,6 +20,7 @@
 enum { IMPORT_DEPTH = 32, IMPORT_MAX = 1000, IMPORT_PATH = 4096 };
 
 static const char shipped_prefix[] = "<buckle>/";
+static const char sequel_name[] = "<buckle>/names";
 
 static bool is_shipped(const struct source *s)
 {
@@ -110,13 +111,43 @@ static bool in_progress(const struct machine *m, const char *name, const struct 
     return top && strcmp(top->name, name) == 0;
 }
 
-static struct val *enter(struct machine *m, const struct call *c, const struct source *src)
+/* What follows a shipped text: NULL for nothing, or after an error. */
+static const struct source *sequel_of(struct machine *m, const struct source *src)
+{
+    const struct sbpl_options *opt = &m->unit->opt;
+    struct bk_err err;
+    for (size_t i = 0; is_shipped(src) && i < opt->nsequels; i++) {
+        const struct sbpl_sequel *s = &opt->sequels[i];
+        if (strcmp(s->after, shipped_name(src)) != 0)
+            continue;
+        const struct source *text = source_lend(&m->unit->map, sequel_name, s->text, s->n, &err);
+        return text ? text : machine_no_memory(m);
+    }
+    return NULL;
+}
+
+/* Reads a text; its forms are followed by others. */
+static struct val *read_before(struct machine *m, const struct source *src, struct val *others)
+{
+    struct val *forms = read_all_data(m->arena, &m->syms, m->diags, src, m->unit->opt.max_depth);
+    struct val *last = forms;
+    while (last && last->type == V_PAIR && last->cdr->type == V_PAIR)
+        last = last->cdr;
+    if (!last || last->type != V_PAIR)
+        return last ? others : NULL;
+    last->cdr = others;
+    return forms;
+}
+
+static struct val *enter(struct machine *m, const struct call *c, const struct source *src,
+                         const struct source *sequel)
 {
     struct import *i = arena_new(m->arena, struct import);
     if (!i)
         return machine_no_memory(m);
     size_t errors = m->diags->errors;
-    struct val *forms = read_all_data(m->arena, &m->syms, m->diags, src, m->unit->opt.max_depth);
+    struct val *more = sequel ? read_before(m, sequel, &val_nil) : &val_nil;
+    struct val *forms = more ? read_before(m, src, more) : NULL;
     if (!forms)
         m->fatal = true;
     if (m->diags->errors > errors)
@@ -158,7 +189,12 @@ struct val *import_apply(struct machine *m, const struct call *c)
         return machine_error(m, c->pos, "import-cycle", "%s imports itself, through %s", src->name,
                              from ? from->name : "?");
     const struct ready_text *ready;
-    if (is_shipped(src) && ready_find(m, shipped_name(src), &ready))
-        return ready_import(m, ready, src) < 0 ? NULL : &val_void;
-    return enter(m, c, src);
+    const struct source *sequel = sequel_of(m, src);
+    if (m->fatal)
+        return NULL;
+    if (!is_shipped(src) || !ready_find(m, shipped_name(src), &ready))
+        return enter(m, c, src, sequel);
+    if (ready_import(m, ready, src) < 0)
+        return NULL;
+    return sequel ? enter(m, c, sequel, NULL) : &val_void;
 }

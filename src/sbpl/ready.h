@@ -46,6 +46,32 @@ enum { READY_STACK = 256 }; /* operands that a condition may leave waiting */
  * difference. Then *out has it. */
 bool ready_find(const struct machine *m, const char *name, const struct ready_text **out);
 
+/*
+ * The names that protected.sb and secrets.sb close, each a kind, a path and a NUL; an empty one
+ * ends them. Sorted by list, then by path, part by part ('/' comes before every other byte). A star
+ * in a part stands for any text. A name may have several kinds.
+ */
+enum ready_kind {
+    READY_SECRET = 's',      /* below HOME: what lies there is not read */
+    READY_KEYS = 'k',        /* the same, but for what is public there */
+    READY_TRACE = 't',       /* the same as the first, and nobody needs to be told */
+    READY_WRITE = 'w',       /* below HOME: not written */
+    READY_NO_ACCESS = 'e',   /* the same, with EACCES */
+    READY_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
+    READY_ANYWHERE = 'a',    /* in any folder: not written */
+    READY_SECRET_ROOT = 'r', /* below /: not read, by root */
+    READY_SECRET_ALL = 'o',  /* the same, whoever it is */
+};
+enum { READY_IN_HOME, READY_IN_ANY, READY_IN_ROOT, READY_IN_ALL, READY_LISTS };
+static inline int ready_list(char kind)
+{
+    return kind == READY_ANYWHERE      ? READY_IN_ANY
+           : kind == READY_SECRET_ROOT ? READY_IN_ROOT
+           : kind == READY_SECRET_ALL  ? READY_IN_ALL
+                                       : READY_IN_HOME;
+}
+extern const char ready_names[];
+
 /* As if the text, which is src, had been evaluated. -1 after an error was reported. */
 int ready_import(struct machine *m, const struct ready_text *t, const struct source *src);
 

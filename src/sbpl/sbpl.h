@@ -23,6 +23,13 @@ struct sbpl_param {
     const char *key, *value;
 };
 
+/* A text that follows a shipped one wherever a program imports that, as if it were its end. */
+struct sbpl_sequel {
+    const char *after; /* "protected.sb" */
+    const char *text;
+    size_t n;
+};
+
 struct sbpl_options {
     const struct sbpl_param *params; /* -D k=v */
     size_t nparams;
@@ -30,7 +37,9 @@ struct sbpl_options {
     size_t nimport_dirs;
     bool shipped_only;        /* (import …) finds shipped profiles and opens no file */
     const char *entitlements; /* path of a plist or JSON file, or NULL */
-    enum vocab_os os;         /* VOCAB_OS_ANY: every known name */
+    const struct sbpl_sequel *sequels;
+    size_t nsequels;
+    enum vocab_os os; /* VOCAB_OS_ANY: every known name */
     bool fold_case;
     bool no_inferred;  /* rules bring no others along: graph_options */
     bool evaluate_all; /* shipped texts too, which the build has evaluated: for tests */

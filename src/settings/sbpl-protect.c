@@ -162,4 +162,6 @@ void write_protected(struct writer *w)
     }
     write_git(w);
     write_holders(w);
+    if (!w->t->macos)
+        buf_str(w->out, "; What links in place of these names lead to.\n(import \"links.sb\")\n");
 }
