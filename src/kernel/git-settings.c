@@ -286,26 +286,26 @@ static bool content_is_harmless(struct worker *w, enum git_class class, const st
     }
 }
 
-bool git_judge_move(struct worker *w, const struct pinned *old, const struct pinned *new,
-                    unsigned flags)
+int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+                   const struct pinned *new, unsigned flags)
 {
     struct stat st;
     enum git_class class =
         git_class_of(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (class <= GIT_JUDGED || !S_ISREG(old->st.st_mode) || flags ||
         would_allow(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st))
-        return false;
+        return 0;
     find(w, "a file that cannot be read");
     ssize_t n = git_read_file(old->parent, old->name, judged, sizeof(judged), &st);
     judged_len = n < 0 ? 0 : (size_t)n;
-    if (n < 0 || st.st_ino != old->st.st_ino || st.st_dev != old->st.st_dev)
-        return false;
-    w->git.detail[0] = '\0';
-    if (!content_is_harmless(w, class, new))
-        return false;
+    bool read = n >= 0 && st.st_ino == old->st.st_ino && st.st_dev == old->st.st_dev;
+    if (read)
+        w->git.detail[0] = '\0';
+    if (!read || !content_is_harmless(w, class, new))
+        return ask_git(w, r, class, new->path, new->path_len, &old->st);
     w->git.cleared = new->path;
     w->git.cleared_len = new->path_len;
-    return true;
+    return 1;
 }
 
 int git_put_copy(const struct pinned *old, const struct pinned *new)

@@ -101,10 +101,11 @@ bool git_has(const struct worker *w, const char *path, size_t len, const char *n
  * already are judged, and the settings become copies that nobody else has open. 0 or a negated
  * errno. */
 int git_before_name(struct worker *w, const struct request *r, const struct pinned *p);
-/* Before a move: whether the file that moves may become settings, a pointer or a todo list, and is
- * to be put there as a copy. Its path is cleared then, until git_settle(). */
-bool git_judge_move(struct worker *w, const struct pinned *old, const struct pinned *new,
-                    unsigned flags);
+/* Before a move: 1 when the file that moves may become settings, a pointer or a todo list, and is
+ * to be put there as a copy; its path is cleared then, until git_settle(). 0 when it becomes none
+ * of these. Negative: it may not, and the event has been sent. */
+int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+                   const struct pinned *new, unsigned flags);
 /* Performs such a move. 0 or a negated errno. */
 int git_put_copy(const struct pinned *old, const struct pinned *new);
 /* Whether a folder would mean another repository in another place. 0 or a negated errno. */
