@@ -126,6 +126,17 @@ struct answer act_times(struct worker *w, const struct request *r)
 
 /* ---- inode flags ---- */
 
+/* From then on names in the folder could be spelled otherwise, and rules about them not notice. */
+static bool begins_to_fold(int fd, uint32_t request, const void *value)
+{
+    int before = 0, wanted;
+    if (request == KABI_FS_IOC_FSSETXATTR)
+        return false;
+    memcpy(&wanted, value, sizeof(wanted));
+    return (wanted & KABI_FS_CASEFOLD_FL) &&
+           (ioctl(fd, KABI_FS_IOC_GETFLAGS, &before) < 0 || !(before & KABI_FS_CASEFOLD_FL));
+}
+
 struct answer act_flags(struct worker *w, const struct request *r)
 {
     uint32_t request = (uint32_t)r->args[1];
@@ -147,5 +158,10 @@ struct answer act_flags(struct worker *w, const struct request *r)
     if (fstat(fd, &st) < 0 || st.st_ino != p.st.st_ino || st.st_dev != p.st.st_dev ||
         !request_is_valid(w, r))
         return answer_errno(EPERM);
+    if (begins_to_fold(fd, request, value)) {
+        tell_refused(w, r, OP_FILE_WRITE_FLAGS,
+                     "a folder that does not tell upper from lower case");
+        return answer_errno(EPERM);
+    }
     return done(ioctl(fd, request, value));
 }

@@ -92,6 +92,8 @@ enum {
 
 /* ---- files ---- */
 
+#define KABI_FS_IOC_GETFLAGS 0x80086601u
+#define KABI_FS_CASEFOLD_FL 0x40000000
 #define KABI_FS_IOC_SETFLAGS 0x40086602u
 #define KABI_FS_IOC_FSSETXATTR 0x401c5820u
 #define KABI_FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613u /* although it reads like a question */
