@@ -404,6 +404,31 @@ def test_own_mounts(person, t):
                 f"/dev/null where every opening is judged, {name}")
 
 
+def test_not_followed(person, t):
+    """What docs/threat-model.md does not promise."""
+    home = Home(person)
+    home.write("work/deep/er/shared/tasks.json", "old\n")
+    home.link("shared", "work/deep/er/.vscode")
+    r = home.sh("echo x >>deep/er/shared/tasks.json")
+    t.ok(r.status == 0, "a link further down protects itself only", r)
+    r = home.sh("rm deep/er/.vscode")
+    t.ok(r.status != 0, "… which it does", r)
+    if only_root_mounts():
+        return
+    aliases = Aliases(home)
+    at = os.path.join(aliases.at, "overlay")
+    os.makedirs(at)
+    home.write("lower/.netrc")
+    mount("-t", "overlay", "none", "-o", f"lowerdir={home.path('lower')}:{home.path('work')}", at)
+    aliases.mounted.append(at)
+    try:
+        r = home.run("cat", home.path("lower/.netrc"), env={"HOME": at})
+        t.ok("SECRET" in r.out, "the folders that an overlay is made of have names of their own", r)
+        reads(home, t, "an overlay", at + "/.netrc", env={"HOME": at})
+    finally:
+        aliases.end()
+
+
 class Talk:
     """A shell in a sandbox that does one line after the other."""
 
@@ -565,7 +590,7 @@ def main():
         return done()
     for_everybody([test_secret_links, test_link_in_parents, test_protected_links, test_dangling_links, test_links_above,
                    test_git_link, test_everywhere, test_aliases, test_alias_writes, test_hidden_aliases,
-                   test_own_mounts, test_later_mounts, test_detached,
+                   test_own_mounts, test_not_followed, test_later_mounts, test_detached,
                    test_case])
     return done()
 
