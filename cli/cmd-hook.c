@@ -8,26 +8,25 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/door.h"
 #include "agent/hook.h"
 #include "agent-view.h"
 #include "base/own.h"
 #include "hook-install.h"
+#include "hook-root.h"
 #include "seatbelt/wrap.h"
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings besides those that are found", "file"},
     {"shell", 0, "PROGRAM", "the shell that runs commands (bash, or sh)", "file"},
     {"tool", 0, "NAME", "a tool of this name runs commands, too", NULL},
+    {"here", 0, NULL, "run commands even if the agent was started in / or the home directory",
+     NULL},
     {"install", 0, "AGENT",
      "write the hook into an agent's configuration: claude, gemini or a file", "claude gemini"},
     {"project", 0, NULL, "with --install: into the project's configuration, not the person's",
@@ -42,7 +41,10 @@ static int say(json_t *answer, int status)
 {
     OWN(json) json_t *a = answer;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
-    if (!text || puts(text) < 0 || fflush(stdout) != 0)
+    OWN(buf) struct buf shown = {0};
+    if (text)
+        buf_json_text(&shown, text, strlen(text));
+    if (!shown.n || !buf_ok(&shown) || puts(shown.s) < 0 || fflush(stdout) != 0)
         return REFUSED;
     return status;
 }
@@ -70,62 +72,58 @@ static json_t *read_message(void)
                                    : NULL;
 }
 
-/* ---- the session ---- */
-
-/* The agent: our parent, or who started the shell that started us. */
-static pid_t agent_process(void)
-{
-    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
-    char path[64], line[512];
-    pid_t pid = getppid();
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    OWN(file) FILE *f = fopen(path, "re");
-    const char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '(') : NULL;
-    const char *end = name ? strrchr(name, ')') : NULL;
-    pid_t parent = end ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-    for (size_t i = 0; end && i < sizeof(shells) / sizeof(shells[0]); i++)
-        if (strlen(shells[i]) == (size_t)(end - name - 1) &&
-            memcmp(name + 1, shells[i], (size_t)(end - name - 1)) == 0 && parent > 1)
-            return parent;
-    return pid;
-}
-
-/* The session that was started for the agent; started now when there is none. 0: there is none to
- * be had, which keeps nothing from running. */
-static pid_t session_of(const char *program, pid_t agent)
-{
-    char line[32] = "", owner[16];
-    int ends[2];
-    pid_t known = door_owner("session", agent);
-    if (known > 0)
-        return known;
-    snprintf(owner, sizeof(owner), "%d", (int)agent);
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return 0;
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        execl(program, program, "session", "--for", owner, (char *)NULL);
-        _exit(1);
-    }
-    close(ends[1]);
-    ssize_t n = child > 0 ? read(ends[0], line, sizeof(line) - 1) : 0;
-    close(ends[0]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    return n > 0 ? (pid_t)strtol(line, NULL, 10) : 0;
-}
-
 /* ---- the command ---- */
 
-static void wrap(const struct cli_args *args, const struct hook_call *call, const char *program,
-                 pid_t session, struct buf *out)
+/* A call that is being answered. */
+struct answering {
+    const struct cli_args *args;
+    struct hook_call call;
+    char program[PATH_MAX]; /* where we are, and will be in a moment */
+    struct hook_root root;
+    struct agent_view view;
+    const char **files; /* settings that were named */
+    size_t nfiles;
+};
+
+static void answering_free(struct answering *a)
 {
-    shell_word(out, program);
-    buf_str(out, " run --here --annotate --watch-net");
-    for (size_t i = 0; i < args_count(args, "settings"); i++) {
+    view_free(&a->view);
+    for (size_t i = 0; a->files && i < a->nfiles; i++)
+        free((char *)a->files[i]);
+    free(a->files);
+}
+#define OWN_answering answering_free
+
+/* From the project's folder: the one that we are in may be the model's choice. */
+static int name_files(struct answering *a)
+{
+    const char *file;
+    a->files = calloc(args_count(a->args, "settings") + 1, sizeof(*a->files));
+    for (size_t i = 0; a->files && (file = args_nth(a->args, "settings", i)); i++) {
+        OWN(buf) struct buf whole = {0};
+        if (file[0] != '/')
+            buf_fmt(&whole, "%s/", a->root.path);
+        buf_str(&whole, file);
+        if (!buf_ok(&whole))
+            return -1;
+        a->files[a->nfiles++] = steal_ptr(&whole.s);
+    }
+    return a->files ? 0 : -1;
+}
+
+static void wrap(struct answering *a, struct buf *out)
+{
+    pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
+    const struct cli_args *args = a->args;
+    const struct hook_call *call = &a->call;
+    shell_word(out, a->program);
+    buf_str(out, " run --annotate --watch-net --root ");
+    shell_word(out, a->root.path);
+    if (args_has(args, "here"))
+        buf_str(out, " --here");
+    for (size_t i = 0; i < a->nfiles; i++) {
         buf_str(out, " --settings ");
-        shell_word(out, args_nth(args, "settings", i));
+        shell_word(out, a->files[i]);
     }
     if (session > 0) {
         buf_fmt(out, " --session %d --command-text ", (int)session);
@@ -137,7 +135,6 @@ static void wrap(const struct cli_args *args, const struct hook_call *call, cons
     shell_word(out, call->command);
 }
 
-/* Where we are, and will be in a moment. */
 static int program_path(char out[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
@@ -147,22 +144,34 @@ static int program_path(char out[PATH_MAX])
     return access(out, X_OK);
 }
 
-static int carry_out(const struct cli_args *args, const struct hook_call *call, struct decision d)
+static int refuse_root(const char *root, const char *all)
+{
+    OWN(buf) struct buf why = {0};
+    buf_safe(&why, root, strlen(root));
+    buf_fmt(
+        &why,
+        " is %s: a command could write to all of it; start the agent in a project's folder, list "
+        "filesystem.allowWrite in your settings, or give the hook --here",
+        all);
+    return refuse(buf_ok(&why) ? why.s : "out of memory");
+}
+
+static int carry_out(struct answering *a, struct decision d)
 {
     static const enum hook_effect effects[] = {[DECIDE_SANDBOXED] = HOOK_ALLOW,
                                                [DECIDE_ASK] = HOOK_ASK,
                                                [DECIDE_OUTSIDE] = HOOK_ALLOW,
                                                [DECIDE_REFUSE] = HOOK_DENY};
-    char program[PATH_MAX];
     OWN(buf) struct buf wrapped = {0};
     if (d.action == DECIDE_REFUSE || !d.sandboxed)
-        return say(hook_answer(call, effects[d.action], d.reason, NULL), CLI_OK);
-    if (program_path(program) < 0)
-        return refuse("cannot tell where buckle is");
-    wrap(args, call, program, session_of(program, agent_process()), &wrapped);
+        return say(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
+    const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
+    if (all)
+        return refuse_root(a->root.path, all);
+    wrap(a, &wrapped);
     if (!buf_ok(&wrapped))
         return refuse("out of memory");
-    return say(hook_answer(call, effects[d.action], d.reason, wrapped.s), CLI_OK);
+    return say(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
 }
 
 static int refuse_error(const struct bk_err *err)
@@ -174,26 +183,30 @@ static int refuse_error(const struct bk_err *err)
 
 static int answer_call(const struct cli_args *args, const json_t *message)
 {
-    OWN(agent_view) struct agent_view v = {0};
-    struct hook_call call;
+    OWN(answering) struct answering a = {.args = args};
+    struct hook_call *call = &a.call;
     struct bk_err err;
-    OWN(mem) const char **files = args_all(args, "settings");
     OWN(mem) const char **tools = args_all(args, "tool");
-    if (!files || !tools)
+    if (!tools)
         return refuse("out of memory");
-    if (hook_read(message, tools, args_count(args, "tool"), &call) < 0)
+    if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
         return refuse("a message that is no call of a tool; the command does not run");
-    if (!call.shell)
-        return say(hook_answer(&call, HOOK_LEAVE, NULL, NULL), CLI_OK);
-    if (call.mode && !view_mode(call.mode, &v.mode, &v.planning))
-        v.mode = PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
-    if (!call.cwd[0] && !getcwd(call.cwd, sizeof(call.cwd)))
-        return refuse("cannot tell the working directory");
-    if (view_read(&v, call.cwd, files, args_count(args, "settings"), &err) < 0)
+    if (!call->shell)
+        return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
+    if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
+        a.view.mode =
+            PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
+    if (program_path(a.program) < 0)
+        return refuse("cannot tell where buckle is");
+    if (hook_root(call, a.program, &a.root, &err) < 0)
         return refuse_error(&err);
-    struct decide_settings s = view_decides(&v);
-    struct decide_request r = {.command = call.command, .bypass = call.bypass};
-    return carry_out(args, &call, decide(&s, &r));
+    if (name_files(&a) < 0)
+        return refuse("out of memory");
+    if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
+        return refuse_error(&err);
+    struct decide_settings s = view_decides(&a.view);
+    struct decide_request r = {.command = call->command, .bypass = call->bypass};
+    return carry_out(&a, decide(&s, &r));
 }
 
 static int run(struct cli_args *args)

@@ -42,7 +42,8 @@ static void show(struct log *l, const json_t *event)
                             json_integer(json_integer_value(times) + (count ? count : 1)));
     } else if (args_has(l->args, "json")) {
         OWN(mem) char *text = json_dumps(event, JSON_COMPACT);
-        buf_fmt(&l->out, "%s\n", text ? text : "");
+        buf_json_text(&l->out, text ? text : "", text ? strlen(text) : 0);
+        buf_chr(&l->out, '\n');
     } else {
         buf_fmt(&l->out, "%s\n", line); /* made safe for a terminal where it was made */
     }

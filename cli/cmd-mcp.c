@@ -18,6 +18,7 @@ static const struct cli_option options[] = {
     {"mode", 0, "MODE", "the person's permission mode: prompt, open or none", "prompt open none"},
     {"plan", 0, NULL, "a plan is being made: nothing runs", NULL},
     {"grantable", 0, NULL, "let `buckle grant` give commands more while they run", NULL},
+    {"here", 0, NULL, "run commands even in / or the home directory", NULL},
     {"shell", 0, "PROGRAM", "the shell, when a call names none (bash, or sh)", "file"},
     {"timeout", 't', "SECONDS", "limit of commands that name none (120)", NULL},
     {"max-timeout", 0, "SECONDS", "limit of commands that name one (600)", NULL},
@@ -61,6 +62,7 @@ static int run(struct cli_args *args)
     struct mcp_options o = {.program = "/proc/self/exe",
                             .shell = view_shell(args),
                             .grantable = args_has(args, "grantable"),
+                            .here = args_has(args, "here"),
                             .nsettings = args_count(args, "settings")};
     struct bk_err err;
     const char *mode = args_value(args, "mode");

@@ -62,6 +62,7 @@ static const struct cli_option options[] = {
      socket_words},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
     {"cd", 0, "DIR", "begin in DIR; for the policy the working directory stays this one", "dir"},
+    {"root", 0, "DIR", "take DIR for the working directory in the policy and for settings; begin here", "dir"},
     {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and leave it there", "dir"},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
@@ -75,6 +76,7 @@ static const struct cli_option options[] = {
     {"max-procs", 0, "N", "limit on processes of this user inside", NULL},
     {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
     {"wait", 0, NULL, "let background processes finish before ending", NULL},
+    {"core-dumps", 0, NULL, "let what crashes leave its memory behind, in TMPDIR where that can be", NULL},
     {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
     {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
     {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
@@ -275,17 +277,40 @@ static int choose_asking(struct session *r, struct bk_err *err)
     return 0;
 }
 
+/* A name that leads elsewhere by now may be the work of a command that ran there before. */
+static int choose_root(struct session *r, const char *root, struct bk_err *err)
+{
+    struct stat st;
+    char found[PATH_MAX];
+    memcpy(r->start, r->cwd, sizeof(r->start));
+    if (!realpath(root, found) || stat(found, &st) < 0)
+        return err_sys(err, "--root %s", root);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, BK_E_INPUT, "--root %s: this is not a folder", root);
+    if (root[0] == '/' && strcmp(root, found) != 0) {
+        err_set(err, BK_E_INPUT, "--root %s: this name leads to %s", root, found);
+        err_hint(err, "name that folder itself");
+        return -1;
+    }
+    memcpy(r->cwd, found, sizeof(r->cwd));
+    r->spec.start = r->start;
+    return 0;
+}
+
 /* By their real names: what is mounted for the sandbox is found by these. */
 static int choose_folders(struct session *r, struct bk_err *err)
 {
     const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
+    const char *root = args_value(r->args, "root");
+    if (root && choose_root(r, root, err) < 0)
+        return -1;
     if (cd && !realpath(cd, r->start))
         return err_sys(err, "--cd %s", cd);
     if (tmpdir && mkdir(tmpdir, 0700) < 0 && errno != EEXIST)
         return err_sys(err, "--tmpdir %s", tmpdir);
     if (tmpdir && !realpath(tmpdir, r->tmpdir))
         return err_sys(err, "--tmpdir %s", tmpdir);
-    r->spec.start = cd ? r->start : NULL;
+    r->spec.start = cd || root ? r->start : NULL;
     r->spec.tmpdir = tmpdir ? r->tmpdir : NULL;
     return 0;
 }
@@ -365,6 +390,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .late_names = args_has(r->args, "late-names"),
         .accept_weaker = args_has(r->args, "accept-weaker"),
         .keep_userns = args_has(r->args, "allow-userns"),
+        .core_dumps = args_has(r->args, "core-dumps"),
         .strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
         .wait_all = args_has(r->args, "wait"),

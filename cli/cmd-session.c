@@ -80,7 +80,7 @@ static int run(struct cli_args *args)
     char line[32] = "";
     if (args->npos)
         return cli_usage(args, "session takes options only");
-    if (owner <= 1 || kill(owner, 0) < 0)
+    if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* it may be somebody else's */
         return cli_usage(args, "--for: there is no such process");
     if (args_has(args, "foreground"))
         return stay(owner, STDOUT_FILENO, true);

@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
 /* Ours, which need to be told where they are. The others stand as they are on macOS. */
 static const char *const placed[] = {"default.sb", "open.sb", "readonly.sb", "strict.sb"};
 /* Parts of other profiles, which make none by themselves. */
-static const char *const parts[] = {"common.sb", "protected.sb", "secrets.sb"};
+static const char *const parts[] = {"common.sb", "disks.sb", "protected.sb", "secrets.sb"};
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)
 {

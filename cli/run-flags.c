@@ -152,6 +152,9 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
 static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out,
                       struct buf *links, struct bk_err *err)
 {
+    /* before what opens a disk after all */
+    if (!shipped && args_count(args, "deny-read"))
+        buf_fmt(out, "(deny file-read-data %s)\n", rule_disks);
     for (size_t f = 0; f < sizeof(file_flags) / sizeof(file_flags[0]); f++)
         for (size_t i = 0; i < args_count(args, file_flags[f]); i++)
             if (rule_write(file_flags[f], args_nth(args, file_flags[f], i), cwd, shipped, out,

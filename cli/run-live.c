@@ -214,6 +214,12 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->desk = (struct desk){.hearing = &l->hearing, .fn = answer, .arg = l};
     (void)desk_open(&l->desk, "run", 0, &err);
     spec->hears = l->hearing.fd;
+    const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
+    spec->nperson = 0;
+    spec->person_fds = l->own;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (own[i] > STDERR_FILENO)
+            l->own[spec->nperson++] = own[i];
 }
 
 void live_close(struct live *l)

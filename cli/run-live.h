@@ -22,6 +22,7 @@ struct live {
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;
     int session;     /* the session that hears of events; 0: none */
+    int own[4];      /* what no process of the sandbox keeps (launch.h) */
     uint64_t missed; /* denials that it did not hear of */
 };
 

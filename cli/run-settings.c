@@ -82,18 +82,6 @@ static char *joined(char *const *argv)
     return buf_ok(&out) ? steal_ptr(&out.s) : NULL;
 }
 
-/* Whether the working directory may be written because nobody said anything. */
-static bool default_counts(struct settings *s)
-{
-    struct setting_values v;
-    if (settings_values(s, SETTING_ALLOW_WRITE, &v) < 0)
-        return true;
-    for (size_t i = 0; i < v.n; i++)
-        if (v.at[i].layer->id == LAYER_DEFAULTS && !v.at[i].ignored)
-            return true;
-    return false;
-}
-
 /* ---- one reading ---- */
 
 static int make_text(struct settled *s, const struct run_settings *rs, struct bk_err *err)
@@ -194,7 +182,7 @@ static void fill_spec(struct run_settings *rs, struct run_spec *spec)
     spec->nset_env = r->env.n;
     if (run_settings_strict(rs))
         spec->on_question = NULL;
-    rs->writes_listed = !default_counts(&rs->now->settings);
+    rs->writes_listed = settings_list_writes(&rs->now->settings);
 }
 
 /* A few failed opens, when there is nothing. */

@@ -100,7 +100,8 @@ def hook(person, message, *words, cwd=None):
 
 
 def call(command, cwd, tool="Bash", mode="default", **more):
-    return {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": cwd, "permission_mode": mode,
+    """In a session of its own for each folder: a session stays in its first."""
+    return {"hook_event_name": "PreToolUse", "session_id": cwd, "cwd": cwd, "permission_mode": mode,
             "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
 
 

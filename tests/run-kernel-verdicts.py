@@ -141,6 +141,8 @@ class Row:
             raise NotHere("not a canonical path: the kernel never asks about it")
         if self.path.startswith("/proc/"):
             raise NotHere("procfs has files of its own")
+        if self.path.endswith("/.gitmodules"):
+            raise NotHere("the judge decides by its content: e2e-git.py")
         own = re.match("/dev/(shm|pts)(?=/|$)", self.path)
         if own:
             raise NotHere(f"the sandbox has a {own[0]} of its own")

@@ -60,16 +60,37 @@ static void hear_guest(void *arg, int guest)
         show_out(d, guest);
 }
 
-int desk_admit(struct desk *d, int sock, struct bk_err *err)
+static int admit(struct desk *d, int sock, void (*hear)(void *arg, int fd), struct bk_err *err)
 {
     OWN(fd) int guest = sock;
     if (d->nguests == DESK_GUESTS)
         return err_set(err, BK_E_LIMIT, "more than %d at once", DESK_GUESTS);
-    if (hear_add(d->hearing, guest, hear_guest, d, err) < 0)
+    if (hear_add(d->hearing, guest, hear, d, err) < 0)
         return -1;
     d->nguests++;
     (void)steal_fd(&guest);
     return 0;
+}
+
+int desk_admit(struct desk *d, int sock, struct bk_err *err)
+{
+    return admit(d, sock, hear_guest, err);
+}
+
+/* Before anything else he shows the key. */
+static void hear_stranger(void *arg, int guest)
+{
+    char shown[128];
+    struct desk *d = arg;
+    struct bk_err err;
+    ssize_t n = recv(guest, shown, sizeof(shown), MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    bool fits = n > 0 && (size_t)n <= sizeof(shown) && door_key_fits(d->key, shown, (size_t)n);
+    explicit_bzero(shown, sizeof(shown));
+    hear_drop(d->hearing, guest);
+    if (!fits || hear_add(d->hearing, guest, hear_guest, d, &err) < 0)
+        show_out(d, guest);
 }
 
 static void hear_door(void *arg, int door)
@@ -77,7 +98,7 @@ static void hear_door(void *arg, int door)
     struct bk_err err;
     int guest = door_answer(door);
     if (guest >= 0)
-        (void)desk_admit(arg, guest, &err);
+        (void)admit(arg, guest, hear_stranger, &err);
 }
 
 /* Who comes here only wants to know who is there. */
@@ -94,7 +115,7 @@ static void hear_claim(void *arg, int claim)
 int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct bk_err *err)
 {
     d->nguests = 0;
-    d->door = door_open(kind, err);
+    d->door = door_open(kind, &d->key, err);
     d->claim = d->door >= 0 && for_whom ? door_claim(kind, for_whom, err) : -1;
     if (d->door >= 0 && (!for_whom || d->claim >= 0) &&
         hear_add(d->hearing, d->door, hear_door, d, err) == 0 &&
@@ -116,9 +137,11 @@ void desk_close(struct desk *d)
 {
     const struct hearing *h = d->hearing;
     for (size_t i = 0; i < h->n; i++)
-        if (h->at[i].fd >= 0 && h->at[i].fn == hear_guest && h->at[i].arg == d)
+        if (h->at[i].fd >= 0 && h->at[i].arg == d &&
+            (h->at[i].fn == hear_guest || h->at[i].fn == hear_stranger))
             show_out(d, h->at[i].fd);
     close_door(d, &d->door);
+    close_door(d, &d->key);
     close_door(d, &d->claim);
 }
 

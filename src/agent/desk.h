@@ -19,7 +19,7 @@ typedef void desk_left_fn(void *arg, int guest);
 
 struct desk {
     struct hearing *hearing;
-    int door, claim; /* -1: none */
+    int door, key, claim; /* -1: none */
     size_t nguests;
     desk_fn *fn;
     desk_left_fn *left; /* or NULL */

@@ -3,8 +3,13 @@
 
 #include "agent/hook.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/*
+ * Where a command runs is the model's choice, by `cd` or by a folder in the tool's input. The agent
+ * sees to that when it runs what we answer; here nothing follows from it.
+ */
 
 static const char bypass_key[] = "dangerouslyDisableSandbox";
 
@@ -12,8 +17,8 @@ static const char bypass_key[] = "dangerouslyDisableSandbox";
 static const struct dialect {
     const char *event_key, *event; /* how its messages are told apart */
     const char *tool_key, *input_key;
-    const char *tools[4];  /* those that run a shell's command */
-    const char *where_key; /* in the input: where it is to run, or NULL */
+    const char *tools[4];     /* those that run a shell's command */
+    const char *variables[2]; /* in which it names the project to its hooks */
     const char *mode_key;
     bool asks; /* it can put a question to the person */
 } dialects[] = {
@@ -22,7 +27,7 @@ static const struct dialect {
      "tool_name",
      "tool_input",
      {"Bash", "bash", "shell"},
-     NULL,
+     {"CLAUDE_PROJECT_DIR"},
      "permission_mode",
      true},
     {"hook_event_name",
@@ -30,7 +35,7 @@ static const struct dialect {
      "tool_name",
      "tool_input",
      {"run_shell_command"},
-     "directory",
+     {"GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
      "approval_mode",
      false},
     {"hookEventName",
@@ -38,11 +43,18 @@ static const struct dialect {
      "toolName",
      "toolArgs",
      {"bash", "shell", "powershell"},
-     NULL,
+     {NULL},
      "permissionMode",
      true},
-    {"hook_event_name", "beforeShellExecution", NULL, NULL, {NULL}, NULL, "permission_mode", true},
-    {NULL, NULL, NULL, NULL, {NULL}, NULL, "mode", true},
+    {"hook_event_name",
+     "beforeShellExecution",
+     NULL,
+     NULL,
+     {NULL},
+     {"CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"},
+     "permission_mode",
+     true},
+    {NULL, NULL, NULL, NULL, {NULL}, {NULL}, "mode", true},
 };
 
 enum { PRE_TOOL, BEFORE_TOOL, PRE_TOOL_CAMEL, BEFORE_SHELL, PLAIN, DIALECTS };
@@ -76,14 +88,24 @@ static bool runs_commands(const struct dialect *d, const char *tool, const char 
     return false;
 }
 
-/* A folder that is named in the input is meant from the one in the message. */
-static int find_folder(const char *cwd, const char *where, char out[PATH_MAX])
+static const char *session_of(const json_t *message)
 {
-    bool whole = where && where[0] == '/';
-    int n = whole ? snprintf(out, PATH_MAX, "%s", where)
-                  : snprintf(out, PATH_MAX, "%s%s%s", cwd ? cwd : "", cwd && where ? "/" : "",
-                             cwd && where ? where : "");
-    return n < PATH_MAX ? 0 : -1;
+    static const char *const keys[] = {"session_id", "sessionId", "conversation_id"};
+    const char *id = NULL;
+    for (size_t i = 0; !id && i < sizeof(keys) / sizeof(keys[0]); i++)
+        id = json_text(message, keys[i]);
+    return id;
+}
+
+const char *hook_project(const struct hook_call *call)
+{
+    const struct dialect *d = &dialects[call->dialect];
+    for (size_t i = 0; i < 2 && d->variables[i]; i++) {
+        const char *named = getenv(d->variables[i]);
+        if (named && named[0] == '/')
+            return named;
+    }
+    return NULL;
 }
 
 int hook_read(const json_t *message, const char *const *tools, size_t ntools, struct hook_call *out)
@@ -92,7 +114,10 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     if (which < 0)
         return -1;
     const struct dialect *d = &dialects[which];
-    *out = (struct hook_call){.dialect = which, .mode = json_text(message, d->mode_key)};
+    *out = (struct hook_call){.dialect = which,
+                              .mode = json_text(message, d->mode_key),
+                              .cwd = json_text(message, "cwd"),
+                              .session = session_of(message)};
     if (!d->input_key) {
         out->shell = true;
         out->input = message;
@@ -106,8 +131,7 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
     out->command = json_text(out->input, "command");
     /* a wish that nobody could be asked about goes unheard */
     out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
-    return find_folder(json_text(message, "cwd"),
-                       d->where_key ? json_text(out->input, d->where_key) : NULL, out->cwd);
+    return 0;
 }
 
 /* ---- answers ---- */

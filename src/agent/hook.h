@@ -17,7 +17,8 @@ struct hook_call {
     int dialect;         /* an index into a table of hook.c */
     bool shell;          /* the tool runs a command */
     const char *command; /* then; NULL when it is missing */
-    char cwd[PATH_MAX];  /* empty: nobody said */
+    const char *cwd;     /* where the agent says it is; NULL: it does not */
+    const char *session; /* the agent's name for the conversation, or NULL */
     const char *mode;    /* the person's, or NULL */
     bool bypass;
     const json_t *input; /* the tool's */
@@ -27,6 +28,10 @@ struct hook_call {
  * tools that run commands, besides those that the agents known here have. */
 int hook_read(const json_t *message, const char *const *tools, size_t ntools,
               struct hook_call *out);
+
+/* The project that the agent was started in, as it says itself in the environment of its hooks;
+ * NULL when it does not. */
+const char *hook_project(const struct hook_call *call);
 
 enum hook_effect { HOOK_LEAVE, HOOK_ALLOW, HOOK_ASK, HOOK_DENY };
 

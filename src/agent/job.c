@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,9 +51,8 @@ static int word_command(struct words *w, const struct job_spec *s)
     if (!w->at)
         return -1;
     if (s->sandboxed) {
-        static const char *const fixed[] = {"run",           "--here",         "--watch-net",
-                                            "--report=none", "--session=fd:8", "--keep-fd=9",
-                                            "--max-procs"};
+        static const char *const fixed[] = {
+            "run", "--watch-net", "--report=none", "--session=fd:8", "--keep-fd=9", "--max-procs"};
         add(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
             add(w, fixed[i]);
@@ -62,6 +62,8 @@ static int word_command(struct words *w, const struct job_spec *s)
         add(w, s->cwd);
         add(w, "--tmpdir");
         add(w, s->tmpdir);
+        if (s->here)
+            add(w, "--here");
         if (s->grantable)
             add(w, "--grantable");
         for (size_t i = 0; i < s->nsettings; i++) {
@@ -86,6 +88,20 @@ static void put_at(int from, int to)
         dup2(from, to);
 }
 
+/*
+ * What runs outside has the person's own folders: its TMPDIR is not the sandbox's, and it does not
+ * begin there either, since a job inside could put anything in its way. Where it really is counts,
+ * not the name: the inside can turn links.
+ */
+static bool go_outside(const struct job_spec *s)
+{
+    char here[PATH_MAX], shared[PATH_MAX];
+    if (chdir(s->cwd) < 0 || !getcwd(here, sizeof(here)) || !realpath(s->tmpdir, shared))
+        return false;
+    size_t n = strlen(shared);
+    return strncmp(here, shared, n) != 0 || (here[n] && here[n] != '/');
+}
+
 /* In the child. Its descriptors are moved out of the way first: they may lie where others go. */
 static void __attribute__((noreturn))
 become(const struct job_spec *s, const struct words *w, pid_t owner, const int writing[JOB_PIPES])
@@ -108,10 +124,8 @@ become(const struct job_spec *s, const struct words *w, pid_t owner, const int w
     put_at(high[JOB_CWD], CWD_FD);
     if (session >= 0)
         put_at(session, SESSION_FD);
-    if (!s->sandboxed && s->tmpdir && s->tmpdir[0])
-        setenv("TMPDIR", s->tmpdir, 1);
-    const char *folder = s->sandboxed ? s->root : s->cwd;
-    if (chdir(folder) < 0) {
+    const char *folder = s->sandboxed || !go_outside(s) ? s->root : NULL;
+    if (folder && chdir(folder) < 0) {
         dprintf(2, "buckle: cannot go to %s: %s\n", folder, strerror(errno));
         _exit(125);
     }

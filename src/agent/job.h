@@ -15,8 +15,10 @@
  */
 struct job_spec {
     const char *program; /* this one */
-    const char *command, *shell, *tmpdir;
+    const char *command, *shell;
+    const char *tmpdir;     /* of commands inside, which outside is nobody's */
     const char *root, *cwd; /* what the sandbox takes for the working directory; where it begins */
+    bool here;              /* also if that is all the person has */
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;

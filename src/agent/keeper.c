@@ -96,14 +96,17 @@ static void do_event(struct keeper *k, int guest, const json_t *m)
     const json_t *event = json_object_get(m, "event");
     const char *line = json_text(event, "line"), *verdict = json_text(event, "verdict");
     json_int_t missed = json_integer_value(json_object_get(m, "missed"));
-    OWN(mem) char *json = json_dumps(event, JSON_COMPACT);
+    OWN(mem) char *dumped = json_dumps(event, JSON_COMPACT);
+    OWN(buf) struct buf json = {0};
+    if (dumped)
+        buf_json_text(&json, dumped, strlen(dumped));
     if (run && missed > 0)
         store_missed(k->store, (uint64_t)missed);
-    if (run && line && json && verdict && strcmp(verdict, "deny") == 0)
+    if (run && line && json.n && buf_ok(&json) && verdict && strcmp(verdict, "deny") == 0)
         store_add(k->store, &(struct violation){.command_id = run->number,
                                                 .command = run->command,
                                                 .line = line,
-                                                .json = json});
+                                                .json = json.s});
 }
 
 static void do_log(struct keeper *k, const json_t *m, struct buf *out)
@@ -182,6 +185,40 @@ static void do_grant(struct keeper *k, const json_t *m, struct buf *out)
     desk_say(out, json_pack("{s:b, s:s}", "ok", 1, "waits", waits.s ? waits.s : ""));
 }
 
+static bool is_root(const struct keeper *k, const char *folder)
+{
+    const char *id;
+    json_t *root;
+    json_object_foreach(k->roots, id, root)
+    {
+        if (strcmp(json_string_value(root), folder) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Which folder the commands of an agent's session can write: the one it was in when it first asked.
+ * Later ones are the model's choice, so they change nothing. An agent begins new sessions as it
+ * likes (when the person clears the conversation), with the model in any folder by then; they have
+ * the folder the agent was started in, if that is a root already.
+ */
+static void do_root(struct keeper *k, const json_t *m, struct buf *out)
+{
+    const char *id = json_text(m, "of"), *cwd = json_text(m, "root"),
+               *start = json_text(m, "start");
+    const char *root = id ? json_text(k->roots, id) : NULL;
+    if (!id || strlen(id) > 256 || !cwd || cwd[0] != '/' || strlen(cwd) >= PATH_MAX)
+        return desk_refuse(out, "which folder, of which session?");
+    if (!root && json_object_size(k->roots) >= KEEPER_ROOTS)
+        return desk_refuse(out, "the agent had too many sessions; start it again");
+    if (!root) {
+        root = start && is_root(k, start) ? start : cwd;
+        json_object_set_new(k->roots, id, json_string(root));
+    }
+    desk_say(out, json_pack("{s:b, s:s}", "ok", 1, "root", root));
+}
+
 static void do_about(const struct keeper *k, struct buf *out)
 {
     char words[64];
@@ -201,6 +238,8 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
         do_log(k, m, out);
     } else if (json_object_get(m, "grant")) {
         do_grant(k, m, out);
+    } else if (json_object_get(m, "root")) {
+        do_root(k, m, out);
     } else if (json_object_get(m, "about")) {
         do_about(k, out);
     } else {
@@ -214,11 +253,17 @@ int keeper_open(struct keeper *k, const char *kind, pid_t owner, struct bk_err *
 {
     *k = (struct keeper){.kind = kind, .owner = owner};
     hear_init(&k->hearing);
-    k->desk = (struct desk){
-        .hearing = &k->hearing, .door = -1, .claim = -1, .fn = answer, .left = on_left, .arg = k};
+    k->desk = (struct desk){.hearing = &k->hearing,
+                            .door = -1,
+                            .key = -1,
+                            .claim = -1,
+                            .fn = answer,
+                            .left = on_left,
+                            .arg = k};
     k->store = store_new(0);
     k->grants = json_array();
-    if (!k->store || !k->grants)
+    k->roots = json_object();
+    if (!k->store || !k->grants || !k->roots)
         return keeper_close(k), err_nomem(err);
     if (!getcwd(k->cwd, sizeof(k->cwd)))
         k->cwd[0] = '\0';
@@ -234,5 +279,6 @@ void keeper_close(struct keeper *k)
     hear_end(&k->hearing);
     store_free(k->store);
     json_decref(k->grants);
+    json_decref(k->roots);
     free(k->runs);
 }

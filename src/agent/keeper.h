@@ -20,15 +20,17 @@
  *   {"event": {…}, "missed": N}      no answer; missed: events that could not be told before
  *   {"log": true, "after": N}        → {"ok": true, "total": N, "last": N, "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
+ *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}
  */
-enum { KEEPER_GRANTS = 256 };
+enum { KEEPER_GRANTS = 256, KEEPER_ROOTS = 1024 };
 
 struct keeper {
     struct hearing hearing; /* to be polled; hear_all() when there is something */
     struct desk desk;
     struct store *store;
     json_t *grants;
+    json_t *roots;           /* of the agent's sessions, by their names */
     uint64_t last;           /* number of a command */
     const char *kind;        /* what it is called when there are several */
     pid_t owner;             /* whom it is kept for */

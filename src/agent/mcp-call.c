@@ -202,6 +202,7 @@ static void start(struct mcp *m, struct call *c)
                             .shell = c->shell ? c->shell : m->o->shell,
                             .root = m->root,
                             .cwd = m->cwd,
+                            .here = m->o->here,
                             .tmpdir = m->scratch.path,
                             .settings = m->o->settings,
                             .nsettings = m->o->nsettings,
@@ -251,6 +252,18 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 
+static void refuse_root(struct mcp *m, struct call *c, const char *all)
+{
+    OWN(buf) struct buf why = {0};
+    buf_str(&why, "Not run: ");
+    buf_safe(&why, m->root, strlen(m->root));
+    buf_fmt(&why,
+            " is %s: the command could write to all of it. The person can start the server in a "
+            "project's folder, list filesystem.allowWrite in settings, or give it --here.",
+            all);
+    refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
+}
+
 /* By the settings of this moment; approved: the person was asked meanwhile. */
 static void decide_again(struct mcp *m, struct call *c, bool approved)
 {
@@ -266,10 +279,13 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
                                                             .bypass = c->bypass,
                                                             .other_shell = c->shell != NULL});
     c->sandboxed = d.sandboxed;
+    const char *all = d.sandboxed && !m->o->here ? view_root_is_all(&v, m->root) : NULL;
     /* the client lets the person approve calls: that is the asking for what runs inside */
     bool question = d.action == DECIDE_ASK && !d.sandboxed && !approved;
     if (d.action == DECIDE_REFUSE || (question && !m->asks))
         refuse_decided(m, c, &d);
+    else if (all)
+        refuse_root(m, c, all);
     else if (question)
         ask(m, c);
     else

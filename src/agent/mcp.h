@@ -14,6 +14,7 @@ struct mcp_options {
     size_t nsettings;
     enum permission_mode mode;
     bool planning, grantable;
+    bool here;               /* also in the home directory, and in / */
     uint32_t timeout_ms;     /* of commands that name none */
     uint32_t max_timeout_ms; /* of those that do */
     uint32_t max_procs;      /* of a command */

@@ -58,7 +58,7 @@ void rpc_send(struct rpc *r, json_t *message)
         r->ended = true;
         return;
     }
-    buf_str(&r->queue, text);
+    buf_json_text(&r->queue, text, strlen(text));
     buf_chr(&r->queue, '\n');
     r->ended |= !buf_ok(&r->queue);
     rpc_flush(r);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/policy.h"
+
 int view_read(struct agent_view *v, const char *cwd, const char *const *files, size_t nfiles,
               struct bk_err *err)
 {
@@ -23,6 +25,11 @@ int view_read(struct agent_view *v, const char *cwd, const char *const *files, s
 void view_free(struct agent_view *v)
 {
     settings_free(&v->settings);
+}
+
+const char *view_root_is_all(struct agent_view *v, const char *root)
+{
+    return settings_list_writes(&v->settings) ? NULL : run_place_is_all(root);
 }
 
 struct decide_settings view_decides(const struct agent_view *v)

@@ -24,6 +24,10 @@ int view_read(struct agent_view *v, const char *cwd, const char *const *files, s
 void view_free(struct agent_view *v);
 #define OWN_agent_view view_free
 
+/* What is wrong with this folder as the one that commands can write ("your home directory"), if
+ * settings leave it at that; NULL: nothing. */
+const char *view_root_is_all(struct agent_view *v, const char *root);
+
 struct decide_settings view_decides(const struct agent_view *v);
 
 /* "open", "prompt", "none"; or what agents call them. False when it is none of these. plan is set

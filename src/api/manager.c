@@ -394,10 +394,16 @@ char *buckle_manager_config(struct buckle_manager *manager, enum buckle_config w
     for (size_t i = 0; keys[which][i]; i++)
         json_object_set(part, keys[which][i], json_object_get(whole, keys[which][i]));
     char *text = part ? json_dumps(part, JSON_PRESERVE_ORDER) : NULL;
+    struct buf shown = {0};
+    if (text)
+        buf_json_text(&shown, text, strlen(text));
     json_decref(whole);
     json_decref(part);
     free(all);
-    return text;
+    free(text);
+    if (!buf_ok(&shown))
+        buf_free(&shown);
+    return shown.s;
 }
 
 void buckle_manager_mode(struct buckle_manager *manager, enum buckle_mode mode, int planning)

@@ -89,56 +89,82 @@ static const char *escape_of(unsigned char c)
     return c == '"' ? "\\\"" : c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\t' ? "\\t" : NULL;
 }
 
+/* Controls, and characters that a person cannot see or that change how others are seen. */
+static bool is_shown(const char *s, size_t w)
+{
+    unsigned char c = (unsigned char)s[0];
+    return w == 1 ? c >= 0x20 && c != 0x7f : !utf8_is_hidden(s, w);
+}
+
+/* \u00ad; what lies past U+FFFF takes two. */
+static void add_u(struct buf *b, uint32_t cp)
+{
+    if (cp > 0xffff)
+        buf_fmt(b, "\\u%04x", (unsigned)(0xd7c0 + (cp >> 10)));
+    buf_fmt(b, "\\u%04x", (unsigned)(cp > 0xffff ? 0xdc00 | (cp & 0x3ff) : cp));
+}
+
 void buf_json(struct buf *b, const char *s, size_t n)
 {
     buf_chr(b, '"');
-    for (size_t i = 0; i < n;) {
-        unsigned char c = (unsigned char)s[i];
-        size_t w = utf8_width(s + i, n - i);
-        if (w == 0) {
+    for (size_t i = 0, w; i < n; i += w ? w : 1) {
+        w = utf8_width(s + i, n - i);
+        if (w == 0)
             buf_str(b, "\\ufffd");
-            i++;
-            continue;
-        }
-        if (escape_of(c))
-            buf_str(b, escape_of(c));
-        else if (c < 0x20 || c == 0x7f)
-            buf_fmt(b, "\\u%04x", c);
-        else
+        else if (escape_of((unsigned char)s[i]))
+            buf_str(b, escape_of((unsigned char)s[i]));
+        else if (is_shown(s + i, w))
             buf_add(b, s + i, w);
-        i += w;
+        else
+            add_u(b, utf8_value(s + i, w));
     }
     buf_chr(b, '"');
+}
+
+/* Outside of strings JSON is ASCII, and all of its controls are space. */
+void buf_json_text(struct buf *b, const char *json, size_t n)
+{
+    size_t from = 0;
+    for (size_t i = 0, w; i < n; i += w ? w : 1) {
+        w = utf8_width(json + i, n - i);
+        if (w == 0 || (unsigned char)json[i] < 0x20 || is_shown(json + i, w))
+            continue;
+        buf_add(b, json + from, i - from);
+        add_u(b, utf8_value(json + i, w));
+        from = i + w;
+    }
+    buf_add(b, json + from, n - from);
+}
+
+static void add_x(struct buf *b, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(b, "\\x%02x", (unsigned char)s[i]);
 }
 
 void buf_sbpl(struct buf *b, const char *s, size_t n)
 {
     buf_chr(b, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (escape_of(c))
-            buf_str(b, escape_of(c));
-        else if (c < 0x20 || c == 0x7f)
-            buf_fmt(b, "\\x%02x", c);
+    for (size_t i = 0, w; i < n; i += w) {
+        w = utf8_width(s + i, n - i);
+        w = w ? w : 1; /* not UTF-8: a path is bytes */
+        if (escape_of((unsigned char)s[i]))
+            buf_str(b, escape_of((unsigned char)s[i]));
+        else if (is_shown(s + i, w))
+            buf_add(b, s + i, w);
         else
-            buf_chr(b, (char)c);
+            add_x(b, s + i, w);
     }
     buf_chr(b, '"');
 }
 
 void buf_safe(struct buf *b, const char *s, size_t n)
 {
-    for (size_t i = 0; i < n;) {
-        unsigned char c = (unsigned char)s[i];
-        size_t w = utf8_width(s + i, n - i);
-        if (w == 0 || c < 0x20 || c == 0x7f || utf8_is_hidden(s + i, w)) {
-            size_t bad = w ? w : 1;
-            for (size_t k = 0; k < bad; k++)
-                buf_fmt(b, "\\x%02x", (unsigned char)s[i + k]);
-            i += bad;
-            continue;
-        }
-        buf_add(b, s + i, w);
-        i += w;
+    for (size_t i = 0, w; i < n; i += w ? w : 1) {
+        w = utf8_width(s + i, n - i);
+        if (w && is_shown(s + i, w))
+            buf_add(b, s + i, w);
+        else
+            add_x(b, s + i, w ? w : 1);
     }
 }

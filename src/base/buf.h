@@ -23,10 +23,14 @@ void buf_str(struct buf *b, const char *s);
 void buf_chr(struct buf *b, char c);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD. */
+/* s as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD, control and hidden
+ * characters (utf8.h) \uXXXX. */
 void buf_json(struct buf *b, const char *s, size_t n);
+/* JSON that another writer made, with hidden characters and DEL in its strings as \uXXXX. */
+void buf_json_text(struct buf *b, const char *json, size_t n);
 
-/* s as SBPL reads it back: "…" with \" \\ \n \t and \xHH for other control bytes. */
+/* s as SBPL reads it back: "…" with \" \\ \n \t and \xHH for other control bytes and hidden
+ * characters. */
 void buf_sbpl(struct buf *b, const char *s, size_t n);
 
 /* s for a person's terminal: control bytes, hidden characters (utf8.h) and broken UTF-8 shown as

@@ -18,12 +18,10 @@ size_t utf8_width(const char *s, size_t n)
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     if (u[0] < 0xc2 || u[0] > 0xf4 || n < w)
         return 0;
-    uint32_t cp = u[0] & (0xffu >> (w + 1));
-    for (size_t i = 1; i < w; i++) {
+    for (size_t i = 1; i < w; i++)
         if ((u[i] & 0xc0) != 0x80)
             return 0;
-        cp = cp << 6 | (u[i] & 0x3f);
-    }
+    uint32_t cp = utf8_value(s, w);
     bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
     return cp < least[w] || cp > 0x10ffff || surrogate ? 0 : w;
 }
@@ -36,14 +34,20 @@ static const struct {
     {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
 };
 
-bool utf8_is_hidden(const char *s, size_t w)
+uint32_t utf8_value(const char *s, size_t w)
 {
     const unsigned char *u = (const unsigned char *)s;
-    if (w < 2)
-        return false;
-    uint32_t cp = u[0] & (0xffu >> (w + 1));
+    uint32_t cp = w < 2 ? u[0] : u[0] & (0xffu >> (w + 1));
     for (size_t i = 1; i < w; i++)
         cp = cp << 6 | (u[i] & 0x3f);
+    return cp;
+}
+
+bool utf8_is_hidden(const char *s, size_t w)
+{
+    uint32_t cp = utf8_value(s, w);
+    if (w < 2)
+        return false;
     for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
         if (cp >= hidden[i].first && cp <= hidden[i].last)
             return true;

@@ -243,12 +243,13 @@ static int take_variable(struct walk *w, struct branch *b, struct bk_err *err)
     return extend(w, b, text.s, text.n, false, pc, err);
 }
 
-/* A slash and anything, or the end: how a subpath ends. */
+/* A slash and anything, or the end: how a subpath ends. Of nothing it is none: that is the root and
+ * what is below it, or an empty string. */
 static bool subpath_at(const struct walk *w, const struct branch *b)
 {
     static const uint8_t tail[] = {0x40,       '/',      0x80, OP_ACCEPT, OP_END_OF_STRING,
                                    OP_GIVE_UP, OP_ACCEPT};
-    return is_fresh(b) && vocab_filters[w->filter].arg == ARG_PATH &&
+    return b->len > 0 && is_fresh(b) && vocab_filters[w->filter].arg == ARG_PATH &&
            w->code.n - b->pc >= sizeof(tail) && memcmp(w->code.p + b->pc, tail, sizeof(tail)) == 0;
 }
 

@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Contents and attributes by name or by descriptor: truncate, chmod, chown, times, inode flags.
+ * Contents and attributes by name or by descriptor: truncate, chmod, chown, times.
  * Each form (forms.c) finds its object, asks, and acts on the pin. Landlock covers
  * none of the forms that work through a descriptor opened for reading, so they are asked about too.
  */
@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/xattr.h>
@@ -61,7 +60,7 @@ struct answer act_chmod(struct worker *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &n);
-    if (err == 0 && (n.rest[0] & (S_ISUID | S_ISGID)) && S_ISREG(n.p.st.st_mode))
+    if (err == 0 && (n.rest[0] & (S_ISUID | S_ISGID)) && !S_ISDIR(n.p.st.st_mode))
         err = ask_path(w, r, OP_FILE_WRITE_SETUGID, &n.p);
     if (err < 0)
         return answer_value(err);
@@ -122,46 +121,4 @@ struct answer act_times(struct worker *w, const struct request *r)
     if (!request_is_valid(w, r))
         return answer_errno(EPERM);
     return done((int)syscall(SYS_utimensat, n.p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
-}
-
-/* ---- inode flags ---- */
-
-/* From then on names in the folder could be spelled otherwise, and rules about them not notice. */
-static bool begins_to_fold(int fd, uint32_t request, const void *value)
-{
-    int before = 0, wanted;
-    if (request == KABI_FS_IOC_FSSETXATTR)
-        return false;
-    memcpy(&wanted, value, sizeof(wanted));
-    return (wanted & KABI_FS_CASEFOLD_FL) &&
-           (ioctl(fd, KABI_FS_IOC_GETFLAGS, &before) < 0 || !(before & KABI_FS_CASEFOLD_FL));
-}
-
-struct answer act_flags(struct worker *w, const struct request *r)
-{
-    uint32_t request = (uint32_t)r->args[1];
-    unsigned char value[28]; /* struct fsxattr, the larger of the two */
-    size_t n = request == KABI_FS_IOC_FSSETXATTR ? sizeof(value) : sizeof(int);
-    OWN(pinned) struct pinned p;
-    int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
-    if (err == 0)
-        err = ask_path(w, r, OP_FILE_WRITE_FLAGS, &p);
-    if (err == 0)
-        err = target_read(r, r->args[2], value, n);
-    if (err < 0)
-        return answer_value(err);
-    OWN(fd) int fd = target_take_fd(w, r, (int)r->args[0]);
-    struct stat st;
-    if (fd < 0)
-        return answer_value(fd);
-    /* the descriptor may name another file by now: then it was never judged */
-    if (fstat(fd, &st) < 0 || st.st_ino != p.st.st_ino || st.st_dev != p.st.st_dev ||
-        !request_is_valid(w, r))
-        return answer_errno(EPERM);
-    if (begins_to_fold(fd, request, value)) {
-        tell_refused(w, r, OP_FILE_WRITE_FLAGS,
-                     "a folder that does not tell upper from lower case");
-        return answer_errno(EPERM);
-    }
-    return done(ioctl(fd, request, value));
 }

@@ -34,6 +34,7 @@
 #include "base/own.h"
 #include "graph/net.h"
 #include "kernel/act-socket.h"
+#include "kernel/wait.h"
 
 enum {
     MESSAGE_BYTES = XATTR_BYTES, /* longest message that is carried */
@@ -287,16 +288,6 @@ static struct msghdr header_of(struct message *m, struct iovec *bytes)
 
 /* ---- sending with an address ---- */
 
-/* One that waits for room where it is to go. */
-struct sending {
-    struct worker *w;
-    struct request r;
-    int from, pin;
-    struct message m;
-    uint64_t count_at;
-    char bytes[];
-};
-
 static int64_t sent(const struct worker *w, const struct request *r, uint64_t count_at, ssize_t n)
 {
     uint32_t count = (uint32_t)n;
@@ -306,57 +297,8 @@ static int64_t sent(const struct worker *w, const struct request *r, uint64_t co
     return err < 0 ? err : 1;
 }
 
-static void *sending_thread(void *arg)
-{
-    struct sending *s = arg;
-    timer_t timer;
-    struct iovec bytes = {s->bytes, s->m.size};
-    struct msghdr h = header_of(&s->m, &bytes);
-    bool ticks = worker_look_up_often(s->w, &timer) == 0;
-    ssize_t n = ticks ? -EINTR : -EAGAIN;
-    while (n == -EINTR && request_is_valid(s->w, &s->r)) {
-        n = sendmsg(s->from, &h, MSG_NOSIGNAL);
-        n = n < 0 ? -errno : n;
-        if (n == -EINTR && target_is_interrupted(s->w, &s->r))
-            break;
-    }
-    if (ticks)
-        timer_delete(timer);
-    worker_send(s->w->listener, s->r.id, sent(s->w, &s->r, s->count_at, n));
-    message_close(&s->m);
-    close(s->from);
-    if (s->pin >= 0)
-        close(s->pin);
-    free(s);
-    return NULL;
-}
-
-/* Takes over the message's descriptors and the pin. */
-static struct answer send_aside(struct worker *w, const struct request *r, int from,
-                                const struct wanted *x, struct message *m, struct pinned *p)
-{
-    pthread_t thread;
-    struct sending *s = malloc(sizeof(*s) + m->size);
-    int copy = s ? fcntl(from, F_DUPFD_CLOEXEC, 3) : -1;
-    if (copy < 0) {
-        free(s);
-        return answer_errno(ENOBUFS);
-    }
-    *s = (struct sending){w, *r, copy, p->fd, *m, x->count_at};
-    memcpy(s->bytes, w->value, m->size);
-    if (pthread_create(&thread, NULL, sending_thread, s) != 0) {
-        close(copy);
-        free(s);
-        return answer_errno(EAGAIN);
-    }
-    pthread_detach(thread);
-    m->nfds = 0;
-    p->fd = -1;
-    return (struct answer){.sent = true};
-}
-
 static struct answer send_from(struct worker *w, const struct request *r, int sock,
-                               const struct wanted *x, struct message *m, struct pinned *p)
+                               const struct wanted *x, struct message *m)
 {
     OWN(fd) int own = -1;
     struct iovec bytes = {w->value, m->size};
@@ -367,7 +309,7 @@ static struct answer send_from(struct worker *w, const struct request *r, int so
     ssize_t n = sendmsg(from, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
     bool waits = !(x->flags & MSG_DONTWAIT) && !(fcntl(sock, F_GETFL) & O_NONBLOCK);
     if (n < 0 && errno == EAGAIN && waits)
-        return send_aside(w, r, from, x, m, p);
+        return wait_again(w, r, sock, EAGAIN, ENOBUFS);
     return answer_value(n < 0 ? -errno : sent(w, r, x->count_at, n));
 }
 
@@ -428,7 +370,7 @@ struct answer act_send(struct worker *w, const struct request *r)
         err = gather(w, r, &x, &message);
     if (err == 0)
         err = ask_peer(w, r, &message.to, &message.to_len, &p);
-    struct answer a = err < 0 ? answer_value(err) : send_from(w, r, sock, &x, &message, &p);
+    struct answer a = err < 0 ? answer_value(err) : send_from(w, r, sock, &x, &message);
     message_close(&message);
     return a;
 }

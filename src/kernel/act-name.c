@@ -73,12 +73,16 @@ static int pin_new(struct worker *w, const struct request *r, const struct at_ar
         err = -EEXIST;
     if (err == 0)
         err = ask_create(w, r, p, type);
+    if (err == 0)
+        err = git_before_name(w, r, p);
     return err == 0 ? worker_take_umask(w, r) : err;
 }
 
-/* A repository, or what git keeps for a submodule or worktree inside one. */
+/* A repository, or what git keeps for a submodule, a worktree or a rebase inside one. */
 static bool is_git_folder(const struct pinned *p)
 {
+    if (git_is_state_folder(p->path, p->path_len))
+        return true;
     static const char *const inside[] = {"/.git/modules", "/.git/worktrees"};
     for (size_t i = 0; i < 2; i++) {
         const char *at = strstr(p->path, inside[i]), *end = at ? at + strlen(inside[i]) : NULL;
@@ -110,6 +114,8 @@ struct answer act_mknod(struct worker *w, const struct request *r)
     int err = pin_new(w, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
     if (err == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
         err = ask_name(w, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
+    if (err == 0)
+        err = ask_setugid(w, r, p.path, p.path_len, mode);
     if (err < 0)
         return answer_value(err);
     return done(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
@@ -339,6 +345,10 @@ static int ask_move(struct worker *w, const struct request *r, const struct pinn
         err = ask_path(w, r, OP_FILE_WRITE_UNLINK, new);
     if (err < 0)
         return err;
+    if (w->git.wanted && S_ISDIR(old->st.st_mode))
+        err = git_ask_folder_move(w, r, old, new);
+    if (err < 0)
+        return err;
     w->moving = old;
     w->moving_to = new;
     err = ask_name(w, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
@@ -364,12 +374,21 @@ struct answer act_rename(struct worker *w, const struct request *r)
         err = pin_parent(w, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE) && !new.found)
         err = -ENOENT;
+    bool copies = err == 0 && w->git.wanted && git_judge_move(w, &old, &new, flags);
     if (err == 0)
         err = ask_move(w, r, &old, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE))
         err = ask_move(w, r, &new, &old);
+    git_settle(w);
+    if (err == 0 && !new.found)
+        err = git_before_name(w, r, &new);
+    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* which leaves a device in the old place */
+        err = ask_name(w, r, OP_FILE_MKNOD, old.path, old.path_len,
+                       &(struct stat){.st_mode = S_IFCHR});
     if (err < 0)
         return answer_value(err);
+    if (copies)
+        return answer_value(git_put_copy(&old, &new));
     if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
         return answer_errno(errno);
     if (S_ISDIR(old.st.st_mode))

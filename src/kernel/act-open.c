@@ -10,15 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 
 struct opening {
@@ -112,55 +111,6 @@ static struct answer give(struct worker *w, const struct request *r, int fd, int
     return (struct answer){.sent = true};
 }
 
-/* ---- FIFOs: opening one may wait for its other end ---- */
-
-struct fifo_wait {
-    struct worker *w;
-    struct request r;
-    int pin, flags;
-};
-
-/* Waits in the target's stead, and looks up often: whether the target is still there, and whether a
- * signal wants it back. */
-static void *fifo_thread(void *arg)
-{
-    struct fifo_wait *f = arg;
-    timer_t timer;
-    bool ticks = worker_look_up_often(f->w, &timer) == 0;
-    int fd = ticks ? -EINTR : -EAGAIN;
-    while (fd == -EINTR && request_is_valid(f->w, &f->r)) {
-        fd = reopen(f->pin, f->flags);
-        if (fd == -EINTR && target_is_interrupted(f->w, &f->r))
-            break;
-    }
-    if (ticks)
-        timer_delete(timer);
-    if (fd >= 0)
-        worker_send_fd(f->w->listener, f->r.id, fd, f->flags & O_CLOEXEC);
-    else
-        worker_send(f->w->listener, f->r.id, fd);
-    close(f->pin);
-    free(f);
-    return NULL;
-}
-
-static struct answer open_fifo(struct worker *w, const struct request *r, struct pinned *p,
-                               int flags)
-{
-    pthread_t thread;
-    struct fifo_wait *f = malloc(sizeof(*f));
-    if (!f)
-        return answer_errno(ENOMEM);
-    *f = (struct fifo_wait){w, *r, p->fd, flags};
-    if (pthread_create(&thread, NULL, fifo_thread, f) != 0) {
-        free(f);
-        return answer_errno(EAGAIN);
-    }
-    pthread_detach(thread);
-    p->fd = -1; /* the thread's now */
-    return (struct answer){.sent = true};
-}
-
 /* ---- descriptors by name ---- */
 
 static bool may_open(struct worker *w, int flags, const struct pinned *p)
@@ -212,8 +162,8 @@ static struct answer open_existing(struct worker *w, const struct request *r,
     /* the worker's terminal is the target's only within one session */
     if (S_ISCHR(p->st.st_mode) && strcmp(p->path, "/dev/tty") == 0 && getsid(r->tid) != getsid(0))
         return answer_errno(ENXIO);
-    if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) != O_RDWR && !(o->flags & O_NONBLOCK))
-        return open_fifo(w, r, p, o->flags);
+    if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) < O_RDWR && !(o->flags & O_NONBLOCK))
+        return wait_fifo(w, r, p, o->flags);
     if (S_ISDIR(p->st.st_mode) && behind_covers(w->behind, p->path, p->path_len))
         return give(w, r, reopen_view(p->path, o->flags), o->flags);
     int fd = space_open(w, r, p, o->flags);
@@ -230,6 +180,8 @@ static struct answer open_unnamed(struct worker *w, const struct request *r,
         return answer_errno(ENAMETOOLONG);
     memcpy(path + n, "/#unnamed", 10);
     int err = ask_name(w, r, OP_FILE_WRITE_CREATE, path, n + 9, NULL);
+    if (err == 0)
+        err = ask_setugid(w, r, path, n + 9, S_IFREG | o->mode);
     if (err == 0)
         err = worker_take_umask(w, r);
     if (err < 0)
@@ -261,11 +213,16 @@ static int follow_link(struct worker *w, const struct request *r, struct pinned 
 static struct answer create(struct worker *w, const struct request *r, const struct opening *o,
                             const struct pinned *p)
 {
+    const struct stat st = {.st_mode = S_IFREG};
+    if (w->git.wanted && git_holds(w, p, o->flags))
+        return give(w, r, git_hold(w, r, p, o->flags, o->mode), o->flags);
     int err = ask_create(w, r, p, S_IFREG);
     if (err == 0 && wants_write(o->flags))
-        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, NULL);
-    if (err == 0 && (o->mode & (S_ISUID | S_ISGID)))
-        err = ask_name(w, r, OP_FILE_WRITE_SETUGID, p->path, p->path_len, NULL);
+        err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
+    if (err == 0)
+        err = ask_setugid(w, r, p->path, p->path_len, S_IFREG | o->mode);
+    if (err == 0)
+        err = git_before_name(w, r, p);
     if (err == 0)
         err = worker_take_umask(w, r);
     if (err < 0)
@@ -275,6 +232,8 @@ static struct answer create(struct worker *w, const struct request *r, const str
     int fd = openat(p->parent, p->name, flags | O_EXCL, o->mode);
     if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
         fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
+    if (fd >= 0 && w->git.wanted && git_is_state_file(p->path, p->path_len))
+        made_add(&w->repositories, p->path, p->path_len);
     return give(w, r, fd < 0 ? -errno : fd, o->flags);
 }
 
@@ -291,6 +250,8 @@ static struct answer open_plain(struct worker *w, const struct request *r, const
                            .resolve = RESOLVE_NO_SYMLINKS};
     if ((o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return answer_errno(EEXIST);
+    if (w->git.wanted && git_holds(w, p, o->flags))
+        return give(w, r, git_hold(w, r, p, o->flags, p->st.st_mode), o->flags);
     int err = ask_open(w, r, o->flags, p);
     if (err < 0)
         return answer_value(err);

@@ -6,8 +6,8 @@
  * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
  * and a copy of its address. Abstract names are asked about as "@name"; in a network namespace of
  * its own the command is the only one who has any. Other families are passed on as they are.
- * Connecting is tried for a moment, which is nearly always enough; what takes longer has a thread
- * of its own.
+ * Connecting is tried without waiting, which is nearly always enough; what takes longer is tried
+ * again (wait.h). Sockets that cannot be tried so have threads, a few.
  */
 
 #include <errno.h>
@@ -25,6 +25,8 @@
 #include "base/own.h"
 #include "graph/net.h"
 #include "kernel/act-socket.h"
+#include "kernel/role.h"
+#include "kernel/wait.h"
 
 /* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
  */
@@ -74,15 +76,17 @@ static bool is_pathname(const union address *a, socklen_t len)
 
 /* ---- connecting ---- */
 
+enum { CONNECTING_MAX = 16 };
+
 struct connecting {
     struct worker *w;
     struct request r;
     int sock;
-    int pin; /* what the address leads to; open until the connection is made */
     union address to;
     socklen_t len;
-    struct dialled dialled;
 };
+
+static int connecting; /* atomic: threads under way */
 
 static void note_connected(struct worker *w, int sock, int err, const struct dialled *d)
 {
@@ -92,7 +96,7 @@ static void note_connected(struct worker *w, int sock, int err, const struct dia
     }
 }
 
-/* Looks up often, as whoever waits for a FIFO does: a full queue may never be emptied. */
+/* Looks up often: whether the target is still there, and whether a signal wants it back. */
 static void *connect_thread(void *arg)
 {
     struct connecting *c = arg;
@@ -106,32 +110,36 @@ static void *connect_thread(void *arg)
     }
     if (ticks)
         timer_delete(timer);
-    note_connected(c->w, c->sock, err, &c->dialled);
+    if (err == 0 || err == -EINPROGRESS)
+        kept_socket_let_go(&c->w->kept, c->sock);
     worker_send(c->w->listener, c->r.id, err);
     close(c->sock);
-    if (c->pin >= 0)
-        close(c->pin);
     free(c);
+    __atomic_sub_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
     return NULL;
 }
 
-/* Takes over the pin as well: its number must mean nothing else while the address names it. */
-struct answer connect_aside(struct worker *w, const struct request *r, int sock,
-                            const union address *to, socklen_t len, struct pinned *p,
-                            const struct dialled *d)
+/* Takes over sock. Who waits for one of the threads would wait for strangers: there is an error
+ * instead. */
+static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+                                   const union address *to, socklen_t len)
 {
     pthread_t thread;
+    OWN(fd) int own = sock;
+    if (__atomic_load_n(&connecting, __ATOMIC_SEQ_CST) >= CONNECTING_MAX)
+        return answer_errno(EAGAIN);
     struct connecting *c = malloc(sizeof(*c));
     if (!c)
-        return close(sock), answer_errno(ENOMEM);
-    *c = (struct connecting){w, *r, sock, p->fd, *to, len, *d};
+        return answer_errno(ENOMEM);
+    *c = (struct connecting){w, *r, own, *to, len};
+    __atomic_add_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
     if (pthread_create(&thread, NULL, connect_thread, c) != 0) {
+        __atomic_sub_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
         free(c);
-        close(sock);
         return answer_errno(EAGAIN);
     }
     pthread_detach(thread);
-    p->fd = -1;
+    (void)steal_fd(&own);
     return (struct answer){.sent = true};
 }
 
@@ -150,18 +158,24 @@ bool is_unix_datagram(int sock)
            type_of(sock) == SOCK_DGRAM;
 }
 
-/* Connects, and waits for the kernel's shortest while if it has to be waited for: then
- * -EINPROGRESS, -EALREADY or -EAGAIN. The time belongs to the socket, which the target has as well:
- * if it changes it meanwhile, it waits for itself. */
-static int connect_briefly(int sock, const union address *to, socklen_t len)
+/* Connects without waiting: -EAGAIN, -EINPROGRESS or -EALREADY when that would take time. On
+ * loopback it does not, though it takes a second call to hear so. O_NONBLOCK belongs to the
+ * target's socket as well, whose other threads have nothing to do with it before it is connected.
+ */
+static int connect_at_once(int sock, const union address *to, socklen_t len)
 {
-    struct timeval before, moment = {.tv_usec = 1};
-    socklen_t n = sizeof(before);
-    if (getsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, &n) < 0 ||
-        setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof(moment)) < 0)
+    int flags = fcntl(sock, F_GETFL);
+    if (flags < 0)
         return -errno;
+    if (flags & O_NONBLOCK)
+        return connect(sock, &to->any, len) < 0 ? -errno : 0;
+    if (fcntl(sock, F_SETFL, flags | O_NONBLOCK) < 0)
+        return -errno;
+    struct pollfd p = {sock, POLLOUT, 0};
     int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &before, sizeof(before));
+    if (err == -EINPROGRESS && poll(&p, 1, 0) > 0)
+        err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    fcntl(sock, F_SETFL, flags);
     return err;
 }
 
@@ -171,26 +185,36 @@ static bool is_to_be_waited_for(int sock, int err)
     return err == -EINTR || (under_way && !(fcntl(sock, F_GETFL) & O_NONBLOCK));
 }
 
-/* Families whose connections do not last longer than their sockets say. */
-static bool may_be_brief(int domain)
+/* Takes over sock. The gate hears of what is under way; a socket that is kept stays so until it is
+ * connected. */
+static struct answer connect_later(struct worker *w, const struct request *r, int sock, int err,
+                                   const struct dialled *d)
+{
+    OWN(fd) int own = sock;
+    if (err == -EINPROGRESS)
+        dial_announce(w, own, d);
+    return wait_again(w, r, own, err == -EALREADY ? EINPROGRESS : -err, EAGAIN);
+}
+
+/* Families that are known to connect later when they are told not to wait. */
+static bool may_be_tried(int domain)
 {
     return domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX;
 }
 
 /* Takes over sock. */
 static struct answer connect_now(struct worker *w, const struct request *r, int sock, int domain,
-                                 const union address *to, socklen_t len, struct pinned *p,
-                                 const struct dialled *d)
+                                 const union address *to, socklen_t len, const struct dialled *d)
 {
     bool datagrams = type_of(sock) == SOCK_DGRAM;
-    if (!datagrams && !may_be_brief(domain))
-        return connect_aside(w, r, sock, to, len, p, d);
+    if (!datagrams && !may_be_tried(domain))
+        return connect_aside(w, r, sock, to, len);
     if (datagrams && to->any.sa_family == AF_UNIX && domain == AF_UNIX)
         return datagram_connect(w, r, sock, to, len);
     int err =
-        datagrams ? connect(sock, &to->any, len) < 0 ? -errno : 0 : connect_briefly(sock, to, len);
+        datagrams ? connect(sock, &to->any, len) < 0 ? -errno : 0 : connect_at_once(sock, to, len);
     if (!datagrams && is_to_be_waited_for(sock, err))
-        return connect_aside(w, r, sock, to, len, p, d);
+        return connect_later(w, r, sock, err, d);
     if (!datagrams)
         note_connected(w, sock, err, d);
     close(sock);
@@ -225,6 +249,13 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     char *shown = w->canonical[0];
     memcpy(shown, to->un.sun_path, n);
     shown[0] = '@';
+    shown[n] = '\0';
+    /* Whoever hears the person there, in this run or another, could take us for the person. A
+     * socket that was handed in leads to names outside, whatever our own network is. */
+    if (door_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !w->own_net)) {
+        tell_refused(w, r, op, shown);
+        return -EPERM;
+    }
     w->datagrams |= !w->own_net;
     return ask_unix(w, r, op, shown, n, w->own_net);
 }
@@ -253,8 +284,7 @@ struct answer act_connect(struct worker *w, const struct request *r)
         err = dial_lead(w, r, sock, &to, &len, &d);
     else if (err == 0 && w->alone)
         err = dial_ask_alone(w, r, type_of(sock) == SOCK_STREAM ? NET_TCP : NET_UDP, &to, len);
-    return err < 0 ? answer_value(err)
-                   : connect_now(w, r, steal_fd(&sock), domain, &to, len, &p, &d);
+    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), domain, &to, len, &d);
 }
 
 /* ---- binding ---- */

@@ -29,14 +29,6 @@ int ask_peer(struct worker *w, const struct request *r, union address *to, sockl
 /* Whether a socket of ours is a Unix datagram socket. */
 bool is_unix_datagram(int sock);
 
-struct dialled;
-
-/* Takes over a socket, and a pin that the address names: connects in a thread of its own, since it
- * may wait. */
-struct answer connect_aside(struct worker *w, const struct request *r, int sock,
-                            const union address *to, socklen_t len, struct pinned *p,
-                            const struct dialled *d);
-
 /* ---- act-dial.c ---- */
 
 /* Where a connection that leads to the gate was meant to go. */

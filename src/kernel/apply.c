@@ -41,13 +41,16 @@
 #include "base/own.h"
 #include "kernel/confine.h"
 #include "kernel/kabi.h"
+#include "kernel/role.h"
 #include "kernel/stage.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 
 void apply_host(struct host *h)
 {
     h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
     h->mount_proc = h->fuse = h->nftables = h->nft_tproxy = false;
+    host_find_disks(h);
 }
 
 const char *apply_refuses(const struct plan *p)
@@ -221,16 +224,22 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
 
 static void __attribute__((noreturn)) judge(void)
 {
-    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
+    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0},
+                           {-1, POLLIN, 0},
+                           {naming.mounts.fd, POLLPRI, 0}};
     for (;;) {
-        int n = ppoll(fds, 2, exec_pause(&the_worker), NULL);
+        fds[1].fd = wait_events();
+        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_worker)), NULL);
         exec_look(&the_worker, 0);
-        if (n > 0 && (fds[1].revents & POLLPRI))
+        wait_look(&the_worker);
+        if (n > 0 && (fds[2].revents & POLLPRI))
             naming.mounts.current = false;
+        if (n > 0 && fds[1].revents)
+            wait_hear(&the_worker);
         if (n > 0 && (fds[0].revents & POLLIN))
             worker_answer(&the_worker);
-        else if (n > 0 && fds[0].revents)
-            break; /* nobody is left who could call */
+        else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
+            break; /* nobody is left who could call; POLLERR: a signal came between */
     }
     if (reporting.started) { /* what was told last is passed on first */
         close(the_worker.events);
@@ -243,7 +252,7 @@ static void __attribute__((noreturn)) worker_life(const struct applying *a)
 {
     int hears = a->to_worker[0], tells = a->to_process[1];
     setsid(); /* nobody's terminal ends us */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
         !can_look_in(a))
@@ -354,6 +363,8 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
     int got = landlock_enter(a->scope >= 0 ? a->scope : a->walls);
     if (got == 0)
         got = capabilities_drop(a->plan->caps);
+    if (got == 0)
+        got = limit_core(a->plan);
     if (got == 0)
         got = filter_install(a->plan, a->filter, a->nfilter, &listener);
     errno = -got;

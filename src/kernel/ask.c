@@ -21,7 +21,7 @@ static const char repository_extension[] = "buckle.created-repository";
 static const char socket_extension[] = "buckle.created-socket";
 
 /* A repository that is about to move is judged at its new place as if it were there already. */
-static bool in_made_repository(const struct worker *w, const char *path, size_t len)
+bool ask_is_created(const struct worker *w, const char *path, size_t len)
 {
     if (made_covers(&w->repositories, path, len, "", 0))
         return true;
@@ -81,20 +81,29 @@ static size_t program_fact(const struct worker *w, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = TELL_FACTS + 4 + NAMING_FACTS };
+enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS + NAMING_FACTS };
 
-static size_t path_facts(const struct worker *w, const char *path, size_t len,
-                         const struct stat *st, struct graph_fact *f)
+/* Facts about a path whose class is known. */
+static size_t class_facts(const struct worker *w, enum git_class class, const char *path,
+                          size_t len, const struct stat *st, struct graph_fact *f)
 {
     size_t n = tell_path_facts(path, len, w->caller_uid, w->caller_gid, st, f);
     n += program_fact(w, f + n);
-    if (w->repositories.n && in_made_repository(w, path, len))
+    n += git_facts(class, f + n);
+    if (w->repositories.n && ask_is_created(w, path, len))
         f[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
                                      .str = repository_extension,
                                      .len = sizeof(repository_extension) - 1};
     if (w->naming)
         n += naming_facts(w->naming, path, len, f + n);
     return n;
+}
+
+static size_t path_facts(const struct worker *w, enum vocab_op op, const char *path, size_t len,
+                         const struct stat *st, struct graph_fact *f)
+{
+    enum git_class class = w->git.wanted ? git_class_of(w, op, path, len, st) : GIT_PLAIN;
+    return class_facts(w, class, path, len, st, f);
 }
 
 /* What the policy says, by every name that is meant. */
@@ -115,15 +124,44 @@ static int settle(struct worker *w, const struct request *r, enum vocab_op op,
     int signal = 0;
     what.path = shown;
     what.len = len;
+    what.detail = w->git.detail;
     if (!v->allow)
         what.err = v->rule == GRAPH_NO_RULE ? EPERM : tell_modifiers(w->graph, v->node, &signal);
     if (signal || (v->flags & VOCAB_FLAG_REPORT))
         what.pid = target_process(w, r);
     if (signal && what.pid > 0 && request_is_valid(w, r))
         kill(what.pid, signal);
-    if (v->flags & VOCAB_FLAG_REPORT)
+    /* what is allowed again, for a call that waits, was told the first time */
+    if ((v->flags & VOCAB_FLAG_REPORT) && !(v->allow && w->again))
         tell_event(&t, &what);
     return -what.err;
+}
+
+int ask_git(struct worker *w, const struct request *r, enum git_class class, const char *path,
+            size_t len, const struct stat *st)
+{
+    struct graph_fact facts[ASK_FACTS];
+    enum vocab_op op = OP_FILE_WRITE_CREATE;
+    struct graph_query q = {
+        .op = op, .facts = facts, .nfacts = class_facts(w, class, path, len, st, facts)};
+    struct graph_verdict v = judge(w, &q);
+    return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
+}
+
+void ask_git_later(struct worker *w, enum git_class class, const char *path, size_t len)
+{
+    static const struct stat st = {.st_mode = S_IFREG};
+    struct graph_fact facts[ASK_FACTS];
+    struct graph_query q = {.op = OP_FILE_WRITE_DATA,
+                            .facts = facts,
+                            .nfacts = class_facts(w, class, path, len, &st, facts)};
+    struct graph_verdict v = judge(w, &q);
+    struct teller t = {w->proc, w->events, &w->event};
+    struct told what = {.op = OP_FILE_WRITE_DATA, .verdict = &v, .err = EPERM, .path = path};
+    what.len = len;
+    what.detail = w->git.detail;
+    if (!v.allow && (v.flags & VOCAB_FLAG_REPORT))
+        tell_event(&t, &what);
 }
 
 /* What the call would have asked: the first of its set, and for an open what its flags want. */
@@ -168,7 +206,7 @@ static int ask_any_name(struct worker *w, const struct request *r, enum vocab_op
 {
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
-        .op = op, .facts = facts, .nfacts = path_facts(w, path, len, st, facts)};
+        .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
     struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
@@ -199,12 +237,21 @@ int ask_create(struct worker *w, const struct request *r, const struct pinned *p
     return ask_name(w, r, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
+int ask_setugid(struct worker *w, const struct request *r, const char *path, size_t len,
+                mode_t mode)
+{
+    struct stat st = {.st_mode = mode | (mode & S_IFMT ? 0 : S_IFREG)};
+    if (!(mode & (S_ISUID | S_ISGID)))
+        return 0;
+    return ask_name(w, r, OP_FILE_WRITE_SETUGID, path, len, &st);
+}
+
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st)
 {
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
-        .op = op, .facts = facts, .nfacts = path_facts(w, path, len, st, facts)};
+        .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
     return judge(w, &q).allow;
 }
 
@@ -214,9 +261,9 @@ bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size
     static const char nowhere[] = "/\1"; /* a name that no rule has in mind */
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
-        .op = op, .facts = facts, .nfacts = path_facts(w, path, len, st, facts)};
+        .op = op, .facts = facts, .nfacts = path_facts(w, op, path, len, st, facts)};
     struct graph_verdict v = judge(w, &q);
-    q.nfacts = path_facts(w, nowhere, sizeof(nowhere) - 1, st, facts);
+    q.nfacts = path_facts(w, op, nowhere, sizeof(nowhere) - 1, st, facts);
     struct graph_verdict ground = judge(w, &q);
     return !v.allow && !ground.allow && v.rule == ground.rule;
 }
@@ -227,7 +274,7 @@ int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const
     struct graph_fact facts[ASK_FACTS];
     if (p->path_len == 0 || p->path[0] != '/')
         return 0;
-    size_t n = path_facts(w, p->path, p->path_len, p->fd >= 0 ? &p->st : NULL, facts);
+    size_t n = path_facts(w, op, p->path, p->path_len, p->fd >= 0 ? &p->st : NULL, facts);
     if (name)
         facts[n++] =
             (struct graph_fact){.filter = FILTER_XATTR, .str = name, .len = (uint32_t)strlen(name)};
@@ -240,7 +287,7 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
              size_t len, bool own)
 {
     struct graph_fact facts[ASK_FACTS];
-    size_t n = path_facts(w, path, len, NULL, facts);
+    size_t n = path_facts(w, op, path, len, NULL, facts);
     if (own)
         facts[n++] = (struct graph_fact){.filter = FILTER_EXTENSION,
                                          .str = socket_extension,
@@ -264,11 +311,12 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
     for (size_t i = 0; i < nmore && i < ASK_MORE; i++)
         facts[n++] = more[i];
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    struct graph_verdict v = graph_eval(w->graph, w->cache, &q);
+    struct graph_verdict v = judge(w, &q);
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
 }
 
-void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+void tell_refused_as(struct worker *w, const struct request *r, enum vocab_op op, const char *what,
+                     int err)
 {
     static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
     struct teller t = {w->proc, w->events, &w->event};
@@ -277,7 +325,12 @@ void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, c
                                   .nr = r->nr,
                                   .op = op,
                                   .verdict = &refused,
-                                  .err = EPERM,
+                                  .err = err,
                                   .path = what,
                                   .len = strlen(what)});
+}
+
+void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+{
+    tell_refused_as(w, r, op, what, EPERM);
 }

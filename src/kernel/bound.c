@@ -32,6 +32,7 @@ struct question {
     const struct graph *g;
     bool denied;                     /* where is it denied (or told of), rather than allowed? */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
+    int type;                        /* BOUND_… */
     struct arena *arena;
 };
 
@@ -194,6 +195,15 @@ static bool is_silent_allow(const struct graph_node *d)
     return d->allow && d->flags == 0 && d->nmods == 0;
 }
 
+/* Whether the type of what is asked about decides a test. */
+static bool decides_type(const struct question *q, const struct graph_test *t, bool *holds)
+{
+    if (t->filter != FILTER_VNODE_TYPE || t->how != GRAPH_INT || q->type == BOUND_ANY)
+        return false;
+    *holds = q->type == t->num;
+    return q->type != BOUND_FILES || t->num == BOUND_BLOCKS || t->num == BOUND_CHARACTERS;
+}
+
 enum outcome { ALWAYS, NEVER, EITHER };
 
 /* What a test says about the paths of a folder. */
@@ -220,6 +230,9 @@ static struct region_set bound_node(const struct question *q, const struct graph
     }
     const struct graph_test *test = graph_test_at(q->g, node->test);
     const struct region_set *match = &sets[node->match], *unmatch = &sets[node->unmatch];
+    bool holds;
+    if (decides_type(q, test, &holds))
+        return holds ? *match : *unmatch;
     bool bounded = region_of(test, node->rule, q->arena, &p);
     enum outcome o = bounded && q->within ? outcome_within(test, &p, q->within) : EITHER;
     if (o != EITHER)
@@ -256,8 +269,10 @@ static bool run_on(struct running *run, const struct question *q, uint32_t i,
 {
     const struct graph_node *node = graph_node_at(q->g, i);
     struct bound_path p;
+    bool holds;
     if (!run->is || q->within || node->kind != GRAPH_NODE_FILTER || node->unmatch != run->node ||
-        node->match == run->node || wanted[run->node] != 1)
+        node->match == run->node || wanted[run->node] != 1 ||
+        decides_type(q, graph_test_at(q->g, node->test), &holds))
         return false;
     const struct region_set *match = &sets[node->match];
     bool nothing = !match->everywhere && match->n == 0;
@@ -326,7 +341,13 @@ static size_t give(const struct region_set *s, struct bound_path *list, size_t c
 size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
                   bool *everywhere, struct arena *arena)
 {
-    struct question q = {.g = g, .arena = arena};
+    return plan_bound_of(g, op, BOUND_ANY, list, cap, everywhere, arena);
+}
+
+size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type type,
+                     struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena)
+{
+    struct question q = {.g = g, .type = type, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);
     *everywhere = true;
     return sets ? give(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
@@ -357,6 +378,11 @@ static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
         if (node->kind == GRAPH_NODE_DECISION)
             return node->rule;
         const struct region_set *match = &sets[node->match];
+        bool holds;
+        if (decides_type(q, graph_test_at(q->g, node->test), &holds)) {
+            at = holds ? node->match : node->unmatch;
+            continue;
+        }
         bool bounded = region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p);
         if (!bounded && (match->everywhere || match->n))
             return node->rule;
@@ -364,12 +390,13 @@ static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
     }
 }
 
-size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_path *within,
-                   struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
-                   struct arena *arena)
+size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
+                   const struct bound_path *within, struct bound_path *list, size_t cap,
+                   bool *everywhere, uint32_t *rule, struct arena *arena)
 {
     struct bound_path in = within ? with_ends(*within) : (struct bound_path){0};
-    struct question q = {.g = g, .denied = true, .within = within ? &in : NULL, .arena = arena};
+    struct question q = {
+        .g = g, .denied = true, .within = within ? &in : NULL, .type = type, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set inside = {.list = scratch};

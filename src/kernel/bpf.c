@@ -47,6 +47,7 @@ struct assembler {
     } returns[RETURNS]; /* returns that others may share */
     size_t nreturns;
     uint64_t pass;
+    bool judge;
 };
 
 /* Writes in front of everything else; answers its position. */
@@ -132,10 +133,11 @@ static size_t emit_load(struct assembler *a, size_t offset)
     return emit_statement(a, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset);
 }
 
-/* The low half of an argument; both architectures are little-endian. */
+/* One half of an argument; both architectures are little-endian. */
 static size_t argument_offset(uint8_t arg)
 {
-    return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t);
+    return offsetof(struct seccomp_data, args) + (arg & ~SYS_HIGH) * sizeof(uint64_t) +
+           (arg & SYS_HIGH ? sizeof(uint32_t) : 0);
 }
 
 static bool masks(const struct sys_test *t)
@@ -149,21 +151,36 @@ static size_t emit_test(struct assembler *a, const struct sys_test *t, size_t ne
     if (t->how == SYS_ANY)
         return emit_branch(a, BPF_JSET, t->mask, then, next);
     size_t yes = t->how == SYS_EQUAL ? then : next, no = t->how == SYS_EQUAL ? next : then;
-    size_t at = emit_branch(a, BPF_JEQ, t->value, yes, no);
-    return masks(t) && at != next ? emit_statement(a, BPF_ALU | BPF_AND | BPF_K, t->mask) : at;
+    return emit_branch(a, BPF_JEQ, t->value, yes, no);
 }
 
-/* The chain of a call's tests. An argument that the test before has loaded and left as it was is
- * not loaded again. */
+/* Whether what a test looks at is what the one before it has left. */
+static bool is_there(const struct sys_test *t, const struct sys_test *before)
+{
+    if (!before || before->arg != t->arg)
+        return false;
+    return !masks(before) || (masks(t) && before->mask == t->mask);
+}
+
+/* The chain of a call's tests. What the test before has loaded is not loaded again, nor what it has
+ * masked. */
 static size_t emit_rule(struct assembler *a, const struct sys_rule *r)
 {
     size_t at = emit_return(a, r->otherwise);
-    for (size_t i = r->ntests; i-- > 0;) {
-        const struct sys_test *t = &r->tests[i], *before = i > 0 ? t - 1 : NULL;
+    for (size_t i = (size_t)r->ntests + r->nmore; i-- > 0;) {
+        struct sys_test t = *sys_test_at(r, i);
+        const struct sys_test *before = i ? sys_test_at(r, i - 1) : NULL;
         size_t next = at;
-        at = emit_test(a, t, next);
-        if (at != next && !(before && before->arg == t->arg && !masks(before)))
-            at = emit_load(a, argument_offset(t->arg));
+        if (i >= r->ntests && !a->judge)
+            t.then = plan_without_judge(t.then);
+        at = emit_test(a, &t, next);
+        if (at == next)
+            continue; /* and so were all that come after it */
+        bool there = is_there(&t, before);
+        if (masks(&t) && !(there && masks(before)))
+            at = emit_statement(a, BPF_ALU | BPF_AND | BPF_K, t.mask);
+        if (!there)
+            at = emit_load(a, argument_offset(t.arg));
     }
     return at;
 }
@@ -194,7 +211,7 @@ static bool same_treatment(const struct sys_rule *a, const struct sys_rule *b)
 {
     if (!a || !b)
         return a == b;
-    return a->ntests == 0 && b->ntests == 0 && !a->passable && !b->passable &&
+    return a->ntests + a->nmore == 0 && b->ntests + b->nmore == 0 && !a->passable && !b->passable &&
            return_value(a->otherwise) == return_value(b->otherwise);
 }
 
@@ -246,9 +263,10 @@ static int check_calls(const struct plan *p, struct bk_err *err)
         const struct sys_rule *r = &p->calls[i];
         bool sound = r->nr > last && r->nr <= KABI_LAST_SYSCALL && r->ntests <= SYS_TESTS &&
                      r->otherwise.verdict <= SYS_ERRNO;
-        for (size_t t = 0; sound && t < r->ntests; t++)
-            sound = r->tests[t].arg < 6 && r->tests[t].how <= SYS_ANY &&
-                    r->tests[t].then.verdict <= SYS_ERRNO;
+        for (size_t k = 0; sound && k < (size_t)r->ntests + r->nmore; k++) {
+            const struct sys_test *t = sys_test_at(r, k);
+            sound = (t->arg & ~SYS_HIGH) < 6 && t->how <= SYS_ANY && t->then.verdict <= SYS_ERRNO;
+        }
         if (!sound)
             return err_set(err, BK_E_BUG, "the filter's rule for %s (%d) is out of order", r->name,
                            r->nr);
@@ -265,7 +283,7 @@ int bpf_assemble(const struct plan *p, struct sock_filter *out, size_t cap, size
         [PLAN_ARM64] = AUDIT_ARCH_AARCH64,
     };
     struct span spans[SPANS];
-    struct assembler a = {.out = out, .cap = cap, .pass = p->pass};
+    struct assembler a = {.out = out, .cap = cap, .pass = p->pass, .judge = p->judge};
     if (check_calls(p, err) < 0)
         return -1;
     size_t known = emit_tree(&a, spans, make_spans(p, spans));

@@ -87,6 +87,7 @@ static int command_main(void *arg)
     const struct launch *l = s->launch;
     int listener = -1;
     step(STAGE_LIMITS, set_limits(l));
+    step(STAGE_LIMITS, limit_core(s->plan));
     /* a layer more than the worker has, so that the worker can look in here and not the reverse */
     step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
     bool network = s->ground && s->plan->net_ns && c->net < 0;

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -250,6 +251,21 @@ int capabilities_rest(uint64_t keep, uint64_t idle)
         data[i].inheritable = 0;
     }
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/* ---- core dumps ---- */
+
+/* The kernel writes the memory of what crashes into a file, unless the limit is too small for one,
+ * or hands it to a program that runs outside, unless the limit is 1. Where it is 0 for good, an
+ * ordinary user cannot raise it: then there are no files. */
+int limit_core(const struct plan *p)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_CORE, &r) < 0)
+        return -errno;
+    bool none = r.rlim_max == 0;
+    r.rlim_cur = r.rlim_max = p->opt.core_dumps ? r.rlim_max : 1;
+    return setrlimit(RLIMIT_CORE, &r) < 0 && !none ? -errno : 0;
 }
 
 /* ---- the filter ---- */

@@ -39,6 +39,9 @@ int capabilities_drop(uint64_t keep);
  * know. */
 int capabilities_rest(uint64_t keep, uint64_t idle);
 
+/* What crashes leaves nothing behind, unless the plan has it otherwise; 0 or a negated errno. */
+int limit_core(const struct plan *p);
+
 /* Installs the filter. *listener gets the notification descriptor when the plan judges. */
 int filter_install(const struct plan *p, const struct sock_filter *prog, size_t n, int *listener);
 

@@ -35,6 +35,7 @@
 #include "kernel/own-filter.h"
 #include "kernel/pass.h"
 #include "kernel/processor.h"
+#include "kernel/role.h"
 #include "kernel/terminals.h"
 
 /* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
@@ -271,7 +272,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (has_ended(t->controller))
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-init", 0, 0, 0);
+    role_take(ROLE_FIRST);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(GROUND_HOLD, &held, NULL);

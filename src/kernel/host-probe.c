@@ -259,6 +259,8 @@ int host_probe(struct host *h, struct bk_err *err)
     found.pidfd_getfd = probe_run(probe_getfd, &found);
     found.user_ns = probe_run(probe_user, &found);
     found.mount_ns = probe_run(probe_mount, &found);
+    found.nodev = probe_run(probe_nodev, &found);
+    host_find_disks(&found);
     unsigned pids = probe_run(probe_pid, &found);
     found.pid_ns = pids & PROBE_PIDS;
     found.mount_proc = pids & PROBE_PROC;

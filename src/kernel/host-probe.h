@@ -28,8 +28,8 @@ probe_fn probe_seccomp;
 /* ---- host-spaces.c: namespaces and what is made in them; all but the first enter a user
  * namespace first unless h->root ---- */
 
-probe_fn probe_user, probe_mount, probe_net, probe_ipc, probe_uts, probe_fuse, probe_nftables,
-    probe_tproxy;
+probe_fn probe_user, probe_mount, probe_nodev, probe_net, probe_ipc, probe_uts, probe_fuse,
+    probe_nftables, probe_tproxy;
 
 enum { PROBE_PIDS = 1 << 0, PROBE_PROC = 1 << 1 };
 probe_fn probe_pid;

@@ -26,6 +26,7 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/devices.h"
 #include "kernel/host-probe.h"
 #include "net/lay.h"
 
@@ -59,6 +60,12 @@ unsigned probe_mount(const struct host *h)
 {
     return enter(h, CLONE_NEWNS) && mounts_are_private() &&
            mount("none", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, NULL) == 0;
+}
+
+unsigned probe_nodev(const struct host *h)
+{
+    return enter(h, CLONE_NEWNS) && mounts_are_private() && devices_close() == 0 &&
+           open("/dev/null", O_RDONLY | O_CLOEXEC) < 0;
 }
 
 /* Makes an object, and finds that it is the only one. */

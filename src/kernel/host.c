@@ -9,7 +9,9 @@
 
 #include "kernel/host.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/own.h"
 #include "kernel/caps.h"
 #include "kernel/kabi.h"
 
@@ -186,6 +189,16 @@ static bool knows_filter_flags(unsigned long flags)
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EFAULT;
 }
 
+void host_find_disks(struct host *h)
+{
+    if (!h->disks || (host_spaces(h).mount && h->nodev))
+        return;
+    OWN(dir) DIR *d = opendir("/dev");
+    h->disks = false;
+    for (struct dirent *e; d && !h->disks && (e = readdir(d));)
+        h->disks = e->d_type == DT_BLK && faccessat(dirfd(d), e->d_name, R_OK, AT_EACCESS) == 0;
+}
+
 void host_quick(struct host *h)
 {
     memset(h, 0, sizeof(*h));
@@ -201,6 +214,7 @@ void host_quick(struct host *h)
     h->notify_sync = h->notify_addfd = h->seccomp_notify;
     h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = true;
     h->mount_proc = true;
+    h->nodev = h->disks = true;
     h->read_memory = true; /* in one of two ways */
     h->pidfd_getfd = syscall(SYS_pidfd_getfd, -1, -1, 0) < 0 && errno == EBADF;
     h->nftables = h->nft_tproxy = h->cgroup = true;

@@ -29,6 +29,8 @@ struct host {
     bool mount_proc;  /* a fresh /proc can be mounted in a new pid namespace */
     bool pidfd_getfd; /* descriptors can be taken from a child */
     bool read_memory; /* process_vm_readv of a child works (Yama, seccomp) */
+    bool nodev;       /* a mount namespace can be closed to device files */
+    bool disks;       /* there are disks that this user can read; not looked for where nodev is */
     bool fuse;        /* /dev/fuse can be opened and mounted in a user namespace */
     bool nftables;    /* nft works in a new network namespace */
     bool nft_tproxy;  /* and can hand datagrams over */
@@ -48,6 +50,9 @@ struct host_spaces host_spaces(const struct host *h);
 /* Only what launching needs; cheap (no child process) and remembered nowhere: Landlock's ABI, root,
  * and optimistic answers for what the launcher finds out anyway. */
 void host_quick(struct host *h);
+
+/* Finds out whether there are disks to be read, where no wall can be around them. */
+void host_find_disks(struct host *h);
 
 /* Everything, with round trips; for `buckle doctor`. */
 int host_probe(struct host *h, struct bk_err *err);

@@ -71,7 +71,7 @@ static const struct {
     enum judged_handler handler;
 } tested[] = {
     {SYS_socket, HANDLE_SOCKET},    {SYS_socketpair, HANDLE_SOCKET},
-    {SYS_ioctl, HANDLE_FLAGS},      {SYS_fcntl, HANDLE_OWNER},
+    {SYS_ioctl, HANDLE_IOCTL},      {SYS_fcntl, HANDLE_FCNTL},
     {SYS_clone, HANDLE_FORK},       {SYS_unshare, HANDLE_SPACE},
     {SYS_mmap, HANDLE_MAP},         {SYS_mprotect, HANDLE_PROTECT},
     {SYS_shmat, HANDLE_SYSV},       {SYS_pkey_mprotect, HANDLE_PROTECT},

@@ -32,7 +32,7 @@ enum judged_handler {
     HANDLE_SOCKET, /* socket and socketpair: Unix datagrams */
     HANDLE_SEND,   /* sendto, sendmsg and sendmmsg: the same */
     HANDLE_LISTEN,
-    HANDLE_FLAGS,  /* ioctl: FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR */
+    HANDLE_IOCTL,
     HANDLE_PERSON, /* setuid and its kin */
     HANDLE_STAT,
     HANDLE_STATX,
@@ -43,7 +43,7 @@ enum judged_handler {
     HANDLE_GETXATTR,
     HANDLE_LISTXATTR,
     HANDLE_SIGNAL,
-    HANDLE_OWNER, /* fcntl: F_SETOWN */
+    HANDLE_FCNTL, /* owners and leases */
     HANDLE_SCHED,
     HANDLE_FORK,  /* clone, fork and vfork */
     HANDLE_SPACE, /* unshare */

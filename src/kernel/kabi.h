@@ -89,6 +89,9 @@ enum {
 #define SYS_fsconfig 431
 #define SYS_fsmount 432
 #endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
 
 /* ---- files ---- */
 
@@ -96,21 +99,27 @@ enum {
 #define KABI_FS_CASEFOLD_FL 0x40000000
 #define KABI_FS_IOC_SETFLAGS 0x40086602u
 #define KABI_FS_IOC_FSSETXATTR 0x401c5820u
-#define KABI_FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613u /* although it reads like a question */
-#define KABI_FS_IOC_SETVERSION 0x40087602u
-#define KABI_FS_IOC_TYPE 0x6600u
 #define KABI_FICLONE 0x40049409u
 #define KABI_FICLONERANGE 0x4020940du
 #define KABI_FIDEDUPERANGE 0xc0189436u
 #define KABI_BTRFS_TYPE 0x9400u /* what the three above share with everything else of btrfs */
 #define KABI_FIOSETOWN 0x8901u
 #define KABI_SIOCSPGRP 0x8902u
+#define KABI_TIOCSPGRP 0x5410u
 #define KABI_TIOCSTI 0x5412u
 #define KABI_TIOCLINUX 0x541cu
 
 /* Every way of opening a file that could change it: the access mode, O_CREAT, O_TRUNC and the bit
  * that makes O_TMPFILE differ from O_DIRECTORY. */
 #define KABI_OPEN_WRITES 020001103u
+#define KABI_OPEN_UNNAMED 020000000u /* that bit */
+
+#define KABI_RENAME_WHITEOUT 4u
+
+#define KABI_F_SETLEASE 1024u
+#define KABI_F_SETDELEG 1040u /* 6.19 */
+
+#define KABI_IOWR(type, number, size) _IOC(_IOC_READ | _IOC_WRITE, type, number, size)
 
 /* ---- FUSE: what came after protocol 7.38 ---- */
 

@@ -22,6 +22,7 @@
 
 #include "base/own.h"
 #include "kernel/pass.h"
+#include "kernel/role.h"
 #include "kernel/stage.h"
 
 static pid_t parent_of(int proc, const char *pid)
@@ -101,7 +102,7 @@ void keeper_main(struct command *c, int proc, int to)
     pid_t command;
     int status = 0, listener;
     enum launch_stage stage;
-    prctl(PR_SET_NAME, "buckle-keeper", 0, 0, 0);
+    role_take(ROLE_KEEPER);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     close(c->s->status);
     close(c->s->events);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/foreground.h"
 #include "kernel/hold.h"
 #include "kernel/renew.h"
 #include "kernel/stage.h"
@@ -51,13 +52,16 @@ struct control {
     pid_t worker, command, sentry; /* the sentry: 0 when there is none */
     int sentry_fd;                 /* of it */
     int status, events, signals;
-    int asks; /* from and to the gate, or -1 */
+    int asks;     /* from and to the gate, or -1 */
+    int terminal; /* or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct ground *ground; /* NULL when there is none */
     bool ending;           /* the command ended; the ground's first process ends what is left */
     bool exited, lost;     /* nothing is left; the worker ended first */
     bool alone;            /* when the command ended, only processes of our own were left */
+    bool killed;           /* the first process was, since time is over */
+    bool gone, unfinished; /* so they are now; the worker still tidies up */
     bool unguarded;        /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
@@ -98,12 +102,33 @@ static void hear_question(struct control *c)
         c->l->on_question(c->l->arg, &q, c->asks);
 }
 
+/* ---- the terminal ---- */
+
+/* The one that the command has, if it was handed one or not; -1: none. */
+static int terminal_open(void)
+{
+    return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Takes the foreground back from groups of the sandbox's, for those who started us: who is not in
+ * it is stopped as soon as he reads. Somebody else who has it by now keeps it. */
+static void terminal_take_back(int terminal)
+{
+    pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
+    if (now <= 0 || now == getpgrp())
+        return;
+    OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (foreground_is_ours(proc, now, getpid()))
+        tcsetpgrp(terminal, getpgrp());
+}
+
 /* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
  * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
 static void mirror_stop(struct control *c)
 {
     if (c->l->no_job_control || c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
         return;
+    terminal_take_back(c->terminal);
     raise(SIGSTOP);
     kill(c->command, SIGCONT);
 }
@@ -123,7 +148,7 @@ static void hear_status(struct control *c)
         return;
     if (n != sizeof(m)) {
         c->lost = !c->ending;
-        c->exited = c->lost || !c->ground;
+        c->exited = c->lost || !c->ground || c->gone;
         c->status = -1;
         return;
     }
@@ -145,8 +170,13 @@ static void hear_status(struct control *c)
         c->end->status = m.value;
         c->command = 0; /* its number may belong to somebody else soon */
         c->ending = true;
-        c->alone = m.stage;
-        c->exited = !c->ground || m.stage;
+        c->alone = m.stage & EXITED_ALONE;
+        c->unfinished = m.stage & EXITED_UNFINISHED;
+        c->exited = !c->ground || c->alone;
+        break;
+    case STATUS_FINISHED:
+        c->unfinished = false;
+        c->exited = c->gone;
         break;
     default: /* the command's own end follows when it had started */
         c->exited = c->command == 0 && !c->ending;
@@ -193,6 +223,13 @@ static void meet_deadline(struct control *c)
     c->end->timed_out = true;
     c->deadline = 0;
     end_sentry(c, false);
+    /* the first process takes all others along, and the worker tidies up after them */
+    if (c->ground && c->command > 0 && !c->ending && !c->killed) {
+        c->killed = true;
+        c->deadline = now_ms() + KILL_GRACE_MS;
+        kill(c->ground->init, SIGKILL);
+        return;
+    }
     kill(c->worker, SIGKILL);
 }
 
@@ -221,7 +258,7 @@ static void attend(struct control *c)
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
-        fds[3].fd = c->ending ? c->ground->pidfd : -1;
+        fds[3].fd = c->ending && !c->gone ? c->ground->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
         int n = poll(fds, 7, time_left(c));
@@ -239,8 +276,10 @@ static void attend(struct control *c)
             hear_signal(c);
         if (fds[6].revents)
             hear_question(c);
-        if (fds[3].revents)
-            c->exited = true;
+        if (fds[3].revents) {
+            c->gone = true;
+            c->exited = !c->unfinished;
+        }
         if (fds[4].revents && !c->exited)
             hear_sentry(c);
         if (fds[5].revents & POLLIN)
@@ -306,33 +345,6 @@ static int word_failure(const struct launch *l, const struct launch_end *end, st
     if (stages[end->stage].hint[0])
         err_hint(err, "%s", stages[end->stage].hint);
     return -1;
-}
-
-/* Whose terminal it is, to be put back at the end in case the command moved it and left. */
-struct terminal {
-    int fd; /* or -1 */
-    pid_t group;
-};
-
-static void terminal_close(struct terminal *t)
-{
-    if (t->fd >= 0)
-        close(t->fd);
-}
-#define OWN_terminal terminal_close
-
-static struct terminal terminal_remember(void)
-{
-    struct terminal t = {-1, isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : -1};
-    if (t.group > 0 && t.group == getpgrp())
-        t.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    return t;
-}
-
-static void terminal_restore(const struct terminal *t)
-{
-    if (t->fd >= 0 && tcgetpgrp(t->fd) != t->group)
-        tcsetpgrp(t->fd, t->group);
 }
 
 /* The ground is laid, if the caller has not begun to, and the caller gets ready, while the worker
@@ -430,13 +442,14 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     c->signals = signals;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &s->mask); /* the worker starts with everything blocked */
-    OWN(terminal) struct terminal terminal = terminal_remember();
+    OWN(fd) int terminal = terminal_open();
+    c->terminal = terminal;
     /* stop signals must act on us; what we hear comes through the descriptor */
     c->mask = heard;
     sigaddset(&c->mask, SIGTTOU);
     sigaddset(&c->mask, SIGPIPE);
     int result = run(c, s, err);
-    terminal_restore(&terminal);
+    terminal_take_back(terminal);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     return result;
 }
@@ -491,6 +504,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->sentry_fd = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
+    c->gone = c->unfinished = c->killed = false;
     int result = run_with_signals(c, &s, err);
     c->l = NULL;
     hold_end();

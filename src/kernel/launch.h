@@ -47,6 +47,7 @@ struct launch {
     char *const *argv;
     char *const *env;
     const char *cwd;
+    const char *tmpdir;  /* the command's, or NULL; there once `meanwhile` has been called */
     const char *start;   /* where the command begins; NULL: there */
     const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;
@@ -69,6 +70,10 @@ struct launch {
      * ends; NULL: nothing is listened to besides. It may call launch_renew(). */
     void (*on_heard)(void *arg);
     int hears;
+    /* Descriptors by which the person speaks to the caller: no process that acts for the command
+     * keeps one. */
+    const int *person_fds;
+    size_t nperson;
     /* For a policy that can change: makes a graph of what launch_renew() was given, in each of the
      * processes that enforce it. NULL when that is impossible; then the old one stays. */
     struct graph *(*compile)(void *arg, const void *bytes, size_t n);

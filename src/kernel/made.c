@@ -74,6 +74,12 @@ void made_add(struct made *m, const char *path, size_t len)
     m->slots[s] = (uint16_t)m->n;
 }
 
+const char *made_at(const struct made *m, uint32_t i, size_t *len)
+{
+    *len = m->start[i + 1] - m->start[i];
+    return m->text + m->start[i];
+}
+
 void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto)
 {
     char path[8192];

@@ -26,6 +26,8 @@ struct made {
 /* m is zeroed. 0, or -1 when memory is short. */
 int made_init(struct made *m);
 void made_add(struct made *m, const char *path, size_t len);
+/* Path number i of m->n, which is not terminated. */
+const char *made_at(const struct made *m, uint32_t i, size_t *len);
 /* Whether the path head + tail is one of them or lies in one. Either part may be empty. */
 bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
                  size_t ntail);

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/devices.h"
 #include "kernel/kabi.h"
 #include "kernel/post.h"
 
@@ -46,6 +47,8 @@ static int cover(int on, bool folder)
                                      KABI_OPEN_TREE_CLONE | O_CLOEXEC);
     if (tree < 0)
         return folder ? tree : -errno;
+    if (!folder)
+        devices_open_tree(tree); /* it is read as empty, also where others are closed */
     if (syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) == 0)
         return 0;
     /* it was removed meanwhile: there will be an event for what came in its place */

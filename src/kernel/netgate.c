@@ -24,6 +24,7 @@
 #include "base/own.h"
 #include "kernel/laid.h"
 #include "kernel/renew.h"
+#include "kernel/role.h"
 #include "kernel/tell.h"
 #include "net/consent.h"
 #include "net/gate.h"
@@ -213,7 +214,7 @@ gate_main(const struct netgate *n, const struct stage *s, int from, int announce
                              .arg = &telling,
                              .on_word = on_word,
                              .until = from};
-    prctl(PR_SET_NAME, "buckle-net", 0, 0, 0);
+    role_take(ROLE_NET);
     telling.s = s;
     telling.from = from;
     telling.worker = getppid();

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -131,29 +132,6 @@ static void test_prctl(const struct plan *p, struct sys_rule *r)
         r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
 }
 
-/* File systems take orders through descriptors that are open for reading only. What sets flags is
- * judged; btrfs's ways to make and remove whole subvolumes, and everything else that the generic
- * family would change (versions, verity, encryption), is refused. Sharing blocks between files
- * needs a descriptor for writing and stays. */
-static void test_ioctl(const struct plan *p, struct sys_rule *r)
-{
-    static const uint32_t type = 0xff00, changes = 0x40000000;
-    r->tests[r->ntests++] = equal(1, KABI_TIOCSTI, refuse(EPERM));
-    r->tests[r->ntests++] = equal(1, KABI_TIOCLINUX, refuse(EPERM));
-    test_ioctl_owner(p, r);
-    test_ioctl_clone(p, r);
-    r->tests[r->ntests++] = equal(1, KABI_FIDEDUPERANGE, allow);
-    r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, type, KABI_BTRFS_TYPE, refuse(EPERM)};
-    if (plan_set_is_free(p, SET_FLAGS))
-        return;
-    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SETFLAGS, notify);
-    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_FSSETXATTR, notify);
-    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SET_ENCRYPTION_POLICY, refuse(EPERM));
-    r->tests[r->ntests++] = equal(1, KABI_FS_IOC_SETVERSION, refuse(EPERM));
-    r->tests[r->ntests++] =
-        (struct sys_test){1, SYS_EQUAL, type | changes, KABI_FS_IOC_TYPE | changes, refuse(EPERM)};
-}
-
 /* With a listener of its own a command could answer for itself once ours is gone. */
 static void test_seccomp(const struct plan *p, struct sys_rule *r)
 {
@@ -167,6 +145,20 @@ static void test_prlimit64(const struct plan *p, struct sys_rule *r)
 {
     if (!p->pid_ns)
         r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
+    if (p->opt.core_dumps)
+        return;
+    r->tests[r->ntests++] = differs(1, RLIMIT_CORE, allow);
+    r->tests[r->ntests++] = any(2, 0xffffffff, refuse(0));
+    r->tests[r->ntests++] = any(2 | SYS_HIGH, 0xffffffff, refuse(0));
+}
+
+/* The limit keeps the kernel from writing a process's memory somewhere when it crashes (command.c),
+ * and stays as it is. Programs that hold secrets set it to 0 and end when they cannot: they are
+ * told that they did. */
+static void test_setrlimit(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->opt.core_dumps)
+        r->tests[r->ntests++] = equal(0, RLIMIT_CORE, refuse(0));
 }
 
 /* Landlock keeps a domain from tracing whoever is outside, and a pid namespace from naming them
@@ -216,6 +208,25 @@ static bool is_free(const struct plan *p, enum vocab_op op)
     return !plan_is_asked(p->ops[op].tier);
 }
 
+enum { SET_IDS = S_ISUID | S_ISGID };
+
+/* Where making files is free, only programs that run with other rights are at stake. */
+static bool modes_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
+{
+    bool asks = !is_free(p, OP_FILE_WRITE_SETUGID);
+    if (asks)
+        r->tests[r->ntests++] = any(mode, SET_IDS, notify);
+    return asks;
+}
+
+/* The mode counts only where a file can be made. */
+static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    static const uint32_t makes = O_CREAT | KABI_OPEN_UNNAMED;
+    r->tests[r->ntests++] = (struct sys_test){flags, SYS_EQUAL, makes, 0, r->otherwise};
+    return modes_ask(p, flags + 1, r);
+}
+
 /* Whether opening asks: for naming a file (O_PATH), for writing, for reading. */
 static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
@@ -228,7 +239,7 @@ static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
         r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
     if (writes && !reads)
         r->tests[r->ntests++] = any(flags, KABI_OPEN_WRITES, notify);
-    return names || writes;
+    return (!writes && new_modes_ask(p, flags, r)) || names || writes;
 }
 
 /* Whether something is there is another question than what may be done with it. */
@@ -241,12 +252,34 @@ static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
     r->tests[r->ntests++] = there ? any(mode, 0xffffffff, notify) : equal(mode, 0, notify);
 }
 
+/* A move can leave a device behind, which no wall speaks of. */
+static bool test_whiteout(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    bool asks = strcmp(c->name, "renameat2") == 0 && !is_free(p, OP_FILE_MKNOD);
+    if (asks)
+        r->tests[r->ntests++] =
+            any(4, KABI_RENAME_WHITEOUT, (struct sys_action){SYS_NOTIFY, EPERM});
+    return asks;
+}
+
+/* What a call whose operations are free can do besides. */
+static bool free_asks(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    bool at = strcmp(c->name, "mknodat") == 0;
+    if (c->handler == HANDLE_MKNOD)
+        return modes_ask(p, at ? 2 : 1, r);
+    if (c->handler == HANDLE_OPEN) /* creat */
+        return modes_ask(p, 1, r);
+    return c->handler == HANDLE_RENAME ? test_whiteout(p, c, r) : plan_own_group(p, c, r);
+}
+
 static bool is_judged(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
     if (c->when == WHEN_OPENS)
         return opens_ask(p, c->arg, r);
     if (plan_set_is_free(p, c->set))
-        return plan_own_group(p, c, r);
+        return free_asks(p, c, r);
+    test_whiteout(p, c, r);
     r->otherwise = plan_ask(p, c->set);
     r->passable = c->handler == HANDLE_EXEC;
     if (c->when == WHEN_TESTS)
@@ -255,7 +288,7 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
     if (c->set == SET_MODE && is_free(p, OP_FILE_WRITE_MODE)) {
         bool at = strncmp(c->name, "fchmodat", 8) == 0;
         r->otherwise = allow;
-        r->tests[r->ntests++] = any(at ? 2 : 1, S_ISUID | S_ISGID, notify);
+        r->tests[r->ntests++] = any(at ? 2 : 1, SET_IDS, notify);
     }
     return true;
 }
@@ -267,10 +300,11 @@ static bool is_harmless(const struct plan *p, const struct refused_call *c)
     static const struct {
         const char *name;
         uint8_t set;
-    } hidden[] = {{"openat2", SET_OPENS},         {"openat2", SET_METADATA},
-                  {"getxattrat", SET_READ_XATTR}, {"listxattrat", SET_READ_XATTR},
-                  {"setxattrat", SET_XATTR},      {"removexattrat", SET_XATTR},
-                  {"file_getattr", SET_METADATA}, {"file_setattr", SET_FLAGS}};
+    } hidden[] = {{"openat2", SET_OPENS},          {"openat2", SET_METADATA},
+                  {"openat2", SET_MODE},           {"getxattrat", SET_READ_XATTR},
+                  {"listxattrat", SET_READ_XATTR}, {"setxattrat", SET_XATTR},
+                  {"removexattrat", SET_XATTR},    {"file_getattr", SET_METADATA},
+                  {"file_setattr", SET_FLAGS}};
     bool known = false;
     for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
         if (strcmp(c->name, hidden[i].name) != 0)
@@ -287,26 +321,30 @@ static bool is_harmless(const struct plan *p, const struct refused_call *c)
     return p->opt.keep_userns && strcmp(c->name, "chroot") == 0;
 }
 
+static struct sys_rule rule_of(const char *name, int nr, struct sys_action otherwise)
+{
+    return (struct sys_rule){.name = name, .nr = nr, .otherwise = otherwise};
+}
+
 static void add_judged(struct plan *p, const struct judged_call *c)
 {
     struct sys_rule *r = &p->calls[p->ncalls];
-    *r = (struct sys_rule){c->name, c->nr[p->opt.arch], 0, {{0}}, allow, false};
+    *r = rule_of(c->name, c->nr[p->opt.arch], allow);
     p->ncalls += is_judged(p, c, r);
 }
 
 static void add_refused(struct plan *p, const struct refused_call *c)
 {
     if (!is_harmless(p, c))
-        p->calls[p->ncalls++] =
-            (struct sys_rule){c->name, c->nr[p->opt.arch], 0, {{0}}, refuse(c->err), false};
+        p->calls[p->ncalls++] = rule_of(c->name, c->nr[p->opt.arch], refuse(c->err));
 }
 
 static void add_tested(struct plan *p, size_t i)
 {
     struct sys_rule *r = &p->calls[p->ncalls];
-    *r = (struct sys_rule){tested[i].name, tested[i].nr[p->opt.arch], 0, {{0}}, allow, false};
+    *r = rule_of(tested[i].name, tested[i].nr[p->opt.arch], allow);
     tested[i].fill(p, r);
-    p->ncalls += r->ntests || r->otherwise.verdict != SYS_ALLOW;
+    p->ncalls += r->ntests || r->nmore || r->otherwise.verdict != SYS_ALLOW;
 }
 
 /* Where each number stands in the three tables, plus one: rules are large, and so are made in the

@@ -9,7 +9,7 @@
 
 /* What the planner's files share. */
 
-enum { PLAN_WALLS = 512 };
+enum { PLAN_WALLS = 512, PLAN_DEVICES = 64 };
 
 int plan_note(struct plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -30,11 +30,18 @@ static inline uint32_t path_mark(const char *path, size_t n)
 /* Whether a contains every path of b. */
 bool bound_covers(const struct bound_path *a, const struct bound_path *b);
 
+/* What is asked about: one type of (vnode-type …), or everything that is no device. */
+enum bound_type { BOUND_FILES = -1, BOUND_ANY = 0, BOUND_BLOCKS = 3, BOUND_CHARACTERS = 4 };
+
+/* Like plan_bound(), of one type. */
+size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type type,
+                     struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena);
+
 /* Like plan_bound(): where op could be denied, or would be told of although it is allowed. within:
  * only what lies in this folder; *everywhere then means all of it. *rule: why there is no bound. */
-size_t plan_denied(const struct graph *g, enum vocab_op op, const struct bound_path *within,
-                   struct bound_path *list, size_t cap, bool *everywhere, uint32_t *rule,
-                   struct arena *arena);
+size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
+                   const struct bound_path *within, struct bound_path *list, size_t cap,
+                   bool *everywhere, uint32_t *rule, struct arena *arena);
 
 /* Whether op could be allowed anywhere in a folder, or to a file. */
 bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
@@ -44,6 +51,13 @@ bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bo
 
 /* Tiers of the operations that read, and the guards that follow. */
 int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err);
+
+/* ---- plan-devices.c ---- */
+
+/* Before plan_reads(): whether a wall around device files spares asking about them. After it: which
+ * of them may be opened. */
+void plan_devices(struct plan *p, const struct graph *g);
+int plan_open_devices(struct plan *p, const struct graph *g, struct bk_err *err);
 
 /* ---- plan.c ---- */
 
@@ -102,7 +116,8 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
 /* Tests of arguments, one function a TESTED call of syscalls.def. */
 typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
 plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
-    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner;
+    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner, test_ioctl,
+    test_fcntl_lease;
 
 /* ---- plan-kernel.c ---- */
 

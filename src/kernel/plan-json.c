@@ -126,7 +126,7 @@ static void put_action(struct buf *out, struct sys_action a)
         buf_fmt(out, ", \"errno\": %u", a.err);
 }
 
-static void put_tests(const struct sys_rule *r, struct buf *out)
+static void put_tests(const struct sys_rule *r, bool judge, struct buf *out)
 {
     static const char *const hows[] = {
         [SYS_EQUAL] = "equal",
@@ -134,11 +134,13 @@ static void put_tests(const struct sys_rule *r, struct buf *out)
         [SYS_ANY] = "any",
     };
     buf_str(out, ", \"tests\": [");
-    for (size_t i = 0; i < r->ntests; i++) {
-        const struct sys_test *t = &r->tests[i];
+    for (size_t i = 0; i < (size_t)r->ntests + r->nmore; i++) {
+        const struct sys_test *t = sys_test_at(r, i);
         buf_fmt(out, "%s{\"argument\": %u, \"how\": \"%s\", \"mask\": %u, \"value\": %u, ",
-                i ? ", " : "", t->arg, hows[t->how], t->mask, t->value);
-        put_action(out, t->then);
+                i ? ", " : "", t->arg & ~SYS_HIGH, hows[t->how], t->mask, t->value);
+        if (t->arg & SYS_HIGH)
+            buf_str(out, "\"half\": \"high\", ");
+        put_action(out, i < r->ntests || judge ? t->then : plan_without_judge(t->then));
         buf_chr(out, '}');
     }
     buf_chr(out, ']');
@@ -153,8 +155,8 @@ static void put_calls(const struct plan *p, struct buf *out)
         put_string(out, r->name);
         buf_fmt(out, ", \"number\": %d, ", r->nr);
         put_action(out, r->otherwise);
-        if (r->ntests)
-            put_tests(r, out);
+        if (r->ntests + r->nmore)
+            put_tests(r, p->judge, out);
         buf_chr(out, '}');
     }
     buf_str(out, p->ncalls ? "\n  ],\n" : "],\n");
@@ -180,6 +182,8 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_str(out, ",\n  ");
     put_caps(p, out);
     buf_fmt(out, ",\n  \"judge\": %s", p->judge ? "true" : "false");
+    buf_fmt(out, ",\n  \"devices_closed\": %s,\n  ", p->device_wall ? "true" : "false");
+    put_words(out, "devices", p->devices, p->device_scan ? 0 : p->ndevices);
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
     buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);

@@ -119,6 +119,22 @@ static void print_sealed(const struct plan *p, struct buf *out)
     list_end(&l, "");
 }
 
+static void print_devices(const struct plan *p, struct buf *out)
+{
+    if (!p->device_wall)
+        return;
+    struct list l = list_begin(out, "devices");
+    list_add(&l, "closed");
+    if (p->device_scan)
+        list_add(&l, "except for those in /dev that may be read");
+    for (size_t i = 0; i < p->ndevices && !p->device_scan; i++) {
+        char word[PLAN_GUARD_PATH + 16];
+        snprintf(word, sizeof(word), "%s%s", i ? "" : "except for ", p->devices[i]);
+        list_add(&l, word);
+    }
+    list_end(&l, "");
+}
+
 static void print_surroundings(const struct plan *p, struct buf *out)
 {
     const char *names[PLAN_NAMESPACES];
@@ -136,6 +152,9 @@ static void print_surroundings(const struct plan *p, struct buf *out)
     else
         buf_str(out, "not needed: nothing is asked about\n");
     print_sealed(p, out);
+    print_devices(p, out);
+    if (p->opt.core_dumps)
+        buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "core dumps", "allowed");
     if (p->opt.updatable)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "updatable",
                 "what a later policy could change stays judged");

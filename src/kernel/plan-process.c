@@ -451,6 +451,7 @@ void test_shmat(const struct plan *p, struct sys_rule *r)
 void test_fcntl(const struct plan *p, struct sys_rule *r)
 {
     test_fcntl_lock(p, r);
+    test_fcntl_lease(p, r);
     if (!asks(p, OP_SIGNAL))
         return;
     add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));

@@ -83,6 +83,12 @@ static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
     d->n = 0;
 }
 
+/* Devices are nobody's to guard where a wall is around them. */
+static enum bound_type type_of(const struct plan *p)
+{
+    return p->no_device_tests ? BOUND_FILES : BOUND_ANY;
+}
+
 /* ---- guards ---- */
 
 /* The slot of a path: the guard's, or an empty one. */
@@ -167,8 +173,8 @@ static bool denied_within(struct reads *r, const struct bound_path *in, struct b
         uint32_t rule;
         if (!r->ops[i].guarded)
             continue;
-        *n += plan_denied(r->g, reading[i], in, list + *n, PLAN_GUARDS - *n, &all, &rule,
-                          &r->p->arena);
+        *n += plan_denied(r->g, reading[i], type_of(r->p), in, list + *n, PLAN_GUARDS - *n, &all,
+                          &rule, &r->p->arena);
         if (all)
             return false;
     }
@@ -372,12 +378,18 @@ static int look_at(struct reads *r, size_t i, const char *against)
     d->list = arena_array(&r->p->arena, PLAN_GUARDS, sizeof(*d->list));
     if (!d->list)
         return -1;
-    if (against)
+    if (against && !r->p->no_device_tests)
         return 0;
-    d->guarded = true;
-    d->n =
-        plan_denied(r->g, reading[i], NULL, d->list, PLAN_GUARDS, &everywhere, &rule, &r->p->arena);
-    if (everywhere)
+    d->n = plan_denied(r->g, reading[i], type_of(r->p), NULL, d->list, PLAN_GUARDS, &everywhere,
+                       &rule, &r->p->arena);
+    if (r->p->no_device_tests && d->n == 0 && !everywhere) {
+        *d = (struct denied){.culprit = GRAPH_NO_RULE}; /* of devices only */
+        return 0;
+    }
+    d->guarded = !against;
+    if (against)
+        d->n = 0;
+    else if (everywhere)
         ask_instead(d, "no folder bounds what this rule denies", rule);
     else if (plan_asks_about(r->p, r->g, reading[i], FILTER_PROCESS_PATH))
         ask_instead(d, "a sentry does not know which program reads", rule);

@@ -118,11 +118,24 @@ static void compare(struct waits *w, enum vocab_op op)
     compare_walls(w, op, plan_wall_rights(op));
 }
 
+/* Which device files can be opened was settled when the command started. */
+static void compare_devices(struct waits *w)
+{
+    const struct plan *now = w->running, *then = w->wanted;
+    bool same = now->device_wall == then->device_wall && now->device_scan == then->device_scan &&
+                now->ndevices == then->ndevices;
+    for (size_t i = 0; same && i < now->ndevices; i++)
+        same = strcmp(now->devices[i], then->devices[i]) == 0;
+    if (!same && !plan_is_asked(now->ops[OP_FILE_READ_DATA].tier))
+        wait_for(w, OP_FILE_READ_DATA, "/dev", "which devices are open was settled at the start");
+}
+
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out)
 {
     struct waits w = {running, wanted, out, 0};
     for (size_t op = 0; op < OP_COUNT; op++)
         compare(&w, (enum vocab_op)op);
+    compare_devices(&w);
     if (wanted->gate && !running->gate)
         wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "nothing leads out of the network it is in");
     return w.n;

@@ -86,7 +86,7 @@ enum call_group plan_call_group(const struct sys_rule *r)
         asks |= r->tests[i].then.verdict == SYS_NOTIFY;
     if (asks)
         return CALLS_JUDGED;
-    if (r->ntests)
+    if (r->ntests + r->nmore)
         return CALLS_TESTED;
     return r->otherwise.verdict == SYS_ERRNO ? CALLS_REFUSED : CALLS_PASSED;
 }

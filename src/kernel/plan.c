@@ -295,7 +295,7 @@ static int need(struct plan *p, bool have, const char *what, const char *lost, s
     return -1;
 }
 
-static struct sys_action without_judge(struct sys_action a)
+struct sys_action plan_without_judge(struct sys_action a)
 {
     if (a.verdict != SYS_NOTIFY)
         return a;
@@ -309,10 +309,10 @@ static void dismiss_judge(struct plan *p)
     p->judge = false;
     for (size_t i = 0; i < p->ncalls; i++) {
         struct sys_rule *r = &p->calls[i];
-        r->passable = r->passable && !without_judge(r->otherwise).err;
-        r->otherwise = without_judge(r->otherwise);
+        r->passable = r->passable && !plan_without_judge(r->otherwise).err;
+        r->otherwise = plan_without_judge(r->otherwise);
         for (size_t t = 0; t < r->ntests; t++)
-            r->tests[t].then = without_judge(r->tests[t].then);
+            r->tests[t].then = plan_without_judge(r->tests[t].then);
     }
     for (size_t op = 0; op < OP_COUNT; op++)
         if (p->ops[op].tier == TIER_JUDGED) {
@@ -418,7 +418,8 @@ static int fill(struct plan *p, const struct graph *g, struct bk_err *err)
     set_tiers(p, g);
     plan_namespaces(p, g);
     plan_process_tiers(p, g);
-    if (plan_reads(p, g, err) < 0 || plan_caps(p, err) < 0)
+    plan_devices(p, g);
+    if (plan_reads(p, g, err) < 0 || plan_open_devices(p, g, err) < 0 || plan_caps(p, err) < 0)
         return -1;
     plan_kernel_tiers(p, g);
     if (plan_calls(p, err) < 0)

@@ -55,15 +55,17 @@ struct sys_action {
                         is nobody to ask; 0 passes */
 };
 
-/* A test of the low 32 bits of one argument. */
+/* A test of one half of an argument: the low 32 bits, or with SYS_HIGH the others. */
 enum sys_how {
     SYS_EQUAL,   /* (argument & mask) == value */
     SYS_DIFFERS, /* (argument & mask) != value */
     SYS_ANY,     /* (argument & mask) != 0 */
 };
 
+enum { SYS_HIGH = 8 };
+
 struct sys_test {
-    uint8_t arg;
+    uint8_t arg; /* its number, and SYS_HIGH */
     uint8_t how; /* enum sys_how */
     uint32_t mask, value;
     struct sys_action then;
@@ -77,8 +79,19 @@ struct sys_rule {
     uint8_t ntests;
     struct sys_test tests[SYS_TESTS]; /* the first that holds decides */
     struct sys_action otherwise;
-    bool passable; /* goes through when it carries the run's pass; see plan.pass */
+    bool passable;               /* goes through when it carries the run's pass; see plan.pass */
+    const struct sys_test *more; /* come after the others; the same in every plan */
+    uint8_t nmore;
 };
+
+/* The test of that number, among both lists. */
+static inline const struct sys_test *sys_test_at(const struct sys_rule *r, size_t i)
+{
+    return i < r->ntests ? &r->tests[i] : &r->more[i - r->ntests];
+}
+
+/* What an action comes to when there is no judge. */
+struct sys_action plan_without_judge(struct sys_action a);
 
 /* ---- the Landlock wall ---- */
 
@@ -113,17 +126,18 @@ enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
-    bool terse;         /* nobody reads the notes: what takes an evaluation to find is left out */
-    bool updatable;     /* everything changeable later stays judged */
-    bool watch_net;     /* denied hosts are told by name, even where none is allowed */
-    bool grantable;     /* whatever is denied can be allowed later: no wall stands in the way */
-    bool accept_weaker; /* go on where something cannot be enforced */
-    bool keep_userns;   /* programs inside may make user namespaces */
-    uint64_t caps;      /* capabilities that root asks for besides those for work on files */
-    bool strict_reads;  /* judge reading where a sentry would do */
-    bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */
-    bool ask;           /* a person is asked about hosts that no rule names */
-    const char *cwd;    /* where the command works, or NULL; outlives the plan */
+    bool terse;          /* nobody reads the notes: what takes an evaluation to find is left out */
+    bool updatable;      /* everything changeable later stays judged */
+    bool watch_net;      /* denied hosts are told by name, even where none is allowed */
+    bool grantable;      /* whatever is denied can be allowed later: no wall stands in the way */
+    bool accept_weaker;  /* go on where something cannot be enforced */
+    bool keep_userns;    /* programs inside may make user namespaces */
+    uint64_t caps;       /* capabilities that root asks for besides those for work on files */
+    bool strict_reads;   /* judge reading where a sentry would do */
+    bool no_masks;       /* judge reading where a mask would do, which hides more than is denied */
+    bool core_dumps;     /* what crashes may leave its memory behind */
+    bool ask;            /* a person is asked about hosts that no rule names */
+    const char *cwd;     /* where the command works, or NULL; outlives the plan */
     /* where file systems are mounted, as it was read last; or NULL; outlives the plan */
     const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */
@@ -172,6 +186,12 @@ struct plan {
     struct wall_path *walls;
     size_t nwalls;
 
+    bool no_device_tests; /* rules about devices do not concern what is asked and guarded */
+    bool device_wall;     /* device files cannot be opened, except for: */
+    bool device_scan;     /* those that the launch finds in /dev and the policy lets be read */
+    const char **devices; /* else these, files or folders, which need not exist */
+    size_t ndevices;
+
     bool masked; /* guards are masks */
     struct plan_guard *guards;
     size_t nguards;
@@ -203,6 +223,9 @@ struct bound_path {
 };
 size_t plan_bound(const struct graph *g, enum vocab_op op, struct bound_path *list, size_t cap,
                   bool *everywhere, struct arena *arena);
+
+/* Whether a number of ioctl() belongs to a family that changes files (ioctls.def). */
+bool plan_ioctl_is_of_files(uint32_t request);
 
 /* ---- the filter as a program (bpf.c) ---- */
 

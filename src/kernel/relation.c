@@ -45,8 +45,8 @@ static int read_file(int proc, const char *name, char *text, size_t cap)
     return 0;
 }
 
-/* Parent and group. The name in front of them may contain anything. */
-static int read_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
+/* The name in front of them may contain anything. */
+int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
 {
     char name[32], text[512], state;
     snprintf(name, sizeof(name), "%d/stat", pid);
@@ -85,7 +85,7 @@ static int view_make(const struct worker *w, const struct request *r, struct vie
     *v = (struct view){.proc = w->pid_ns ? w->inner_proc : w->proc};
     v->self = target_inner_process(w, r);
     pid_t parent, group;
-    if (v->self > 0 && v->proc >= 0 && read_kin(v->proc, v->self, &parent, &group) == 0)
+    if (v->self > 0 && v->proc >= 0 && relation_kin(v->proc, v->self, &parent, &group) == 0)
         return request_is_valid(w, r) ? 0 : -EPERM;
     *v = (struct view){.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
     if (v->self < 0 || (v->outer && !read_namespace(v->proc, v->self, v->pids)))
@@ -164,7 +164,7 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
 {
     pid_t parent, group;
     for (int n = 1; n < ANCESTORS && pid > 1; n++) {
-        if (read_kin(proc, pid, &parent, &group) < 0)
+        if (relation_kin(proc, pid, &parent, &group) < 0)
             return 0;
         if (parent == ancestor)
             return n;
@@ -204,8 +204,8 @@ static int relate(const struct worker *w, const struct view *v, pid_t pid)
     pid_t parent, group, own_parent, own_group;
     if (pid == v->self)
         return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
-    if (pid <= 0 || read_kin(v->proc, pid, &parent, &group) < 0 ||
-        read_kin(v->proc, v->self, &own_parent, &own_group) < 0)
+    if (pid <= 0 || relation_kin(v->proc, pid, &parent, &group) < 0 ||
+        relation_kin(v->proc, v->self, &own_parent, &own_group) < 0)
         return -ESRCH;
     bool first = is_first(v, pid);
     int relation = RELATION_OTHERS;
@@ -237,9 +237,9 @@ static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_
     char name[16];
     pid_t parent, its, own;
     if (set == WHO_GROUP) {
-        if (read_kin(v->proc, pid, &parent, &its) < 0)
+        if (relation_kin(v->proc, pid, &parent, &its) < 0)
             return 0;
-        if (group == 0 && (read_kin(v->proc, v->self, &parent, &own) < 0 || its != own))
+        if (group == 0 && (relation_kin(v->proc, v->self, &parent, &own) < 0 || its != own))
             return 0;
         if (group != 0 && its != group)
             return 0;

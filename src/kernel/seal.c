@@ -17,10 +17,7 @@
 #include <unistd.h>
 
 #include "kernel/caps.h"
-
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
+#include "kernel/kabi.h"
 
 enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
 

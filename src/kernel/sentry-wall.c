@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #include "kernel/confine.h"
+#include "kernel/kabi.h"
 #include "kernel/own-filter.h"
 #include "kernel/post.h"
 
@@ -96,9 +97,10 @@ static const int useless[] = {
 
 /* Nor does the serving one these. */
 static const int for_mounting[] = {
-    SYS_fsopen,  SYS_fsmount,  SYS_open_tree,     SYS_move_mount,
-    SYS_fspick,  SYS_fsconfig, SYS_clone,         SYS_clone3,
-    SYS_openat2, SYS_unshare,  SYS_inotify_init1, SYS_inotify_add_watch,
+    SYS_fsopen,        SYS_fsmount,  SYS_open_tree,     SYS_move_mount,
+    SYS_fspick,        SYS_fsconfig, SYS_clone,         SYS_clone3,
+    SYS_openat2,       SYS_unshare,  SYS_inotify_init1, SYS_inotify_add_watch,
+    SYS_mount_setattr,
 };
 
 static int install(bool serving)

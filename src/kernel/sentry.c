@@ -35,11 +35,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/devices.h"
 #include "kernel/ground.h"
 #include "kernel/kabi.h"
 #include "kernel/pass.h"
 #include "kernel/post.h"
 #include "kernel/processor.h"
+#include "kernel/role.h"
 
 /* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
  * both keep a processor from the command that is just starting. What is made meanwhile is found
@@ -145,7 +147,8 @@ static int show_file_system(const struct post *p)
 static int make_file_system(struct post *p)
 {
     char fd[16], uid[16], gid[16];
-    p->device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    p->device =
+        openat(p->root, "dev/fuse", O_RDWR | O_CLOEXEC); /* not through the sandbox's mounts */
     if (p->device < 0)
         return -errno;
     snprintf(fd, sizeof(fd), "%d", p->device);
@@ -234,6 +237,14 @@ static int copy_tree(int at, const char *path, unsigned flags)
     return tree < 0 ? -errno : tree;
 }
 
+/* The sandbox's own mounts are closed to devices by now, or about to be. */
+static int copy_folder(const struct post *p, size_t i)
+{
+    OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    int err = tree >= 0 && p->plan->device_wall ? devices_close_tree(tree) : 0;
+    return err < 0 ? err : steal_fd(&tree);
+}
+
 /* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
  * itself, over an outer guard; or, where something lies that is neither folder nor file, something
  * empty. */
@@ -241,7 +252,7 @@ static int make_cover(struct post *p, size_t i, const struct stat *st, int *real
 {
     char name[16];
     if (p->plan->guards[i].open)
-        return copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+        return copy_folder(p, i);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
     *number = sentry_point_add(p->sentry, *real);
@@ -369,7 +380,7 @@ static void stage_outside(struct post *p)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-sentry", 0, 0, 0);
+    role_take(ROLE_SENTRY);
     prctl(PR_SET_DUMPABLE, 0, 0, 0,
           0); /* where processes see each other, they do not look in here */
     /* the controller's pipes would never end if we held them */

@@ -38,14 +38,18 @@
 
 #include "base/own.h"
 #include "kernel/confine.h"
+#include "kernel/cores.h"
+#include "kernel/devices.h"
 #include "kernel/guard.h"
 #include "kernel/kabi.h"
 #include "kernel/netfiles.h"
 #include "kernel/netgate.h"
 #include "kernel/pass.h"
 #include "kernel/renew.h"
+#include "kernel/role.h"
 #include "kernel/seal.h"
 #include "kernel/terminals.h"
+#include "kernel/wait.h"
 #include "kernel/worker.h"
 #include "net/rules.h"
 
@@ -62,8 +66,9 @@ struct inside {
     int kept;     /* the keeper's pipe, or -1 */
     int children; /* the first process's (open_children()), or -1 */
     int listener;
-    bool ended;   /* the command has; others may still be */
-    bool working; /* the worker is ready to be asked */
+    bool ended;      /* the command has; others may still be */
+    bool unfinished; /* something waits until they are gone, too */
+    bool working;    /* the worker is ready to be asked */
 };
 
 static void tell(const struct stage *s, enum status_kind kind, int stage, int value)
@@ -145,7 +150,10 @@ static void tie_to_controller(struct inside *in)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != s->controller)
         _exit(1); /* it died before we were tied to it */
-    prctl(PR_SET_NAME, "buckle-worker", 0, 0, 0);
+    role_take(ROLE_WORKER);
+    /* before anything else is started here, or could land on one of their numbers */
+    for (size_t i = 0; i < s->launch->nperson; i++)
+        close(s->launch->person_fds[i]);
     check(s, STAGE_DESCRIPTORS, raise_descriptors(&s->descriptors));
     /* first of all, so that files are ours to read in the new namespace as they were outside */
     struct host_spaces spaces = host_spaces(s->launch->host);
@@ -371,6 +379,10 @@ static void stage_unconfined(struct inside *in)
     in->mounts = open_mounts(in);
     if (s->plan->mount_ns)
         check(s, STAGE_SEAL, seal_kernel_files(s->plan));
+    if (s->plan->mount_ns && s->plan->opt.core_dumps && s->launch->tmpdir)
+        check(s, STAGE_SEAL, cores_lay(s->launch->tmpdir, s->launch->cwd));
+    if (s->ground) /* while the guards are placed, which begin from the host's mounts */
+        check(s, STAGE_DEVICES, devices_wall(s->plan, s->graph));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, while the guards are placed */
     if (can_go_ahead(in)) {
         in->c.behind = &behind;
@@ -378,6 +390,8 @@ static void stage_unconfined(struct inside *in)
     }
     if (s->guards >= 0)
         wait_for_guards(s);
+    if (!s->ground)
+        check(s, STAGE_DEVICES, devices_wall(s->plan, s->graph));
     if (s->plan->gate)
         lay_gate(in);
     /* by name, so that what was mounted since lies in the way */
@@ -499,6 +513,14 @@ static bool is_first_alone(const struct inside *in)
     return in->children >= 0 && read(in->children, &byte, 1) == 0;
 }
 
+/* Does what could not be done while somebody of the sandbox might undo it. */
+static void finish(struct inside *in)
+{
+    if (in->unfinished)
+        git_finish(&the_worker);
+    in->unfinished = false;
+}
+
 /* With a pid namespace its first process takes all others along, or waits for them; the controller
  * hears when it is gone, and ends us. Until then their calls are answered. */
 static void take_status(struct inside *in, int status)
@@ -511,10 +533,14 @@ static void take_status(struct inside *in, int status)
     in->ended = true;
     if (the_worker.datagrams)
         datagram_drain();
-    bool alone = g && is_first_alone(in);
+    bool alone = !g || is_first_alone(in);
+    in->unfinished = in->working && git_has_unfinished(&the_worker);
+    if (alone)
+        finish(in);
     if (g && !(alone && launch_leaves_all(in->s->launch)))
         kill(g->init, in->s->launch->wait_all ? SIGUSR1 : SIGKILL);
-    tell(in->s, STATUS_EXITED, alone, status);
+    tell(in->s, STATUS_EXITED,
+         (g && alone ? EXITED_ALONE : 0) | (in->unfinished ? EXITED_UNFINISHED : 0), status);
     if (!g)
         _exit(0);
 }
@@ -587,12 +613,31 @@ static bool hear_policy(struct inside *in)
     return true;
 }
 
+/* Nobody is left who could call. */
+static int hear_nobody(struct inside *in)
+{
+    if (in->ended && in->unfinished) {
+        finish(in);
+        tell(in->s, STATUS_FINISHED, 0, 0);
+    }
+    return -1;
+}
+
 static volatile sig_atomic_t child_changed = 1; /* looked at once before the first wait */
 
 static void on_child(int sig)
 {
     (void)sig;
     child_changed = 1;
+}
+
+/* How long to wait at most for the next call. */
+static const struct timespec *pause_of(const struct worker *w)
+{
+    static struct timespec held;
+    const struct timespec *exec = exec_pause(w);
+    held.tv_nsec = w->git.nheld ? git_pause(w) : 0;
+    return exec || !held.tv_nsec ? exec : &held;
 }
 
 /* One thread answers calls and hears of the command's end. SIGCHLD gets through while waiting and
@@ -609,14 +654,19 @@ static void __attribute__((noreturn)) attend(struct inside *in)
                            {in->s->guards, POLLIN, 0},
                            {in->s->launch->compile ? in->s->events : -1, POLLIN, 0},
                            {in->mounts, POLLPRI, 0},
-                           {in->outer, POLLPRI, 0}};
+                           {in->outer, POLLPRI, 0},
+                           {-1, POLLIN, 0}};
     for (;;) {
         if (child_changed) {
             child_changed = 0;
             hear_child(in);
         }
-        int n = ppoll(fds, 6, exec_pause(&the_worker), &waiting);
+        fds[6].fd = wait_events();
+        int n = ppoll(fds, 7, wait_pause(pause_of(&the_worker)), &waiting);
         exec_look(&the_worker, 0);
+        wait_look(&the_worker);
+        if (the_worker.git.nheld)
+            git_sync(&the_worker);
         if (n <= 0)
             continue;
         if ((fds[4].revents | fds[5].revents) & POLLPRI) {
@@ -630,10 +680,12 @@ static void __attribute__((noreturn)) attend(struct inside *in)
         /* not before somebody asks: many commands end without */
         if (!in->working && (fds[0].revents & POLLIN))
             start_worker(in);
+        if (fds[6].revents)
+            wait_hear(&the_worker);
         if (fds[0].revents & POLLIN)
             worker_answer(&the_worker);
-        else if (fds[0].revents)
-            fds[0].fd = -1; /* nobody is left who could call */
+        else if (fds[0].revents & (POLLHUP | POLLNVAL)) /* POLLERR: a signal came between */
+            fds[0].fd = hear_nobody(in);
         if (fds[1].revents)
             hear_keeper(in);
     }

@@ -14,11 +14,21 @@
 #include "kernel/launch.h"
 
 /* What controller and worker share. Messages from the worker, one write each. */
-enum status_kind { STATUS_FAILED, STATUS_SENTRY, STATUS_STARTED, STATUS_STOPPED, STATUS_EXITED };
+enum status_kind {
+    STATUS_FAILED,
+    STATUS_SENTRY,
+    STATUS_STARTED,
+    STATUS_STOPPED,
+    STATUS_EXITED,
+    STATUS_FINISHED, /* what had to wait until nobody of the sandbox was left is done */
+};
+
+/* What is left when the command has exited. */
+enum { EXITED_ALONE = 1 /* nobody of the sandbox */, EXITED_UNFINISHED = 2 /* FINISHED follows */ };
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
-    int32_t stage; /* FAILED; EXITED: whether it was the last of the sandbox's processes */
+    int32_t stage; /* FAILED; EXITED: what is left */
     int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 

@@ -105,18 +105,24 @@ static int status_field(const struct worker *w, const struct request *r, const c
     return tell_status_field(w->proc, r->tid, key, out, cap);
 }
 
+/* A set of signals in the text of /proc/TID/status. */
+static bool signals_in(const char *text, const char *key, uint64_t *set)
+{
+    const char *at = strstr(text, key);
+    *set = at ? strtoull(at + strlen(key), NULL, 16) : 0;
+    return at != NULL;
+}
+
 bool target_is_interrupted(const struct worker *w, const struct request *r)
 {
-    static const char *const pending[] = {"\nSigPnd:", "\nShdPnd:"};
-    char text[32];
-    if (status_field(w, r, "\nSigBlk:", text, sizeof(text)) < 0)
-        return true;
-    uint64_t blocked = strtoull(text, NULL, 16);
-    for (int i = 0; i < 2; i++)
-        if (status_field(w, r, pending[i], text, sizeof(text)) < 0 ||
-            (strtoull(text, NULL, 16) & ~blocked))
-            return true;
-    return false;
+    char name[32], text[4096];
+    uint64_t own, shared, blocked;
+    snprintf(name, sizeof(name), "%d/status", r->tid);
+    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    return !signals_in(text, "\nSigPnd:", &own) || !signals_in(text, "\nShdPnd:", &shared) ||
+           !signals_in(text, "\nSigBlk:", &blocked) || ((own | shared) & ~blocked);
 }
 
 /* The folder of its descriptors is root's when a process has become somebody else and executed

@@ -130,6 +130,8 @@ void tell_event(const struct teller *t, const struct told *what)
     e->err = what->err;
     e->count = 1;
     name_program(t, what->tid);
+    if (what->detail)
+        snprintf(e->detail, sizeof(e->detail), "%s", what->detail);
     memcpy(e->path, what->path, len);
     e->path[len] = '\0';
     e->path_len = (uint32_t)len;

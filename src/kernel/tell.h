@@ -36,7 +36,8 @@ struct told {
     int nr;         /* system call; 0 when nobody knows */
     enum vocab_op op;
     const struct graph_verdict *verdict;
-    int err; /* what it was answered, or 0 */
+    int err;            /* what it was answered, or 0 */
+    const char *detail; /* which part of the object decided, or NULL */
     const char *path;
     size_t len;
 };

@@ -43,7 +43,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_SOCKET] = act_socket,
     [HANDLE_SEND] = act_send,
     [HANDLE_LISTEN] = act_listen,
-    [HANDLE_FLAGS] = act_flags,
+    [HANDLE_IOCTL] = act_ioctl,
     [HANDLE_PERSON] = act_person,
     [HANDLE_STAT] = act_stat,
     [HANDLE_STATX] = act_statx,
@@ -54,7 +54,7 @@ static handler *const handlers[HANDLE_COUNT] = {
     [HANDLE_GETXATTR] = act_getxattr,
     [HANDLE_LISTXATTR] = act_listxattr,
     [HANDLE_SIGNAL] = act_signal,
-    [HANDLE_OWNER] = act_owner,
+    [HANDLE_FCNTL] = act_fcntl,
     [HANDLE_SCHED] = act_sched,
     [HANDLE_FORK] = act_fork,
     [HANDLE_SPACE] = act_unshare,
@@ -79,6 +79,8 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->uid = w->caller_uid = getuid();
     w->caller_gid = getgid();
     w->who_matters = asks_who(g);
+    git_heed(w);
+    w->started = time(NULL);
     w->names_judged = !plan_set_is_free(plan, SET_CREATES);
     w->own_net = plan->net_ns;
     w->own_ipc = plan->ipc_ns;
@@ -111,6 +113,7 @@ int worker_renew(struct worker *w, struct graph *g)
     w->cache = cache;
     w->graph = w->renewed = g;
     w->who_matters = asks_who(g);
+    git_heed(w);
     return 0;
 }
 
@@ -189,6 +192,27 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
     close(fd);
 }
 
+void worker_try(struct worker *w, const struct request *r)
+{
+    bool known = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL;
+    uint8_t h = known ? w->handler[r->nr] : HANDLE_COUNT;
+    if ((w->who_matters && ask_who(w, r) < 0) || (w->exec_judged && !exec_caller_is_known(w, r)))
+        h = HANDLE_COUNT;
+    if (person_take(w, r) < 0)
+        h = HANDLE_COUNT;
+    if (w->git.nheld)
+        git_sync(w);
+    struct answer a = h < HANDLE_COUNT ? handlers[h](w, r) : answer_errno(EPERM);
+    if (!a.sent && a.value == -UNREADABLE)
+        a.value = ask_in_vain(w, r);
+    if (!a.sent && a.value == -NOWHERE)
+        a.value = ask_nowhere(w, r);
+    if (a.go_on)
+        send_go_on(w->listener, r->id);
+    else if (!a.sent)
+        worker_send(w->listener, r->id, a.value);
+}
+
 static void answer_call(struct worker *w, const struct seccomp_notif *n)
 {
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
@@ -197,21 +221,7 @@ static void answer_call(struct worker *w, const struct seccomp_notif *n)
     if (w->nwatched)
         exec_look(w, r.tid);
     known_hear(w, &r);
-    bool known = r.nr >= 0 && r.nr <= KABI_LAST_SYSCALL;
-    uint8_t h = known ? w->handler[r.nr] : HANDLE_COUNT;
-    if ((w->who_matters && ask_who(w, &r) < 0) || (w->exec_judged && !exec_caller_is_known(w, &r)))
-        h = HANDLE_COUNT;
-    if (person_take(w, &r) < 0)
-        h = HANDLE_COUNT;
-    struct answer a = h < HANDLE_COUNT ? handlers[h](w, &r) : answer_errno(EPERM);
-    if (!a.sent && a.value == -UNREADABLE)
-        a.value = ask_in_vain(w, &r);
-    if (!a.sent && a.value == -NOWHERE)
-        a.value = ask_nowhere(w, &r);
-    if (a.go_on)
-        send_go_on(w->listener, r.id);
-    else if (!a.sent)
-        worker_send(w->listener, r.id, a.value);
+    worker_try(w, &r);
 }
 
 void worker_answer(struct worker *w)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "graph/graph.h"
+#include "kernel/git.h"
 #include "kernel/guard.h"
 #include "kernel/judged.h"
 #include "kernel/made.h"
@@ -30,7 +31,8 @@
  * asks the policy about the pinned objects' canonical paths, and performs the call itself.
  *
  * One thread does all of it, so that to the sandboxed processes every judged call is atomic: what a
- * check saw is what the action meets. Calls that may block (FIFOs, connecting) leave this thread.
+ * check saw is what the action meets. Calls that may block (FIFOs, connecting) are tried, and tried
+ * again (wait.h).
  *
  * Nothing here allocates per event. The worker's working directory is the host's procfs, whose
  * "self/fd/N" names any object that is pinned in descriptor N.
@@ -141,6 +143,8 @@ struct worker {
 
     /* Folders named .git that the command itself made: default.sb lets it configure those. */
     struct made repositories;
+    struct git_judge git;
+    int64_t started;                        /* when judging began, in seconds of CLOCK_REALTIME */
     struct own_sockets sockets;             /* what it listens at: it may connect to these */
     bool own_ipc;                           /* System V objects are the sandbox's own */
     struct own_objects objects[SYSV_KINDS]; /* else: those that are (act-sysv.c) */
@@ -152,6 +156,7 @@ struct worker {
     bool makes_sockets;       /* the target's are made here: none can be taken from it */
     struct kept_sockets kept; /* then */
     bool datagrams;           /* it may have Unix datagram sockets */
+    bool again;               /* the call was made before, and waits (wait.h) */
     struct twin twins[TWINS]; /* what those send through (act-datagram.c) */
     unsigned ntwins;
     const struct pinned *moving, *moving_to; /* while a move is judged; else NULL */
@@ -182,7 +187,7 @@ struct request {
 
 /* How a handler ended. value is what the call returns, or a negated errno. */
 struct answer {
-    bool sent;  /* the handler (or its thread) has answered, or will */
+    bool sent;  /* the handler has answered, or will later (wait.h) */
     bool go_on; /* the kernel is to perform the call: only where it reads nothing of the target's
                    that could have changed since */
     int64_t value;
@@ -351,6 +356,16 @@ int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const 
 int ask_object(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p);
 /* Whether something of this type (S_IFREG, S_IFLNK…) may be made under the pinned name. */
 int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type);
+/* Whether the command made the repository that a path is in. */
+bool ask_is_created(const struct worker *w, const char *path, size_t len);
+/* Whether something of this class may be made. Later: tells of content that did not take its place,
+ * when its writer cannot be refused any more. */
+int ask_git(struct worker *w, const struct request *r, enum git_class class, const char *path,
+            size_t len, const struct stat *st);
+void ask_git_later(struct worker *w, enum git_class class, const char *path, size_t len);
+/* Whether a new file may get this mode: set-id bits take a permission of their own. */
+int ask_setugid(struct worker *w, const struct request *r, const char *path, size_t len,
+                mode_t mode);
 /* Only the verdict: nothing is reported. */
 bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st);
@@ -410,12 +425,17 @@ int relation_each(struct worker *w, const struct request *r, enum relation_set s
  * with whoever started it, namespaces notwithstanding. */
 int relation_signal_group(const struct worker *w, const struct request *r, int sig);
 
+/* Parent and group of a process, by the numbers of a procfs; 0 or -ESRCH. */
+int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group);
+
 /* (target …) and (target pid …) as facts. */
 enum { RELATION_FACTS = 7 };
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f);
 
 /* Tells of something that is refused whatever the policy says of it. */
 void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what);
+void tell_refused_as(struct worker *w, const struct request *r, enum vocab_op op, const char *what,
+                     int err);
 
 /* ---- handlers (act-*.c) ---- */
 
@@ -440,7 +460,9 @@ struct answer act_listen(struct worker *w, const struct request *r);
 /* Waits a moment until what was sent by connected datagram sockets has been passed on. */
 void datagram_drain(void);
 struct answer act_umask(struct worker *w, const struct request *r);
-struct answer act_flags(struct worker *w, const struct request *r);
+struct answer act_ioctl(struct worker *w, const struct request *r);
+/* Of those: TIOCSPGRP. */
+struct answer act_foreground(struct worker *w, const struct request *r);
 struct answer act_person(struct worker *w, const struct request *r);
 struct answer act_stat(struct worker *w, const struct request *r);
 struct answer act_statx(struct worker *w, const struct request *r);
@@ -455,6 +477,8 @@ struct answer act_open_name(struct worker *w, const struct request *r, int dirfd
                             int flags);
 
 struct answer act_signal(struct worker *w, const struct request *r);
+struct answer act_fcntl(struct worker *w, const struct request *r);
+/* Of those: F_SETOWN. */
 struct answer act_owner(struct worker *w, const struct request *r);
 struct answer act_sched(struct worker *w, const struct request *r);
 struct answer act_fork(struct worker *w, const struct request *r);
@@ -505,6 +529,9 @@ int worker_look_up_often(const struct worker *w, timer_t *timer);
  * call from any thread. */
 void worker_send(int listener, uint64_t id, int64_t value);
 void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec);
+
+/* Performs or refuses a call, and answers it unless it waits. */
+void worker_try(struct worker *w, const struct request *r);
 
 /* Receives one call that waits, and answers it. */
 void worker_answer(struct worker *w);

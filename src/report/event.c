@@ -47,7 +47,8 @@ int event_from_wire(const void *bytes, size_t n, struct event *e)
         return -1;
     if (op >= OP_COUNT || allow > 1 || count == 0)
         return -1;
-    if (!memchr(b + offsetof(struct event, exe), '\0', EVENT_EXE))
+    if (!memchr(b + offsetof(struct event, exe), '\0', EVENT_EXE) ||
+        !memchr(b + offsetof(struct event, detail), '\0', EVENT_DETAIL))
         return -1;
     memcpy(e, b, n);
     return 0;
@@ -147,6 +148,8 @@ void event_json(const struct event *e, const struct graph *g, const char *tag, s
         buf_fmt(out, ", \"errno\": \"%s\"", name);
     json_rule(out, g, e->rule);
     json_message(out, e, g);
+    if (e->detail[0])
+        json_text(out, "detail", e->detail, strlen(e->detail));
     if (e->count > 1)
         buf_fmt(out, ", \"count\": %u", e->count);
     if (tag)

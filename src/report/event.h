@@ -14,7 +14,7 @@
  * One operation that a policy denied (or allowed "with report"), as it happened. Events are plain
  * records of fixed size: the worker fills one without allocating and writes it to a socket whole.
  */
-enum { EVENT_PATH = 4096, EVENT_EXE = 256 };
+enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
 /* What stands for a path when somebody wanted one. */
 #define EVENT_USER_NAMESPACE "user namespace"
 
@@ -30,8 +30,10 @@ struct event {
     int32_t err;      /* what the call was answered */
     uint32_t count;   /* identical events folded into this one; 1 as they happen */
     uint32_t path_len;
-    char exe[EVENT_EXE];   /* the program's path, shortened from the front */
-    char path[EVENT_PATH]; /* path or other argument; path_len bytes, then NUL */
+    char exe[EVENT_EXE]; /* the program's path, shortened from the front */
+    char
+        detail[EVENT_DETAIL]; /* which part of the object decided: a key of git's settings; or "" */
+    char path[EVENT_PATH];    /* path or other argument; path_len bytes, then NUL */
 };
 
 /* Bytes of an event on the wire: the record up to and including the path's NUL. */

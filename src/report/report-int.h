@@ -35,6 +35,7 @@ struct group {
     bool failure;
     uint32_t chain;        /* next of the same hash */
     uint32_t newer, older; /* order of the last arrival */
+    char detail[EVENT_DETAIL];
     char path[EVENT_PATH];
 };
 

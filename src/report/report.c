@@ -79,7 +79,8 @@ static uint32_t find(const struct report *r, const struct event *e, uint32_t at)
     for (; at != GROUP_NONE; at = r->groups[at].chain) {
         const struct group *g = &r->groups[at];
         if (g->op == e->op && g->rule == e->rule && g->policy == e->policy &&
-            g->path_len == e->path_len && memcmp(g->path, e->path, e->path_len) == 0)
+            g->path_len == e->path_len && memcmp(g->path, e->path, e->path_len) == 0 &&
+            strcmp(g->detail, e->detail) == 0)
             return at;
     }
     return GROUP_NONE;
@@ -142,6 +143,7 @@ void report_add(struct report *r, const struct event *e)
         g->op = e->op;
         g->failure = event_is_failure(e);
         g->path_len = e->path_len;
+        memcpy(g->detail, e->detail, sizeof(g->detail));
         memcpy(g->path, e->path, e->path_len);
         g->path[e->path_len] = '\0';
         g->chain = *head;

@@ -132,9 +132,15 @@ static void add_shortened(struct buf *out, const char *s, size_t n, size_t max)
 
 static void add_path(struct buf *out, const struct row *row)
 {
+    const char *detail = row->group->detail;
     add_shortened(out, row->group->path, row->path_len, PATH_SHOWN);
     if (row->groups > 1)
         buf_fmt(out, "/ (%u paths)", row->groups);
+    if (row->groups == 1 && detail[0]) {
+        buf_str(out, " (");
+        buf_safe(out, detail, strlen(detail));
+        buf_chr(out, ')');
+    }
 }
 
 static size_t path_width(const struct row *row)

@@ -17,6 +17,8 @@
 #include "base/own.h"
 #include "kernel/fold.h"
 #include "profile/profile.h"
+#include "run/gitdir.h"
+#include "run/gitfiles.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -29,13 +31,18 @@ const char *run_place_is_all(const char *cwd)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
-    if (named && realpath(named, home) && strcmp(home, cwd) == 0)
-        return "your home directory";
-    return strcmp(cwd, "/") == 0 ? "the root directory" : NULL;
+    size_t n = strlen(cwd);
+    if (strcmp(cwd, "/") == 0)
+        return "the root directory";
+    if (!named || !realpath(named, home) || strncmp(home, cwd, n) != 0)
+        return NULL;
+    return !home[n]         ? "your home directory"
+           : home[n] == '/' ? "a folder around your home directory"
+                            : NULL;
 }
 
-/* CWD, TMPDIR, ORDINARY, HOME */
-enum { OWN_PARAMS = 4 };
+/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
+enum { OWN_PARAMS = 6 };
 
 static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       struct sbpl_options *opt, struct bk_err *err)
@@ -52,6 +59,10 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home && realpath(home, p->home))
             p->params[used++] = (struct sbpl_param){"HOME", p->home};
+        if (git_linked(spec->cwd, p->git_own, p->git_common)) {
+            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
+            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
+        }
     }
     for (size_t i = 0; i < spec->nparams; i++)
         p->params[used++] = spec->params[i];
@@ -92,11 +103,21 @@ static bool opens_files(const struct run_spec *spec)
     return false;
 }
 
+/* What git's settings name is as good as a setting itself. */
+static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
+{
+    OWN(buf) struct buf message = {0};
+    buf_fmt(&message, "protected: git's setting %.80s names it", key);
+    return buf_ok(&message) ? meanings_protect(arg, path, message.s, err) : err_nomem(err);
+}
+
 int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err)
 {
     char real[PATH_MAX];
-    const char *home = getenv("HOME");
-    return meanings_find(meanings, home ? realpath(home, real) : NULL, !spec->bare, spec->cwd, err);
+    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
+    if (meanings_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+        return -1;
+    return git_files_find(spec->cwd, home, protect_named, meanings, err);
 }
 
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)

@@ -21,7 +21,7 @@ const char *run_place_is_all(const char *cwd);
 struct run_policy {
     struct sbpl_unit unit;
     struct sbpl_param *params;
-    char home[PATH_MAX];
+    char home[PATH_MAX], git_own[PATH_MAX], git_common[PATH_MAX];
     bool shipped; /* no file has a say in it, so that it can be compiled at any time */
     struct graph *graph;
 };

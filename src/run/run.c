@@ -32,7 +32,9 @@ static int look_at_host(struct run *r, bool probe, struct bk_err *err)
         host_quick(&r->host);
     else if (host_probe(&r->host, err) < 0)
         return -1;
-    return pretend ? host_pretend(&r->host, pretend, err) : 0;
+    int result = pretend ? host_pretend(&r->host, pretend, err) : 0;
+    host_find_disks(&r->host);
+    return result;
 }
 
 const char *run_tmpdir(const struct run *r)
@@ -50,6 +52,7 @@ static void fill_options(struct run *r)
                                        .keep_userns = s->keep_userns,
                                        .strict_reads = s->strict_reads,
                                        .no_masks = s->no_masks,
+                                       .core_dumps = s->core_dumps,
                                        .ask = s->on_question != NULL,
                                        .caps = s->caps,
                                        .cwd = s->cwd,
@@ -225,6 +228,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .argv = s->argv,
         .env = r->env.env,
         .cwd = s->cwd,
+        .tmpdir = s->bare ? NULL : run_tmpdir(r),
         .start = s->start,
         .keep_fds = s->keep_fds,
         .nkeep = s->nkeep_fds,
@@ -241,6 +245,8 @@ static void fill_launch(struct run *r, struct launch *l)
         .on_event = on_event,
         .on_heard = s->on_heard ? on_heard : NULL,
         .hears = s->hears,
+        .person_fds = s->person_fds,
+        .nperson = s->nperson,
         .compile = run_recompile,
         .on_question = s->on_question ? on_question : NULL,
         .ask_ms = s->ask_ms,
@@ -253,7 +259,7 @@ static void fill_launch(struct run *r, struct launch *l)
 }
 
 /* An ability that the quick look took for granted and the launch found missing. */
-static bool learn(struct host *h, const struct launch_end *end)
+static bool learn_ability(struct host *h, const struct launch_end *end)
 {
     /* a plain chroot, whose root is no mount of its own */
     if (end->stage == STAGE_PRIVATE_MOUNTS && h->mount_ns)
@@ -264,6 +270,8 @@ static bool learn(struct host *h, const struct launch_end *end)
     bool unserved = end->stage == STAGE_SENTRY && end->sys == EMFILE;
     if ((end->stage == STAGE_SENTRY_MOUNT || unserved) && h->fuse)
         return h->fuse = false, true;
+    if (end->stage == STAGE_DEVICES && h->nodev)
+        return h->nodev = false, true;
     bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
     bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
     if (spaces && refused && !host_may_administer(h) && h->user_ns)
@@ -277,6 +285,13 @@ static bool learn(struct host *h, const struct launch_end *end)
     if (end->stage == STAGE_FILTER && listener && !h->listener_taken)
         return h->listener_taken = true, true;
     return false;
+}
+
+static bool learn(struct host *h, const struct launch_end *end)
+{
+    bool learned = learn_ability(h, end);
+    host_find_disks(h);
+    return learned;
 }
 
 static int go_by_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)

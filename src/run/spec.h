@@ -57,6 +57,7 @@ struct run_spec {
     bool watch_net;  /* denied hosts are told by name, even where none is allowed */
     bool late_names; /* denied names are found, and connections to them refused */
     bool updatable, grantable, accept_weaker, keep_userns, strict_reads;
+    bool core_dumps;      /* what crashes may leave its memory behind */
     bool no_masks;        /* what is denied fails, and is never merely hidden (plan.h) */
     uint64_t caps;        /* kept as root */
     const char *upstream; /* URL of the proxy that connections leave through, or NULL */
@@ -74,6 +75,9 @@ struct run_spec {
      * run_update(). NULL: nothing is listened to besides. */
     void (*on_heard)(void *arg);
     int hears;
+    /* By which the person speaks to us (launch.h). */
+    const int *person_fds;
+    size_t nperson;
     /* Called in the thread that runs it. */
     /* for a log of what was done, a line at a time; may be NULL */
     void (*debug)(void *arg, const char *line);

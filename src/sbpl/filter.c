@@ -169,8 +169,10 @@ static bool string_test(struct machine *m, const struct call *c, int i, enum voc
                                   [FORM_PREFIX] = GRAPH_PREFIX, [FORM_SUBPATH] = GRAPH_SUBPATH,
                                   [FORM_REGEX] = GRAPH_REGEX,   [FORM_GLOB] = GRAPH_REGEX};
     t->how = how[form];
-    if (t->how == GRAPH_REGEX)
-        return check_regex(m, c, i, v, t->str, t->len);
+    if (t->how == GRAPH_REGEX && !check_regex(m, c, i, v, t->str, t->len))
+        return false;
+    if (vocab_filters[t->filter].arg == ARG_PATH && !path_is_given(m, call_arg_pos(c, i), v, t))
+        return false;
     if (t->how == GRAPH_SUBPATH)
         trim_slash(m, c, i, t);
     return t->str || (machine_no_memory(m), false);

@@ -239,6 +239,11 @@ struct val *filter_combine(struct machine *m, enum graph_expr_kind kind, const s
 struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val *const *kids,
                         size_t n);
 struct val *filter_literal_path(struct machine *m, const char *s, size_t n);
+/* Refuses a path filter that matches every file because its text, or a parameter in it, is empty;
+ * warns of one that matches none (empty.c). */
+bool path_is_given(struct machine *m, src_pos pos, const struct val *v, const struct graph_test *t);
+/* Notes that the string is the value of the unit's parameter of that number. */
+void string_of_param(struct val *v, size_t param);
 struct val *modifier_make(struct machine *m, const struct call *c);
 struct val *modifier_of_policy(struct machine *m, struct sbpl_policy *policy);
 

@@ -62,12 +62,19 @@ struct val *prim_version(struct machine *m, const struct call *c)
     return &val_void;
 }
 
-const char *machine_param(const struct machine *m, const char *key)
+/* Of those with the same key the last one counts. */
+static const struct sbpl_param *find_param(const struct machine *m, const char *key)
 {
     for (size_t i = m->unit->opt.nparams; i-- > 0;)
         if (strcmp(m->unit->opt.params[i].key, key) == 0)
-            return m->unit->opt.params[i].value;
+            return &m->unit->opt.params[i];
     return NULL;
+}
+
+const char *machine_param(const struct machine *m, const char *key)
+{
+    const struct sbpl_param *p = find_param(m, key);
+    return p ? p->value : NULL;
 }
 
 struct val *prim_param(struct machine *m, const struct call *c)
@@ -75,12 +82,14 @@ struct val *prim_param(struct machine *m, const struct call *c)
     struct val *k = want(m, c, 0, V_STRING);
     if (!k)
         return NULL;
-    const char *value = machine_param(m, k->s);
-    if (!value) {
+    const struct sbpl_param *p = find_param(m, k->s);
+    if (!p) {
         m->missing_param = k->s;
         return &val_false;
     }
-    return made(m, val_string_take(m->arena, value, strlen(value)));
+    struct val *v = val_string_take(m->arena, p->value, strlen(p->value));
+    string_of_param(v, (size_t)(p - m->unit->opt.params));
+    return made(m, v);
 }
 
 struct val *prim_trace(struct machine *m, const struct call *c)
@@ -161,7 +170,7 @@ struct val *prim_regex_quote(struct machine *m, const struct call *c)
             *to++ = '\\';
         *to++ = s->s[i];
     }
-    return made(m, val_string_take(m->arena, text, (size_t)(to - text)));
+    return made_of(m, val_string_take(m->arena, text, (size_t)(to - text)), s);
 }
 
 /* (path-ancestors "/a/b/c"): the folders above it, "/", "/a" and "/a/b". */

@@ -32,11 +32,13 @@ struct val *prim_string_append(struct machine *m, const struct call *c)
     if (!text)
         return machine_no_memory(m);
     char *to = text;
+    const struct val *of = &val_nil;
     for (struct val *l = c->args; l->type == V_PAIR; l = l->cdr) {
         memcpy(to, l->car->s, l->car->n);
         to += l->car->n;
+        of = l->car->id ? l->car : of;
     }
-    return made(m, val_string_take(m->arena, text, n));
+    return made_of(m, val_string_take(m->arena, text, n), of);
 }
 
 struct val *prim_string_length(struct machine *m, const struct call *c)
@@ -81,13 +83,13 @@ struct val *prim_substring(struct machine *m, const struct call *c)
             return NULL;
         end = (size_t)to->num;
     }
-    return made(m, val_string(m->arena, s->s + from->num, end - (size_t)from->num));
+    return made_of(m, val_string(m->arena, s->s + from->num, end - (size_t)from->num), s);
 }
 
 struct val *prim_string_copy(struct machine *m, const struct call *c)
 {
     struct val *s = want(m, c, 0, V_STRING);
-    return s ? made(m, val_string(m->arena, s->s, s->n)) : NULL;
+    return s ? made_of(m, val_string(m->arena, s->s, s->n), s) : NULL;
 }
 
 static char lower(char ch)
@@ -108,7 +110,7 @@ static struct val *map_bytes(struct machine *m, const struct call *c, char (*how
         return s ? machine_no_memory(m) : NULL;
     for (size_t i = 0; i < s->n; i++)
         text[i] = how(text[i]);
-    return made(m, val_string_take(m->arena, text, s->n));
+    return made_of(m, val_string_take(m->arena, text, s->n), s);
 }
 
 struct val *prim_string_downcase(struct machine *m, const struct call *c)

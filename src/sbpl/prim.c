@@ -79,6 +79,13 @@ struct val *made(struct machine *m, struct val *v)
     return v ? v : machine_no_memory(m);
 }
 
+struct val *made_of(struct machine *m, struct val *v, const struct val *from)
+{
+    if (v)
+        v->id = from->id;
+    return made(m, v);
+}
+
 /* Accepted and without effect here: settings of Apple's compiler and of the system log. */
 struct val *prim_void(struct machine *m, const struct call *c)
 {

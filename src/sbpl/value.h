@@ -56,7 +56,7 @@ struct port {
 struct val {
     uint8_t type; /* enum val_type */
     uint8_t form; /* V_MAKER: enum vocab_form */
-    uint16_t id;  /* V_OP, V_MAKER, V_MODNAME: vocabulary id */
+    uint16_t id;  /* V_OP, V_MAKER, V_MODNAME: vocabulary id; V_STRING: see string_of_param() */
     src_pos pos;  /* V_PAIR: where the car was written, 0 when computed */
     union {
         struct {

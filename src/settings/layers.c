@@ -214,6 +214,17 @@ int settings_add_defaults(struct settings *s, struct bk_err *err)
     return settings_add_text(s, LAYER_DEFAULTS, "default", text, sizeof(text) - 1, err);
 }
 
+bool settings_list_writes(struct settings *s)
+{
+    struct setting_values v;
+    if (settings_values(s, SETTING_ALLOW_WRITE, &v) < 0)
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (v.at[i].layer->id == LAYER_DEFAULTS && !v.at[i].ignored)
+            return false;
+    return true;
+}
+
 bool settings_policy_there(void)
 {
     return more_policy() || is_there(POLICY_FILE);

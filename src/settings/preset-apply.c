@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/gitdir.h"
 #include "settings/preset-int.h"
 
 struct applying {

@@ -98,13 +98,6 @@ int preset_apply(struct arena *a, const struct preset *sum, const struct path_ba
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
                    struct access_policy *policy, struct bk_err *err);
 
-/* The repository that a working directory belongs to: where git keeps it, both when that is the
- * usual .git and when it is elsewhere (worktrees, submodules). Elsewhere counts only when that
- * place says that it belongs here; else anybody who wrote a .git file could open any folder. NULL,
- * NULL when there is none. */
-int git_folders(struct arena *a, const char *cwd, const char **own, const char **common,
-                struct bk_err *err);
-
 /* ---- showing ---- */
 
 enum preset_format { PRESET_TEXT, PRESET_YAML };

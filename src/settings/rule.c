@@ -25,6 +25,12 @@
     "file-write* file-write-acl file-write-create file-write-data file-write-flags "               \
     "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr"
 
+const char rule_disks[] =
+    "(vnode-type BLOCK-DEVICE)\n"
+    "    (require-all (vnode-type CHARACTER-DEVICE)\n"
+    "        (regex #\"^/dev/(k?mem|port|oldmem|crash|kmsg|sg[0-9]+|bsg/.*|n?st[0-9]+[alm]?|"
+    "nvme[0-9]+|ng[0-9]+n[0-9]+|mtd[0-9]+(ro)?|ubi[0-9_]+|dax[0-9.]+|rawctl|raw/.*)$\"))";
+
 /* The filter for a place. A pattern that denies covers what lies below its matches. */
 static void place_filter(struct buf *out, const struct place *p, bool denies)
 {
@@ -51,6 +57,15 @@ static void plain_rule(struct buf *out, const char *action, const char *operatio
     buf_fmt(out, "(%s %s ", action, operations);
     place_filter(out, p, strcmp(action, "deny") == 0);
     buf_str(out, ")\n");
+}
+
+/* Who may write to a device that was named may read it. */
+static void device_rule(struct buf *out, const struct place *p)
+{
+    buf_str(out, "(allow file-read-data (require-all (require-any (vnode-type CHARACTER-DEVICE) "
+                 "(vnode-type BLOCK-DEVICE)) ");
+    place_filter(out, p, false);
+    buf_str(out, "))\n");
 }
 
 static void shipped_rule(struct buf *out, bool allow, const struct place *p)
@@ -114,6 +129,9 @@ static int flag_rule(const struct flag *f, const char *given, const char *cwd, b
         else
             plain_rule(out, f->allow ? "allow" : "deny", operations[f->write][f->allow],
                        &places.at[i]);
+    for (size_t i = 0; i < places.n && !shipped && f->allow && f->write; i++)
+        if (strncmp(places.at[i].path, "/dev/", 5) == 0)
+            device_rule(out, &places.at[i]);
     arena_free(&arena);
     return result;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph/net.h"
+#include "settings/rule.h"
 #include "settings/sbpl-int.h"
 
 static int deny_places(struct writer *w, const char *operations, const struct places *list,
@@ -88,6 +89,11 @@ static int write_caps(struct writer *w, unsigned ceilings)
         (ceilings & CAP_HOSTS && cap_hosts(w) < 0) ||
         (ceilings & CAP_SOCKETS && cap_sockets(w) < 0))
         return -1;
+    bool hides = false;
+    for (size_t i = 0; i < w->p->deny_read.n; i++)
+        hides |= w->p->deny_read.at[i].final;
+    if (hides)
+        buf_fmt(w->out, "(deny file-read-data %s)\n", rule_disks);
     if (deny_places(w, read_operations(w), &w->p->deny_read, true) < 0 ||
         deny_places(w, write_operations(w), &w->p->deny_write, false) < 0)
         return -1;

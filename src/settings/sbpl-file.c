@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "settings/rule.h"
 #include "settings/sbpl-int.h"
 
 static const char read_linux[] =
@@ -176,13 +177,72 @@ static int write_secrets(struct writer *w)
     return 0;
 }
 
+/* Devices that are named as such: of folders above them nobody can tell. */
+static int write_named_devices(struct writer *w, const struct places *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strncmp(list->at[i].path, "/dev/", 5) == 0 &&
+            write_places(w, &(struct places){&list->at[i], 1}) < 0)
+            return -1;
+    return 0;
+}
+
+static bool names_devices(const struct places *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strncmp(list->at[i].path, "/dev/", 5) == 0)
+            return true;
+    return false;
+}
+
+/* Who may write to a device that was named may read it. */
+static int write_device_reads(struct writer *w)
+{
+    if (!names_devices(&w->writable))
+        return 0;
+    write_open(w, "allow", "file-read-data");
+    buf_str(w->out, "\n    (require-all (require-any (vnode-type CHARACTER-DEVICE) "
+                    "(vnode-type BLOCK-DEVICE)) (require-any");
+    if (write_named_devices(w, &w->writable) < 0)
+        return -1;
+    buf_str(w->out, "))\n)\n");
+    return 0;
+}
+
+/* Where something must not be read, nor must the disk that it is on. */
+static int write_disks(struct writer *w)
+{
+    bool some = names_devices(&w->writable) || names_devices(&w->p->allow_read);
+    if (w->t->macos || (!w->p->deny_read.n && !w->p->reads_nothing))
+        return 0;
+    buf_str(w->out, "; A disk holds every file.\n");
+    write_open(w, "deny", "file-read-data");
+    buf_str(w->out, some ? "\n    (require-all (require-any " : "\n    ");
+    buf_str(w->out, rule_disks);
+    buf_str(w->out, some ? ") (require-not" : "");
+    if (some &&
+        (write_named_devices(w, &w->writable) < 0 || write_named_devices(w, &w->p->allow_read) < 0))
+        return -1;
+    buf_str(w->out, some ? "))" : "");
+    write_close(w, "a disk or memory, which holds what is denied elsewhere");
+    return 0;
+}
+
+static int write_shipped_reads(struct writer *w)
+{
+    return write_secrets(w) < 0 ? -1 : write_device_reads(w);
+}
+
 int write_reads(struct writer *w)
 {
+    bool shipped = w->p->as_shipped && !w->p->writes_everything && may_import(w);
     write_section(w, "file read");
     buf_str(w->out, "(allow file-read*)\n");
-    if (w->p->as_shipped && !w->p->writes_everything && may_import(w) && write_secrets(w) < 0)
+    if (shipped && write_shipped_reads(w) < 0)
         return -1;
     if (w->p->reads_nothing && write_only_reads(w) < 0)
+        return -1;
+    if (write_disks(w) < 0)
         return -1;
     if (write_denials(w, true) < 0 || write_denials(w, false) < 0)
         return -1;
@@ -267,7 +327,9 @@ static int write_shipped_names(struct writer *w)
         return 0;
     buf_str(w->out, "; … but repositories' settings.\n");
     write_open(w, "allow", "file-write*");
-    buf_str(w->out, "\n    (require-all (anywhere git-settings) (require-any");
+    buf_str(
+        w->out,
+        "\n    (require-all (require-any (anywhere git-settings) harmful-settings) (require-any");
     if (write_places(w, &w->writable) < 0)
         return -1;
     buf_str(w->out, "))\n)\n");

@@ -23,9 +23,9 @@ static const struct protection protections[] = {
     {"Shells run these: .bashrc .bash_profile .zshrc .zprofile .profile.",
      "protected: every new shell runs it",
      {"/\\.(bashrc|bash_profile|zshrc|zprofile|profile)$"}},
-    {"Tools obey these: .gitconfig .gitmodules .ripgreprc .mcp.json.",
+    {"Tools obey these: .gitconfig .ripgreprc .mcp.json.",
      "protected: tells git and other tools what to run",
-     {"/\\.(gitconfig|gitmodules|ripgreprc)$", "/\\.mcp\\.json$"}},
+     {"/\\.(gitconfig|ripgreprc)$", "/\\.mcp\\.json$"}},
     {"Editors run tasks from .vscode and .idea.",
      "protected: editors run tasks from it",
      {"/\\.(vscode|idea)(/|$)"}},
@@ -39,6 +39,7 @@ static const struct protection protections[] = {
 
 static const char hooks[] = "/\\.git/(modules/.*/)?hooks(/|$)";
 static const char git_settings[] = "/\\.git/(modules/.*/)?(config|config\\.worktree)$";
+static const char git_modules[] = "/\\.gitmodules$";
 static const char git_worktree[] = "/\\.git/worktrees/[^/]*/config\\.worktree$";
 /* another folder's settings would take the place of the repository's */
 static const char git_commondir[] = "/\\.git/(modules/.*/)?commondir$";
@@ -90,31 +91,42 @@ static void end(struct writer *w, bool last, const char *reason)
         write_close(w, reason);
 }
 
-/* A repository that the command has made itself may be set up and removed again: the enforcer on
- * Linux grants this extension for it. */
+/* A repository that the command has made itself may be removed again: the judge on Linux grants
+ * this extension for it. */
 static const char created[] = "(extension \"buckle.created-repository\")";
 
-/* The patterns, but not where a created repository has an exception. */
-static void write_but(struct writer *w, const char *const *patterns, size_t n,
-                      const char *exception)
+/* The patterns, unless Linux's judge has looked what a change brings; and where it says that this
+ * is not harmless (see profiles/protected.sb). */
+static void write_judged(struct writer *w, const char *const *patterns, size_t n, const char *harm)
 {
-    buf_str(w->out, w->t->macos ? "\n    " : "\n    (require-all\n        ");
-    write_regex(w, patterns, n);
-    if (!w->t->macos)
-        buf_fmt(w->out, "\n        (require-not %s))", exception);
+    if (n > 0) {
+        buf_str(w->out, w->t->macos ? "\n    " : "\n    (require-all\n        ");
+        write_regex(w, patterns, n);
+    }
+    if (n > 0 && !w->t->macos)
+        buf_str(w->out, "\n        (require-not (extension \"buckle.git-judged\")))");
+    if (!w->t->macos && harm)
+        buf_fmt(w->out, "\n    (extension \"buckle.git-%s\")", harm);
 }
 
 static void write_git(struct writer *w)
 {
-    static const char sample[] = "(require-all (extension \"buckle.created-repository\") "
-                                 "(regex #\"/hooks(/[^/]*\\.sample)?$\"))";
     const char *const run[] = {hooks};
-    const char *const settings[] = {git_commondir, git_settings, git_worktree};
+    const char *const settings[] = {git_commondir, git_modules, git_settings, git_worktree};
+    bool open = w->p->allow_git_config;
     begin(w, false, "git runs hooks.");
-    write_but(w, run, 1, sample);
+    write_judged(w, run, 1, "hooks");
     end(w, false, "protected: git would run it");
+    if (!w->t->macos) {
+        begin(w, false, "These decide whose settings and hooks git obeys.");
+        write_judged(w, NULL, 0, "pointer");
+        end(w, false, "protected: decides whose settings and hooks git obeys");
+        begin(w, false, "git runs these when a rebase goes on.");
+        write_judged(w, NULL, 0, "state");
+        end(w, false, "protected: git would run it when the rebase goes on");
+    }
     begin(w, false, "git runs what a repository's settings name.");
-    write_but(w, settings, w->p->allow_git_config ? 1 : 3, created);
+    write_judged(w, settings, open ? 2 : 4, open ? NULL : "settings");
     end(w, true, "protected: git runs programs named in a repository's settings");
 }
 

@@ -79,6 +79,8 @@ bool settings_policy_there(void);
 int settings_add_policy(struct settings *s, struct bk_err *err);
 /* What there is when nobody says otherwise: the working directory can be written. */
 int settings_add_defaults(struct settings *s, struct bk_err *err);
+/* Whether somebody said what can be written, so that the default does not count. */
+bool settings_list_writes(struct settings *s);
 
 /* Where a layer's file is, whether it exists or not; NULL when it has no place. The project's is in
  * the working directory when there is no project yet. */

@@ -141,6 +141,11 @@ def test_gemini():
         r = buckle("check", path)
         ok(r.status == 1 and "-D TARGET_DIR=" in r.out,
            f"{short(path)}: missing parameters are named", r)
+        empty = defines({**GEMINI, "CACHE_DIR": ""})  # as `getconf` has it on Linux
+        for r in (buckle("check", *empty, path), buckle("eval", *empty, path, "file-read*", "/x"),
+                  buckle("run", *empty, "--profile", path, "--", "echo", "ran")):
+            ok(r.status in (1, 2, 125) and "the parameter CACHE_DIR is empty" in r.out + r.err and
+               "ran" not in r.out, f"{short(path)}: an empty parameter is refused, and named", r)
     verdicts("permissive-open", {
         "file-read-data /Users/you/secret": "allow",
         "file-write-data /Users/me/project/src/a.c": "allow",

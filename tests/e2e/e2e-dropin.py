@@ -93,6 +93,9 @@ def test_sandbox_exec_mistakes(person, t):
                         (["-p", "(version 1)(allow no-such-operation)"], "an unknown operation"),
                         (["-f", "/no/such/file"], "a missing file"),
                         (["-f", "/"], "a folder"),
+                        (["-p", OPEN + '(deny file-write* (subpath ""))'], "an empty path"),
+                        (["-p", OPEN + '(allow file-write* (subpath (param "DIR")))', "-DDIR="],
+                         "an empty parameter"),
                         (["-n", "no-such-name"], "an unknown name")):
         r = run(*words, "echo", "ran")
         t.ok(r.status == 65 and r.err.startswith("sandbox-exec: ") and r.out == "", f"{what}: 65", r)

@@ -7,17 +7,7 @@ An attacker prints a line for each attempt. Every attempt must fail, except thos
 What got out is also looked for from outside: a folder beside the attacker's own must be as it was,
 to the nanosecond.
 
-Everything is tried by root and by an ordinary user, and in several sandboxes:
-
-    usual       as `buckle run` is
-    asked       every operation judged (--updatable): no wall stands in for the judge
-    bare        without user namespaces, as in a container (BUCKLE_PRETEND)
-    walls       without a judge (BUCKLE_PRETEND): only what the walls promise by themselves
-
-What keeps a command away from the processes next to it is also tried where there is no Landlock:
-
-    unwalled    with namespaces
-    exposed     without any
+Everything is tried by root and by an ordinary user, and in several sandboxes: see tests/escaping.py.
 """
 
 import fcntl
@@ -39,63 +29,9 @@ import races
 import slowfs
 import tap
 from drive import FOLDER
+from escaping import NO_LANDLOCK, SANDBOXES, SECONDS, attack, attempts, wrong
 from world import (World, child_named, ended, escape, is_alive, own_processes, people,
                    processes_with, read_until, tool, until)
-
-SECONDS = float(os.environ.get("ESCAPE_SECONDS", "1"))
-
-# name: (options, environment)
-SANDBOXES = {
-    "usual": ([], {}),
-    "asked": (["--updatable"], {}),
-    "bare": (["--accept-weaker"], {"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
-    "walls": (["--accept-weaker"], {"BUCKLE_PRETEND": "seccomp_notify=0"}),
-}
-
-NO_LANDLOCK = {
-    "unwalled": (["--accept-weaker"], {"BUCKLE_PRETEND": "landlock=0"}),
-    "exposed": (["--accept-weaker"],
-                {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
-}
-
-# What Landlock leaves to the judge: attributes, and sockets that are only bound.
-ONLY_JUDGED = re.compile(r": (f?chmod|fchown|times|futimens|utimensat|f?setxattr|xattr|flags)$|"
-                         r"^chmod through a link$")
-
-
-def attempts(done):
-    """[(what, outcome)] of an attacker."""
-    return [tuple(line.rsplit(": ", 1)) for line in done.out.splitlines() if ": " in line]
-
-
-def wrong(done, sandbox="usual"):
-    """What should have failed and did not, or the reverse."""
-    found = [line for line in done.out.splitlines() if line.startswith("cannot attack")]
-    for what, came in attempts(done):
-        own = what.startswith("own")
-        if sandbox == "walls" and ONLY_JUDGED.search(what):
-            continue
-        if (came == "ok") != own:
-            found.append(f"{what}: {came}")
-    return found
-
-
-def attack(who, sandbox, name, *more, options=(), least=1, profile=None, top=None, **how):
-    """One attacker in one sandbox; the world it met."""
-    world = World(who, top)
-    flags, env = SANDBOXES[sandbox]
-    flags = [*flags, "--report", "none", *options]
-    if profile:
-        flags += ["--profile", world.profile(profile)]
-    words = escape(name, *[world.inside, world.outside][:how.pop("places", 2)], *more)
-    done = who.boxed(words, world, flags, timeout=SECONDS + 60, env=env, **how)
-    label = f"{who.name}, {sandbox}: {name}"
-    tap.ok(done.status == 0 and len(attempts(done)) >= least and not wrong(done, sandbox),
-           f"{label}: {len(attempts(done))} attempts met what they should", *wrong(done, sandbox),
-           f"status {done.status}", done.out[-1500:] if done.status else "", done.err)
-    tap.ok(world.intact(attributes=sandbox != "walls"), f"{label}: nothing outside changed",
-           world.before)
-
 
 # ---- other names for the same file ----
 

@@ -54,13 +54,14 @@ def test_decisions(person, t):
 
 def gemini(command, folder, **more):
     return {"hook_event_name": "BeforeTool", "tool_name": "run_shell_command", "cwd": folder,
+            "session_id": folder,
             "tool_input": {"command": command, **more}}
 
 
 def test_dialects(person, t):
     folder = person.folder()
     settings(person, autoAllowBashIfSandboxed=True)
-    _, a = hook(person, gemini("make", "/", directory=folder))
+    _, a = hook(person, gemini("make", folder, directory="sub"))
     t.ok(a["decision"] == "allow" and
          " run " in a["hookSpecificOutput"]["tool_input"]["command"], "BeforeTool", a)
     _, a = hook(person, gemini("make", folder, dangerouslyDisableSandbox=True))
@@ -69,7 +70,12 @@ def test_dialects(person, t):
          "where nobody can be asked, a bypass is not heard", a)
     person.write(folder + "/sub/.buckle/settings.json", '{"enabled": nope}')
     r, a = hook(person, gemini("make", folder, directory="sub"))
-    t.ok(r.status == 2 and "sub/.buckle" in r.err, "a folder is meant from the one of the message", r)
+    t.ok(r.status == 0 and f" --root {folder} " in a["hookSpecificOutput"]["tool_input"]["command"],
+         "a folder that is chosen is neither the root nor has settings", r)
+    person.write(folder + "/.buckle/settings.json", '{"enabled": nope}')
+    r, a = hook(person, gemini("make", folder, directory="sub"))
+    t.ok(r.status == 2 and folder + "/.buckle" in r.err, "those of the message's folder count", r)
+    person.sh(f"rm -r {folder}/.buckle {folder}/sub")
     _, a = hook(person, {"toolName": "bash", "toolArgs": {"command": "make"}, "cwd": folder})
     t.ok(a["permissionDecision"] == "allow" and " run " in a["modifiedArgs"]["command"],
          "preToolUse", a)
@@ -175,6 +181,123 @@ def test_session(person, t):
     settings(person)
 
 
+# An agent with its folders: asks for each command with the folder it says it is in, and runs what it
+# gets in the folder the model chose, as agents do. Prints what became of each.
+MOVING = """
+import json, os, subprocess, sys
+buckle, calls = sys.argv[1], json.loads(sys.argv[2])
+results = []
+for c in calls:
+    env = {**os.environ, **c.get("env", {})}
+    message = {"hook_event_name": c.get("event", "PreToolUse"), "session_id": c.get("id", "one"),
+               "tool_name": "run_shell_command" if "event" in c else "Bash", "cwd": c["cwd"],
+               "tool_input": {"command": c["command"], **c.get("input", {})}}
+    a = subprocess.run([buckle, "hook", *c.get("words", [])], input=json.dumps(message), env=env,
+                       capture_output=True, text=True, cwd=c["cwd"])
+    said = json.loads(a.stdout or "{}").get("hookSpecificOutput", {})
+    given = said.get("updatedInput") or said.get("tool_input")
+    if not given:
+        results.append([None, a.stderr])
+        continue
+    r = subprocess.run(["sh", "-c", given["command"]], capture_output=True, text=True, cwd=c["in"])
+    results.append([r.returncode, r.stdout + r.stderr])
+print(json.dumps(results))
+"""
+
+
+def moving(person, folder, calls):
+    """What becomes of the calls of an agent that was started in the folder."""
+    script = person.write(person.home + "/moving.py", MOVING)
+    r = person.call(["python3", script, running.BUCKLE, json.dumps(calls)], cwd=folder)
+    return json.loads(r.out) if r.out.startswith("[") else [[None, str(r)]] * len(calls)
+
+
+def test_root(person, t):
+    """What may be written is the project in which the agent was started, wherever the model goes."""
+    project, other = person.folder("project"), person.folder("other")
+    person.sh(f"mkdir {project}/sub")
+    settings(person, autoAllowBashIfSandboxed=True)
+    plant = "echo x > planted"
+
+    def planted():
+        found = [f for f in (person.home, other, os.path.dirname(person.home))
+                 if os.path.exists(f + "/planted")]
+        for folder in found:
+            os.unlink(folder + "/planted")
+        return found
+
+    first = {"cwd": project, "in": project, "command": "echo x > made && pwd"}
+    got = moving(person, project, [
+        first,
+        {"cwd": project, "in": person.home, "command": plant, "event": "BeforeTool",
+         "input": {"directory": person.home}},
+        {"cwd": project, "in": other, "command": plant, "event": "BeforeTool",
+         "input": {"directory": other}},
+        {"cwd": other, "in": other, "command": plant},
+        {"cwd": person.home, "in": person.home, "command": plant},
+        {"cwd": project + "/sub", "in": project + "/sub", "command": "echo x > ../above && pwd"},
+        {"cwd": other, "in": other, "command": f"pwd && echo x > {project}/back"},
+        {"cwd": other, "in": other, "command": plant, "id": "two"},
+        {"cwd": other, "in": project, "command": "cd ..; " + plant},
+    ])
+    t.equal(got[0], [0, project + "\n"], "the project can be written")
+    for i, what in ((1, "a folder that the model names: home"), (2, "another one"), (3, "after a cd"),
+                    (4, "to home"), (7, "in another session of the agent's"), (8, "from inside")):
+        t.ok(got[i][0] != 0, f"{what}: cannot be written", got[i])
+    t.equal(planted(), [], "nothing was planted")
+    t.equal(got[5], [0, project + "/sub\n"], "a folder below is only where it begins")
+    t.equal(got[6], [0, other + "\n"], "and so is one elsewhere: the project stays writable")
+    got = moving(person, other, [
+        {"cwd": other, "in": other, "command": plant, "env": {"CLAUDE_PROJECT_DIR": project}},
+        {"cwd": other, "in": other, "command": f"echo x > {project}/named",
+         "env": {"CLAUDE_PROJECT_DIR": project}},
+        {"cwd": other, "in": other, "command": plant, "event": "BeforeTool",
+         "env": {"GEMINI_PROJECT_DIR": project}}])
+    t.ok(got[0][0] != 0 and got[1][0] == 0 and got[2][0] != 0 and not planted(),
+         "the folder that the agent itself names is the one", got)
+    got = moving(person, "/", [{"cwd": project, "in": project, "command": "echo x > a", "id": "1"},
+                               {"cwd": other, "in": other, "command": plant, "id": "2"},
+                               {"cwd": other, "in": project, "command": "echo x > b", "id": "2"}])
+    t.ok(got[0][0] == 0 and got[1][0] == 0 and got[2][0] != 0 and planted() == [other],
+         "an agent that serves several projects has a root for each session", got)
+
+
+def test_whole_home(person, t):
+    """Home, what is around it and / are nobody's project."""
+    project = person.folder("project")
+    settings(person, autoAllowBashIfSandboxed=True)
+    for folder in (person.home, os.path.dirname(person.home), "/"):
+        got = moving(person, folder, [{"cwd": folder, "in": folder, "command": "echo ran"}] * 2)
+        t.ok(all(r[0] is None and "could write to all of it" in r[1] for r in got),
+             f"{folder} is refused", got)
+        r, a = hook(person, call("ls", project, directory=folder), cwd=folder)
+        t.ok(r.status == 0, "but not a project that an agent speaks of from there", r)
+    got = moving(person, person.home, [{"cwd": person.home, "in": person.home, "words": ["--here"],
+                                        "command": "echo x > here && cat here"}])
+    t.equal(got, [[0, "x\n"]], "--here is the person's word for it")
+    settings(person, autoAllowBashIfSandboxed=True, filesystem={"allowWrite": [project]})
+    got = moving(person, person.home, [
+        {"cwd": person.home, "in": person.home, "command": f"echo x > {project}/listed"},
+        {"cwd": person.home, "in": person.home, "command": "echo x > unlisted"}])
+    t.ok(got[0][0] == 0 and got[1][0] != 0 and not os.path.exists(person.home + "/unlisted"),
+         "and so are settings that list what may be written", got)
+    settings(person)
+
+
+def test_settings_of_the_root(person, t):
+    """A folder that the model chooses has no settings to offer."""
+    project, other = person.folder("project"), person.folder("other")
+    settings(person, autoAllowBashIfSandboxed=True)
+    for folder, more in ((project, []), (other, [other])):
+        person.write(folder + "/more.json", json.dumps({"filesystem": {"allowWrite": [".", *more]}}))
+    calls = [{"cwd": folder, "in": folder, "command": f"echo x > {project}/a; echo x > {other}/a",
+              "words": ["--settings", "more.json"]} for folder in (project, other)]
+    got = moving(person, project, calls)
+    t.ok([r[0] for r in got] == [1, 1] and os.path.exists(project + "/a") and
+         not os.path.exists(other + "/a"), "settings are those of the project", got)
+    settings(person)
+
+
 def test_names(person, t):
     """What a command names and prints cannot pass for what the sandbox says."""
     folder, outside = person.folder(), person.folder("outside")
@@ -184,7 +307,8 @@ def test_names(person, t):
                        "an escape": "\x1b[2J\x1b]0;t\x07", "another direction": "\u202etxt.x",
                        "no UTF-8": "\udcff"}.items():
         command = "touch '" + outside + "/" + name.replace("\udcff", "'$'\\377''") + "' 2>/dev/null"
-        _, a = hook(person, call(command, folder))
+        r, a = hook(person, call(command, folder))
+        t.ok(all(c.isprintable() for c in r.out.rstrip("\n")), f"{what} in a command is spelled out", r)
         r = person.call(["bash", "-c", said(a)["updatedInput"]["command"]], cwd=folder)
         body = r.err.split("<sandbox_violations>\n")[-1]
         lines = body.splitlines()
@@ -310,6 +434,7 @@ def test_install(person, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_names, test_at_once, test_installed,
+    for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_root,
+                   test_whole_home, test_settings_of_the_root, test_names, test_at_once, test_installed,
                    test_install])
     done()

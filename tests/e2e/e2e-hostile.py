@@ -200,6 +200,39 @@ def test_unfolding():
            told[-300:])
 
 
+def empty_pattern():
+    """A compiled profile of era E whose only pattern, of every operation, accepts what it likes: the
+    code of (prefix "")."""
+    ops = 190
+    data = struct.pack("<HHBBBBHHH", 0, 3, ops, 0, 0, 0, 0, 0, 0) + bytes(2 * ops)
+    data += bytes(-len(data) % 8)
+    data += struct.pack("<BBHHH", 0, 1, 0, 1, 2)
+    data += bytes([1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0])
+    return data + struct.pack("<H", 1) + b"\x0a"
+
+
+def test_empty_paths():
+    """An empty path, as an empty parameter makes one, is not the whole disk."""
+    for command, status in (("check", 1), ("eval", 2), ("compile", 2)):
+        more = {"eval": ["file-write-data", "/x"], "compile": ["-o", "empty.bin"]}.get(command, [])
+        for form in ('(subpath "")', '(prefix "")', '(regex #"")', '(subpath "/a" "")',
+                     '(subpath (param "CACHE_DIR"))'):
+            name = write("empty.sb", f"(version 1)(deny default)(allow file-write* {form})")
+            r = buckle(command, "-D", "CACHE_DIR=", name, *more)
+            said = r.out + r.err
+            ok(r.status == status and "an empty path would match every file" in said and
+               ("param" not in form or "the parameter CACHE_DIR is empty" in said),
+               f"{command}: {form} is refused", r)
+    write("empty.bin", empty_pattern())
+    r = buckle("eval", "empty.bin", "file-write-data", "/x")
+    ok(r.status == 0 and r.out.startswith("allow"), "a compiled one means what it means there", r)
+    r = buckle("decompile", "empty.bin")
+    ok('(prefix "")' in r.out, "and is decompiled", r)
+    r = buckle("run", "--profile", "./empty.bin", "--", "echo", "ran")
+    ok(r.status == 125 and "an empty path would match every file" in r.err and not r.out,
+       "but nothing runs under it", r)
+
+
 def main():
     if not SANITIZED:
         limited()
@@ -209,6 +242,7 @@ def main():
     test_regexes()
     test_questions()
     test_unfolding()
+    test_empty_paths()
     return done()
 
 

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import drive
 import running
 from agents import Client
+from processes import command_name, descendants
 from running import eventually, for_everybody
 from tap import done
 
@@ -139,15 +140,46 @@ import ctypes, os, socket, stat, sys
 kind, uid, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 grant = b'{"grant": "allow-write", "what": "/"}'
 
+# What the keeper wants to see first, for those who can read it; else a guess.
+def key():
+    try:
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            if "buckle-key" in os.readlink("/proc/%d/fd/%s" % (pid, fd)):
+                with open("/proc/%d/fd/%s" % (pid, fd), "rb") as f:
+                    return f.read()
+    except OSError:
+        pass
+    return bytes(32)
+
 def talk(s, how):
     s.settimeout(3)
+    got = b""
     try:
+        s.send(key())
         s.send(grant)
         got = s.recv(1000)
     except OSError as e:
-        got = b""
+        pass
     if got:
         print("reached", how, got)
+
+# Connected, sent to without, and as datagrams.
+def by_name(name):
+    for type in socket.SOCK_SEQPACKET, socket.SOCK_STREAM, socket.SOCK_DGRAM:
+        s = socket.socket(socket.AF_UNIX, type)
+        try:
+            s.connect("\\0" + name)
+            talk(s, "by its name")
+        except OSError:
+            pass
+        s = socket.socket(socket.AF_UNIX, type)
+        for send in (lambda: s.sendto(grant, "\\0" + name),
+                     lambda: s.sendmsg([grant], [], 0, "\\0" + name)):
+            try:
+                send()
+                print("reached by sending", type)
+            except OSError:
+                pass
 
 for fd in os.listdir("/proc/self/fd"):
     try:
@@ -156,12 +188,7 @@ for fd in os.listdir("/proc/self/fd"):
     except OSError:
         pass
 for name in "buckle-%s-%d-%d" % (kind, uid, pid), "buckle-%s-for-%d-%d" % (kind, uid, pid):
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
-        s.connect("\\0" + name)
-        talk(s, "by its name")
-    except OSError:
-        pass
+    by_name(name)
 libc = ctypes.CDLL(None, use_errno=True)
 target = libc.syscall(434, pid, 0)  # pidfd_open
 for fd in range(64):
@@ -176,11 +203,25 @@ for fd in range(64):
 print("done")
 """
 
+NO_SPACES = "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,ipc_ns=0,uts_ns=0"
+
 PLACES = {
     "behind all walls": {},
     "without Landlock's scope": {"BUCKLE_PRETEND": "landlock=4"},
-    "without namespaces": {"BUCKLE_PRETEND": "landlock=4,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,"
-                                             "ipc_ns=0,uts_ns=0"},
+    "without namespaces": {"BUCKLE_PRETEND": "landlock=4," + NO_SPACES},
+    "without namespaces, with Landlock's scope": {"BUCKLE_PRETEND": NO_SPACES},
+    "where sockets cannot be taken": {"BUCKLE_PRETEND": "landlock=4,pidfd_getfd=0," + NO_SPACES},
+}
+
+# Policies that let the command reach as much as they can: by its own calls, or through the judge,
+# who connects with credentials of its own.
+POLICIES = {
+    "all is free": "(version 1)(allow default)",
+    "all Unix sockets are allowed": "(version 1)(allow default)(deny network*)"
+                                    "(allow network* (remote unix-socket))(allow network* (local unix-socket))",
+    "abstract names are allowed": "(version 1)(allow default)(deny network*)"
+                                  '(allow network* (remote unix-socket (path-regex #"^@")))'
+                                  '(allow network* (local unix-socket (path-regex #"^@")))',
 }
 
 
@@ -191,10 +232,10 @@ def doors_file(uid):
                 f"buckle-session-{uid}-" in line]
 
 
-def knocks(person, t, what, words, env):
+def knocks(person, t, what, words, env, policy):
     """From inside a sandbox that allows everything that policy can allow."""
     folder = person.folder()
-    allowing = person.profile("allowing.sb", "(version 1)(allow default)")
+    allowing = person.profile("allowing.sb", policy)
     knock = person.write(person.home + "/knock.py", KNOCK)
     kind, pid = words
     # its own run is known once it has started
@@ -219,8 +260,9 @@ def test_no_way_in(person, t):
     doors = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
              "a session's": ("session", keeper), "a server's": ("session", server.child.pid)}
     for place, env in PLACES.items():
-        for door, words in doors.items():
-            knocks(person, t, f"{place}: {door} door stays shut", words, env)
+        for name, policy in POLICIES.items():
+            for door, words in doors.items():
+                knocks(person, t, f"{place}, {name}: {door} door stays shut", words, env, policy)
         r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
                          person.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
                          str(other.child.pid), "--write", "/"], env=env, cwd=person.folder())
@@ -239,6 +281,142 @@ def test_no_way_in(person, t):
     server.close()
     session.terminate()
     session.wait()
+
+
+# Looks for keys among everybody's descriptors.
+LOOK = """
+import glob, os
+for name in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/task/*/fd/*"):
+    try:
+        if "buckle-key" in os.readlink(name):
+            print(name)
+    except OSError:
+        pass
+print("done")
+"""
+
+
+def key_of(pid):
+    """The descriptor of a keeper's key, as the kernel shows it."""
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if "buckle-key" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                return f"/proc/{pid}/fd/{fd}"
+        except OSError:
+            pass
+    return None
+
+
+def socket_of(pid, uid):
+    """The number of a run's door."""
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
+        return next((line.split()[6] for line in f if line.rstrip().endswith(f"@buckle-run-{uid}-{pid}")),
+                    None)
+
+
+def test_key(person, t):
+    """The key to a door is nowhere but in its keeper; neither the sandbox nor its helpers have it."""
+    secret = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
+    run = Under(person, "--allow-net", "host.example", "--deny-read", secret, "sleep", "30")
+    eventually(lambda: run.say("log").status == 0)
+    names = {"buckle-worker", "buckle-net", "buckle-sentry", "buckle-init"}
+    t.ok(eventually(lambda: names <= {command_name(p) for p in descendants(run.child.pid)}),
+         "a run with all its helpers")
+    t.ok(key_of(run.child.pid), "its controller has a key")
+    door = socket_of(run.child.pid, person.uid)
+    t.ok(door, "and a door")
+    for pid in descendants(run.child.pid)[1:]:
+        held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        t.ok(not any("buckle-key" in name or name == f"socket:[{door}]" for name in held),
+             f"{command_name(pid)} holds neither", held)
+    with open(key_of(run.child.pid), "rb") as f:
+        key = f.read()
+    t.ok(len(key) == 32 and key != bytes(32), "the key cannot be guessed")
+    try:
+        with open(key_of(run.child.pid), "r+b") as f:
+            f.write(bytes(32))
+    except OSError:
+        pass
+    with open(key_of(run.child.pid), "rb") as f:
+        t.equal(f.read(), key, "nor replaced")
+    other = Under(person, "sleep", "30")
+    eventually(lambda: other.say("log").status == 0)
+    with open(key_of(other.child.pid), "rb") as f:
+        t.ok(f.read() != key, "every run has its own")
+    for one in run, other:
+        os.kill(one.child.pid, signal.SIGTERM)
+        one.end()
+    for place, env in PLACES.items():
+        for name, policy in POLICIES.items():
+            r = person.run("--accept-weaker", "--profile", person.profile("look.sb", policy), "python3", "-c",
+                           LOOK, cwd=person.folder(), env=env)
+            t.ok(r.status == 0 and r.out == "done\n", f"{place}, {name}: no key is seen", r)
+
+
+# Takes the names of doors that are not there yet, and answers as their keepers would.
+FAKE = """
+import json, os, select, socket, sys
+uid, agent = sys.argv[1], sys.argv[2]
+doors = []
+key = os.memfd_create("buckle-key")
+os.write(key, bytes(32))
+for name in "session-for-%s-%s" % (uid, agent), "session-%s-%d" % (uid, os.getpid()), \
+        "run-%s-%d" % (uid, os.getpid()):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        s.bind("\\0buckle-" + name)
+        s.listen(5)
+        doors.append(s)
+    except OSError:
+        pass
+print("pid", os.getpid(), len(doors), flush=True)
+gift = [{"grant": "allow-write", "what": "/"}]
+while select.select(doors + [sys.stdin], [], [])[0] != [sys.stdin]:
+    for door in select.select(doors, [], [], 0)[0]:
+        guest = door.accept()[0]
+        guest.settimeout(1)
+        try:
+            for _ in range(3):
+                heard = guest.recv(1000)
+                if not heard:
+                    break
+                print("heard", heard, flush=True)
+                guest.send(json.dumps({"ok": True, "grants": gift, "waits": "", "member": False,
+                                       "cwd": "/", "command": []}).encode())
+        except OSError:
+            pass
+"""
+
+
+def test_fakes(person, t):
+    """A command that takes a door's name is not taken for its keeper, so that it neither hears
+    grants nor hands out any."""
+    for place, env in PLACES.items():
+        for name, policy in POLICIES.items():
+            fakes(person, t, f"{place}, {name}", env, policy)
+
+
+def fakes(person, t, what, env, policy):
+    folder, outside = person.folder(), person.folder("outside")
+    profile = person.profile("fake.sb", policy)
+    fake = person.write(person.home + "/fake.py", FAKE)
+    agent = person.start(["sleep", "60"])
+    inside = person.start([running.BUCKLE, "run", "--accept-weaker", "--profile", profile, "python3", fake,
+                           str(person.uid), str(agent.pid)], cwd=folder, env=env,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = inside.stdout.readline().split()
+    t.ok(len(said) == 3, f"{what}: a fake has begun", said)
+    r = person.call([running.BUCKLE, "session", "--for", str(agent.pid)])
+    t.ok(r.out.strip() != said[1].decode(), f"{what}: it is no session of an agent's", r)
+    r = person.run("--session", said[1].decode(), "touch", outside + "/x", cwd=folder)
+    t.ok(r.status != 0 and not os.path.exists(outside + "/x"), f"{what}: no run joins it", r)
+    for door in "--session", "--run":
+        r = person.call([running.BUCKLE, "grant", door, said[1].decode(), "--write", outside])
+        t.equal(r.status, 2, f"{what}: nor does a grant reach it ({door})", r)
+    agent.kill()
+    agent.wait()
+    _, out, err = drive.finish(inside, b"\n")
+    t.ok(b"heard" not in out, f"{what}: it heard nothing", out, err)
 
 
 def test_others(person, t):
@@ -267,5 +445,5 @@ def test_rest(person, t):
 
 
 if __name__ == "__main__":
-    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_others, test_rest])
+    for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_key, test_fakes, test_others, test_rest])
     done()

@@ -12,6 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,6 +26,9 @@ SECONDS = 5 if FULL else 2
 DENIES = 1_000_000 if FULL else 50_000
 PROCESSES = 10_000 if FULL else 1_000
 AT_ONCE = 100 if FULL else 40
+WAITING = {"opens": 3_000, "same": 3_000, "chain": 3_000 if FULL else 1_000, "connects": 3_000 if FULL else 1_000,
+           "sends": 3_000 if FULL else 1_000, "signals": 3_000 if FULL else 1_000}
+WAIT_MS = 100 * (5 if SLOW else 1)  # that others wait for an answer meanwhile
 MEMORY_KIB = 4096 * (5 if SLOW else 1)  # what supervisors may use of their own; sanitizers take more
 
 
@@ -223,6 +227,60 @@ def test_limits(who):
         tap.ok(works or says, f"{who.name}: with {name} it works or says why not", done)
 
 
+def read_until(child, line):
+    """What a child prints up to this line, or to its end."""
+    told = []
+    while not told or (told[-1] and told[-1] != line + "\n"):
+        told.append(child.stdout.readline().decode(errors="replace"))
+    return "".join(told)
+
+
+def waits(who, kind, number):
+    world = World(who)
+    child = who.start([who.buckle(), "run", "--", *escape("wait-" + kind, world.inside, world.outside,
+                                                          number)],
+                      world.inside, stdin=subprocess.PIPE)
+    guard = threading.Timer(120, child.kill)
+    guard.start()
+    begun = read_until(child, "waiting")
+    guard.cancel()
+    what = f"{who.name}: {number} that wait ({kind})"
+    if child.poll() is not None or not begun.endswith("waiting\n"):
+        tap.ok(False, f"{what}: the judge answers", begun, ended(child))
+        return
+    found = supervisors(child.pid)
+    kib = sum(private_kib(p) for p in found.values())
+    threads = len(os.listdir(f"/proc/{found['buckle-worker']}/task"))
+    done = ended(child, 120, b"\n")
+    done.out = begun + done.out
+    slow = counted(done, "slow")
+    tap.ok(slow is not None and slow <= WAIT_MS, f"{what}: others are answered within {WAIT_MS} ms", done)
+    tap.ok(kib <= MEMORY_KIB and threads == 1, f"{what}: no thread for any, memory below {MEMORY_KIB} KiB",
+           kib, threads)
+    tap.ok(fine(done) and counted(done, "came") == number and counted(done, "failed") == 0 and
+           counted(done, "other ends that failed") in (0, None) and
+           done.lines().get("the chain's ends", "ok") == "ok",
+           f"{what}: all come back with what they waited for", done)
+    tap.ok(world.intact() and told(done) == 301, f"{what}: nothing is let through meanwhile", told(done))
+
+
+def test_waiting(who):
+    """Calls that wait cost no thread, keep nobody else waiting, and end when what they wait for comes."""
+    for kind, number in WAITING.items():
+        waits(who, kind, number)
+
+
+def test_waiting_full(who):
+    """More than the table holds, or than there are descriptors: an error, and all goes on."""
+    world = World(who)
+    done = who.boxed(escape("wait-full", world.inside, world.outside, 400), world, timeout=120,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
+    tap.ok(fine(done) and (counted(done, "refused") or 0) > 100 and (counted(done, "came") or 0) > 50 and
+           counted(done, "refused") + counted(done, "came") == 400,
+           f"{who.name}: where descriptors run out, those who wait are told", done)
+    tap.ok(world.intact(), f"{who.name}: and nothing is let through")
+
+
 def test_full_disk(who):
     """Only root can mount one: a file system of 64 KiB, already full."""
     if os.geteuid() != 0:
@@ -257,7 +315,7 @@ def test_full_disk(who):
 
 
 TESTS = [test_denies, test_threads, test_processes, test_at_once, test_slow_supervisor,
-         test_loaded_machine, test_limits, test_full_disk]
+         test_loaded_machine, test_limits, test_waiting, test_waiting_full, test_full_disk]
 
 
 def main():

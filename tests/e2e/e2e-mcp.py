@@ -171,6 +171,77 @@ def test_decisions(person, t):
     settings(person)
 
 
+def test_whole_home(person, t):
+    """A server that is started in / or in the home folder, as some clients do, has no project."""
+    project = person.folder("project")
+    settings(person)
+    for folder in (person.home, os.path.dirname(person.home), "/"):
+        c = Client(person, folder)
+        said = c.bash("echo ran; exit 1")
+        t.ok(said.error and "could write to all of it" in said.text and "ran\n" not in said.text,
+             f"{folder}: no command runs", said)
+        c.close()
+    c = Client(person, person.home, "--here")
+    t.equal(c.bash("echo x > here && cat here").text, "x\n", "--here is the person's word for it")
+    c.close()
+    settings(person, filesystem={"allowWrite": [project]})
+    c = Client(person, person.home)
+    said = c.bash(f"echo x > {project}/listed && echo x > unlisted")
+    t.ok(os.path.exists(project + "/listed") and not os.path.exists(person.home + "/unlisted"),
+         "and so are settings that list what can be written", said)
+    c.close()
+    settings(person)
+
+
+TOOL = """#!/bin/sh
+# keeps a script in a temporary file and runs it, as many tools do
+: ${TMPDIR:=/tmp}
+cd "$TMPDIR" && f=$(mktemp -p "$TMPDIR" tool.XXXXXX) || exit 1
+echo 'echo good' > "$f"
+sleep 0.5
+sh "$f"
+rm -f "$f"
+echo "$TMPDIR $TMUX_TMPDIR $XDG_RUNTIME_DIR"
+"""
+
+# what a hostile background job does to every temporary file that it finds
+REWRITE = """while :; do for f in "$TMPDIR"/tool.* "$TMPDIR"/*/tool.*; do
+[ -f "$f" ] && echo 'echo evil' > "$f"; done; done 2>/dev/null"""
+
+
+def test_outside_is_apart(person, t):
+    """What runs outside does not meet what the inside can write, but for the project."""
+    folder, own = person.folder(), person.folder("tmp")
+    tool = person.write(person.folder("bin") + "/tool", TOOL, 0o755)
+    where = person.write(os.path.dirname(tool) + "/where", "#!/bin/sh\npwd -P\n", 0o755)
+    settings(person, excludedCommands=[tool, where])
+    mine = {"TMPDIR": own, "TMUX_TMPDIR": own}
+    c = Client(person, folder, "--mode=open", env=mine)
+    inside = c.bash("echo $TMPDIR").text.strip()
+    c.bash(REWRITE, run_in_background=True)
+    said = c.bash(tool)
+    t.ok(not said.facts["sandboxed"] and said.text.startswith("good\n"),
+         "a job inside does not rewrite an outer tool's script", said)
+    t.equal(said.text.split("\n")[1], f"{own} {own} {person.env['XDG_RUNTIME_DIR']}",
+            "its folders are the person's own")
+    for what, go in {"TMPDIR": 'cd "$TMPDIR"', "a link to it": f'ln -s "$TMPDIR" l; cd l; echo {folder}/l >&9',
+                     "a folder in it": 'mkdir -p "$TMPDIR/a/b"; cd "$TMPDIR/a/b"'}.items():
+        c.bash(go)
+        said = c.bash(where)
+        t.ok(said.facts["sandboxed"] is False and said.text == folder + "\n",
+             f"after going to {what} it begins in the project", inside, said)
+        c.bash(f"cd {folder}")
+    c.bash("mkdir -p sub && cd sub")
+    t.equal(c.bash(where).text, folder + "/sub\n", "a folder of the project is kept")
+    c.close()
+    c = Client(person, folder, "--mode=open")
+    c.bash(REWRITE, run_in_background=True)
+    said = c.bash(tool)
+    t.ok(said.text.startswith("good\n/tmp "), "also without a TMPDIR of one's own", said)
+    c.close()
+    settings(person)
+
+
 def test_asking(person, t):
     folder = person.folder()
     settings(person)
@@ -392,7 +463,8 @@ def test_sdk(person, t):
 
 if __name__ == "__main__":
     heavy = "sdk" in sys.argv[1:]
-    tests = [test_sdk] if heavy else [test_session, test_shells, test_current, test_decisions, test_asking, test_progress,
+    tests = [test_sdk] if heavy else [test_session, test_shells, test_current, test_decisions, test_whole_home,
+                                      test_outside_is_apart, test_asking, test_progress,
                                       test_many, test_counts, test_bounds, test_forks,
                                       test_slow_reader, test_vanishing, test_no_way_in]
     for_everybody(tests)

@@ -418,6 +418,36 @@ def test_json(person, t):
                  + time.timezone) < 3600 * 26, "the time is about now", first["time"])
 
 
+# DEL, C1 controls, what turns text around, ends of lines, a tag
+HIDDEN = "\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\U000e0041"
+
+
+def test_json_is_printable(person, t):
+    """No name gets a control or a hidden character into JSON that a person or an agent looks at."""
+    folder, other = person.folder(), person.folder("a" + HIDDEN)
+    profile = person.write(other + "/p.sb", "(version 1)(allow default)(deny file-write* (subpath "
+                                            f'"{other}"))(allow file-read* (regex #"^/{HIDDEN}"))')
+    wrong = person.write(other + "/wrong.sb", f'(version 1)(allow "{HIDDEN}")')
+    written = {
+        "events": ["run", "--report", "json", "sh", "-c", f"exec 2>&-; echo x >'{other}/x'"],
+        "a plan": ["run", "--dry-run", "--json", "--profile", profile, "true"],
+        "a plan with flags": ["run", "--dry-run", "--json", "--deny-read", other, "true"],
+        "an answer": ["eval", "--json", profile, "file-write-data", other + "/x"],
+        "an explanation": ["explain", "--json", profile, "file-write-data", other + "/x"],
+        "findings": ["check", "--json", wrong],
+        "a graph": ["graph", "--format", "json", profile],
+        "a catalog": ["catalog", "--json", profile],
+    }
+    for name, words in written.items():
+        r = person.call([BUCKLE, *words], cwd=folder)
+        seen = [c for c in HIDDEN if c in r.out + r.err]
+        t.ok(any(form in r.out + r.err for form in ("\\u202e", r"\\xe2\\x80\\xae")), f"{name}: it is spelled out", r)
+        t.equal(seen, [], f"{name}: nothing raw", r)
+    r = person.run("--report", "json", "sh", "-c", f"exec 2>&-; echo x >'{other}/x'", cwd=folder)
+    event = json.loads(r.err.split("\n")[0])
+    t.equal(event["path"], other + "/x", "who parses it reads the name as it is", r)
+
+
 def test_report_elsewhere(person, t):
     folder, other = person.folder(), person.folder("other")
     script = f"echo x >{other}/a; echo said >&2"
@@ -546,7 +576,7 @@ def test_protected(person, t):
         return person.run("--report", "none", *flags, "sh", "-c", f"echo y >{path}",
                           cwd=folder).status == 0
 
-    for path in (".bashrc", ".gitconfig", ".mcp.json", ".vscode/tasks.json", ".gitmodules"):
+    for path in (".bashrc", ".gitconfig", ".mcp.json", ".vscode/tasks.json"):
         t.ok(not writes(path), f"{path} is protected")
         t.ok(not writes(path, "-w", folder), f"{path}: opening its folder does not lift that")
         t.ok(writes(path, "-w", path), f"{path}: naming it does")
@@ -576,12 +606,44 @@ def test_parameters(person, t):
     t.equal(r.out, "ok\n", "--profile open: elsewhere", r)
 
 
+def test_empty_parameter(person, t):
+    """What `getconf` answers on another system is empty, and must not open the home folder."""
+    work = person.folder()
+    person.write(person.home + "/.rc", "old")
+    text = '(version 1)(deny default)(import "system.sb")(allow process*)(allow file-read*)' \
+           '(allow file-write* (subpath (param "TARGET_DIR")) (subpath (param "CACHE_DIR")))'
+    profile = person.profile("cache.sb", text)
+    given = ["-D", "TARGET_DIR=" + work]
+    r = person.run("--profile", profile, *given, "-D", "CACHE_DIR=", "--", "sh", "-c",
+                   "echo new >~/.rc", cwd=work)
+    with open(person.home + "/.rc", encoding="utf-8") as f:
+        t.equal(f.read(), "old", "an empty parameter does not open home")
+    t.ok(r.status == 125 and "the parameter CACHE_DIR is empty: give it a path" in r.err,
+         "it is named", r)
+    r = person.run("--profile", profile, *given, "-D", "CACHE_DIR=/none", "--", "true", cwd=work)
+    t.quiet(r, "with a path it runs")
+
+
 def test_environment(person, t):
     env = {"GITHUB_TOKEN": "t", "AWS_SECRET_ACCESS_KEY": "a", "SSH_AUTH_SOCK": "/s", "PLAIN": "p"}
     r = inside(person, "env", env=env)
     names = {line.split("=")[0] for line in r.out.split("\n")}
     t.ok(not names & {"GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK"} and "PLAIN" in names,
          "secrets are not passed on", r)
+    env |= {name: "hush" for name in (
+        "PRIVATE_KEY", "SECRET_KEY_BASE", "GPG_PASSPHRASE", "BORG_PASSPHRASE", "PASSPHRASE", "SSHPASS",
+        "DOCKER_AUTH_CONFIG", "RAILS_MASTER_KEY", "PGPASSWORD", "MYSQL_PWD", "APP_KEY", "API_KEY",
+        "OPENAI_API_KEY_2", "MY_SECRETS", "GITHUB_PAT", "CI_JOB_JWT", "GOOGLE_CREDENTIALS", "BW_SESSION",
+        "npm_config_//registry.example.test/:_authToken", "DEPLOY_KEY_BASE64", "STAGING_DATABASE_URL")}
+    r = inside(person, "env", env=env)
+    t.equal([line for line in r.out.split("\n") if line.endswith("=hush")], [], "by whatever name", r)
+    everyday = {name: "seen" for name in (
+        "GPG_TTY", "SSH_ASKPASS", "GIT_ASKPASS", "SUDO_ASKPASS", "GNUPGHOME", "GIT_CONFIG_KEY_0", "OLDPWD",
+        "HOST_PWD", "XDG_SESSION_ID", "KEYBOARD", "MONKEY", "COMPASS", "BYPASS", "TOKENIZERS_PARALLELISM",
+        "AUTHOR", "GIT_AUTHOR_NAME", "NEXT_PUBLIC_MAPS_KEY", "DEPLOY_PUBLIC_KEY", "KEYS", "PATCH")}
+    r = inside(person, "env", env=everyday)
+    t.equal(sorted(line[:-5] for line in r.out.split("\n") if line.endswith("=seen")),
+            sorted(everyday), "what is no secret is", r)
     r = inside(person, "--env", "GITHUB_TOKEN", "env", env=env)
     t.ok("GITHUB_TOKEN=t" in r.out and "AWS_SECRET" not in r.out, "--env keeps one", r)
     r = inside(person, "-v", "true", env=env)
@@ -744,8 +806,9 @@ def main():
     for_everybody([
         test_status, test_setup_errors, test_timeout, test_signals_passed_on, test_quiet,
         test_streams, test_devices, test_orders, test_programs, test_refusals_as_the_kernel, test_summary,
-        test_following_the_flag, test_json, test_report_elsewhere, test_live, test_modifiers,
-        test_places, test_write_flags, test_protected, test_parameters, test_environment,
+        test_following_the_flag, test_json, test_json_is_printable, test_report_elsewhere, test_live, test_modifiers,
+        test_places, test_write_flags, test_protected, test_parameters,
+        test_empty_parameter, test_environment,
         test_descriptors, test_limits, test_wait, test_processes_outside,
         test_privileges, test_dry_run, test_lesser_hosts, test_nested,
     ])

@@ -200,7 +200,6 @@ REPOSITORIES = Table(
     make   w/.git/commondir                        deny
     write  w/.git/worktrees/wt/HEAD                allow
     write  w/.git/index                            allow
-    make   w/.gitmodules                           deny
     remove w/wt/.git/hooks/x                       deny
     make   w/deep/er/.claude/commands/x            deny
     """)
@@ -226,7 +225,6 @@ NESTED = Table(
     write  w/a/b/.vscode/tasks.json               deny
     make   w/a/b/.claude/agents/y                 deny
     make   w/a/b/.claude/commands/y               deny
-    make   w/a/b/.gitmodules                      deny
     write  w/a/b/file                             allow
     make   w/a/b/bashrc                           allow
     make   w/a/b/.bashrc2                         allow

@@ -71,9 +71,7 @@ def test_git_in_a_repository(person, t):
     }
     for name, script in steps.items():
         t.quiet(person.run("sh", "-ec", script, cwd=folder, timeout=120), f"git {name}")
-    r = person.run("git", "branch", "-q", "-D", "topic", cwd=folder)
-    t.ok(r.status == 0 and suggested_flags(r.err) == ["--allow-write", folder + "/.git/config"],
-         "git branch -d: done, but git could not tidy its settings up, and the summary says why", r)
+    t.quiet(person.run("git", "branch", "-q", "-D", "topic", cwd=folder), "git branch -D")
     t.equal(status(person, folder), "", "git status outside is clean")
     t.equal(person.sh("cat .git/config; ls .git/hooks", cwd=folder), before,
             "settings and hooks are as they were")
@@ -102,8 +100,8 @@ def test_git_making_repositories(person, t):
     t.quiet(r, "init, clone, remote, worktree, mv, rm -rf in one session")
     t.equal(os.listdir(folder), [], "and nothing is left of it")
     r = person.run("sh", "-ec", f"git clone -q --no-hardlinks {source} copy && cd copy && "
-                   "git config alias.x '!echo ran' && git x", cwd=folder)
-    t.ok(r.status == 0 and r.out == "ran\n", "settings of a clone are the command's own", r)
+                   "git remote set-url origin /x && git config user.name D", cwd=folder)
+    t.quiet(r, "harmless settings of a clone are the command's own")
     t.equal(status(person, folder + "/copy"), "", "git status of the clone is clean")
     r = person.run("git", "clone", "-q", source, "linked", cwd=folder)
     t.ok(r.status == 0 and os.path.exists(folder + "/linked/.git/HEAD"),
@@ -114,24 +112,17 @@ def test_git_making_repositories(person, t):
 def test_submodules(person, t):
     library, folder = repository(person, "library"), repository(person)
     add = f"git -c protocol.file.allow=always submodule add -q {library} sub"
-    r = person.run("sh", "-c", add, cwd=folder)
-    t.ok(r.status != 0 and ".gitmodules" in r.err and ".git/config" in r.err,
-         "submodule add in a repository that was there: denied, and told why", r)
-    person.sh("git reset -q --hard && rm -rf sub .git/modules", cwd=folder)
-    r = person.run("-w", ".gitmodules", "-w", ".git/config", "sh", "-ec",
-                   add + " && git commit -q -m sub && git submodule update -q", cwd=folder)
-    t.ok(r.status == 0, "with the two flags: added", r)
+    r = person.run("sh", "-ec", add + " && git commit -q -m sub && git submodule update -q", cwd=folder)
+    t.quiet(r, "submodule add in a repository that was there")
     t.equal(status(person, folder), "", "and git status is clean")
     fresh = person.folder()
-    r = person.run("-w", ".gitmodules", "sh", "-ec",
-                   f"git init -q . && {add} && git commit -q -m sub", cwd=fresh)
-    t.ok(r.status == 0, "in a repository of its own one flag is enough", r)
+    r = person.run("sh", "-ec", f"git init -q . && {add} && git commit -q -m sub", cwd=fresh)
+    t.quiet(r, "and in a repository of its own")
 
 
 def test_protected_in_repositories(person, t):
     folder = repository(person)
     attempts = {
-        "git remote add": "git remote add origin /x",
         "git config": "git config core.pager evil",
         "a hook": "echo evil >.git/hooks/pre-commit",
         "a hook by rename": "echo evil >x && mv x .git/hooks/pre-commit",
@@ -151,10 +142,10 @@ def test_protected_in_repositories(person, t):
                 f"{name}: nothing changed")
         person.sh("rm -rf x other hidden", cwd=folder)
     t.equal(status(person, folder), "", "git status is clean")
-    r = person.run("git", "remote", "add", "origin", "/x", cwd=folder)
+    r = person.run("git", "config", "core.pager", "less", cwd=folder)
     flags = suggested_flags(r.err)
     t.equal(flags, ["--allow-write", folder + "/.git/config"], "the summary names the flag", r)
-    t.quiet(person.run(*flags, "git", "remote", "add", "origin", "/x", cwd=folder),
+    t.quiet(person.run(*flags, "git", "config", "core.pager", "less", cwd=folder),
             "and with the flag it works")
     fresh = person.folder()
     r = person.run("sh", "-c", "git init -q . && git remote add origin /x && "

@@ -13,8 +13,10 @@ static inline struct host make_host(const char *changes)
 {
     static const char everything[] =
         "root=0,landlock=7,seccomp_notify=1,notify_addfd=1,notify_killable=1,notify_sync=1,"
-        "listener_taken=0,read_memory=1,pidfd_getfd=1,user_ns=1,mount_ns=1,pid_ns=1,mount_proc=1,"
-        "net_ns=1,ipc_ns=1,uts_ns=1,fuse=1,nftables=1,nft_tproxy=1,cgroup=1,kernel=6.18.0";
+        "listener_taken=0,read_memory=1,pidfd_getfd=1,user_ns=1,mount_ns=1,nodev=1,disks=1,pid_ns="
+        "1,"
+        "mount_proc=1,net_ns=1,ipc_ns=1,uts_ns=1,fuse=1,nftables=1,nft_tproxy=1,cgroup=1,kernel=6."
+        "18.0";
     struct host h = {0};
     struct bk_err err;
     if (host_pretend(&h, everything, &err) < 0 || host_pretend(&h, changes, &err) < 0)

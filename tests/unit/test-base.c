@@ -87,6 +87,19 @@ static void test_spellings(void)
     SPELL(buf_json, "\n\t\x01\x7f", "\"\\n\\t\\u0001\\u007f\"", "JSON escapes control characters");
     SPELL(buf_json, "a\0b", "\"a\\u0000b\"", "JSON carries NUL");
     SPELL(buf_json, "\xff\xc3\xa9", "\"\\ufffd\xc3\xa9\"", "JSON replaces what is not UTF-8");
+    SPELL(buf_json, "\x7f\xc2\x85\xc2\x9b", "\"\\u007f\\u0085\\u009b\"", "DEL and C1 controls");
+    SPELL(buf_json,
+          "\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9",
+          "\"\\u061c\\u200e\\u200f\\u202a\\u202e\\u2066\\u2069\"", "what turns text around");
+    SPELL(buf_json, "\xe2\x80\xa8\xe2\x80\xa9\xf3\xa0\x81\x81", "\"\\u2028\\u2029\\udb40\\udc41\"",
+          "ends of lines, and a tag as two halves");
+    SPELL(buf_json_text, "{\"a\x7f\":\n \"\xe2\x80\xae\xc3\xa9\\n\"}",
+          "{\"a\\u007f\":\n \"\\u202e\xc3\xa9\\n\"}",
+          "also in JSON of others, where the rest stays");
+    SPELL(buf_sbpl, "\xe2\x80\xae\xc3\xa9\xff\x7f", "\"\\xe2\\x80\\xae\xc3\xa9\xff\\x7f\"",
+          "SBPL has bytes instead");
+    SPELL(buf_safe, "\x7f\xe2\x80\xa9\xd8\x9c", "\\x7f\\xe2\\x80\\xa9\\xd8\\x9c",
+          "terminals get none of them");
     SPELL(buf_sbpl, "a\"\\\n\t\x01", "\"a\\\"\\\\\\n\\t\\x01\"", "SBPL escapes");
     SPELL(buf_safe, "a\x1b[2Jb", "a\\x1b[2Jb", "terminals get no escape sequence");
     SPELL(buf_safe, "\xc2\x9b", "\\xc2\\x9b", "nor its one-character form");

@@ -46,8 +46,9 @@ static uint32_t action_value(struct sys_action a)
 
 static bool test_holds(const struct sys_test *t, const uint64_t args[6])
 {
-    uint32_t low = (uint32_t)args[t->arg] & t->mask;
-    return t->how == SYS_EQUAL ? low == t->value : t->how == SYS_DIFFERS ? low != t->value : low;
+    uint64_t whole = args[t->arg & ~SYS_HIGH];
+    uint32_t half = (uint32_t)(t->arg & SYS_HIGH ? whole >> 32 : whole) & t->mask;
+    return t->how == SYS_EQUAL ? half == t->value : t->how == SYS_DIFFERS ? half != t->value : half;
 }
 
 static uint32_t expected(const struct plan *p, uint32_t arch, uint32_t nr, const uint64_t args[6])
@@ -61,6 +62,10 @@ static uint32_t expected(const struct plan *p, uint32_t arch, uint32_t nr, const
         for (size_t t = 0; t < r->ntests; t++)
             if (test_holds(&r->tests[t], args))
                 return action_value(r->tests[t].then);
+        for (size_t t = 0; t < r->nmore; t++)
+            if (test_holds(&r->more[t], args))
+                return action_value(p->judge ? r->more[t].then
+                                             : plan_without_judge(r->more[t].then));
         return action_value(r->otherwise);
     }
     return SECCOMP_RET_ALLOW;
@@ -69,7 +74,7 @@ static uint32_t expected(const struct plan *p, uint32_t arch, uint32_t nr, const
 /* ---- arguments worth trying ---- */
 
 struct samples {
-    uint64_t args[512][6];
+    uint64_t args[8192][6];
     size_t n;
 };
 
@@ -82,8 +87,8 @@ static void sample(struct samples *s, unsigned arg, uint64_t value, const struct
     for (unsigned i = 0; i < 6; i++)
         a[i] = rand() % 2 ? 0 : (uint64_t)rand() * 65537;
     for (size_t t = 0; r && rand() % 2 && t < r->ntests; t++)
-        a[r->tests[t].arg] = r->tests[t].value;
-    a[arg] = value;
+        a[r->tests[t].arg & ~SYS_HIGH] = r->tests[t].value;
+    a[arg & ~SYS_HIGH] = arg & SYS_HIGH ? value << 32 | value >> 32 : value;
 }
 
 /* Values about the edges of each test, with and without bits above the low half. */
@@ -92,8 +97,8 @@ static void gather(struct samples *s, const struct sys_rule *r)
     s->n = 0;
     sample(s, 0, 0, r);
     sample(s, 0, UINT64_MAX, r);
-    for (size_t i = 0; r && i < r->ntests; i++) {
-        const struct sys_test *t = &r->tests[i];
+    for (size_t i = 0; r && i < (size_t)r->ntests + r->nmore; i++) {
+        const struct sys_test *t = sys_test_at(r, i);
         const uint64_t edges[] = {t->value, t->value + 1, t->value - 1,        t->mask,    ~t->mask,
                                   0,        0xffffffff,   t->value | ~t->mask, t->mask + 1};
         for (size_t e = 0; e < sizeof(edges) / sizeof(edges[0]); e++) {
@@ -187,7 +192,7 @@ static void check_long(void)
             r->ntests = step == 1 ? (uint8_t)(rand() % 2) : (uint8_t)(rand() % (SYS_TESTS + 1));
             for (size_t t = 0; t < r->ntests; t++)
                 r->tests[t] =
-                    (struct sys_test){.arg = (uint8_t)(rand() % 3),
+                    (struct sys_test){.arg = (uint8_t)(rand() % 3 + SYS_HIGH * (rand() % 8 == 0)),
                                       .how = (uint8_t)(rand() % 3),
                                       .mask = rand() % 2 ? 0xffffffff : (uint32_t)rand() % 64,
                                       .value = (uint32_t)rand() % 8,
@@ -339,9 +344,13 @@ static int add_region(scmp_filter_ctx ctx, const struct sys_rule *rule, struct s
 static int add_rule(scmp_filter_ctx ctx, const struct sys_rule *rule)
 {
     struct region rest = {{0}, {0}};
+    if (rule->nmore)
+        return -1;
     for (size_t i = 0; i < rule->ntests; i++) {
         const struct sys_test *t = &rule->tests[i];
         struct region here = rest;
+        if (t->arg & SYS_HIGH)
+            return -1;
         if (t->how == SYS_ANY) {
             for (unsigned bit = 0; bit < 32; bit++) {
                 struct region one = rest;

@@ -35,13 +35,26 @@ static void check_names(void)
         "PGPASSWORD",
         "DATABASE_URL",
         "VAULT_ADDR",
+        "PRIVATE_KEY",
+        "SECRET_KEY_BASE",
+        "SECRET",
+        "SIGNING_PASSPHRASE",
+        "PASSPHRASE_FILE",
+        "SSHPASS",
+        "DOCKER_AUTH_CONFIG",
+        "RAILS_MASTER_KEY",
+        "APP_PRIVATE_KEY_BASE64",
+        "APP_KEY",
+        "CI_JOB_JWT_V2",
     };
     static const char *const stay[] = {
         "PATH",          "HOME",         "LANG",
         "TERM",          "EDITOR",       "TOKENIZERS_PARALLELISM",
         "SECRETARY",     "COMPASS",      "AWS_REGION",
         "AWS_CA_BUNDLE", "PASSWORDLESS", "KEYBOARD",
-        "NODE_OPTIONS",  "CFLAGS",
+        "NODE_OPTIONS",  "CFLAGS",       "GPG_TTY",
+        "SSH_ASKPASS",   "OLDPWD",       "DEPLOY_PUBLIC_KEY",
+        "MONKEY",        "KEYS",         "GIT_CONFIG_KEY_0",
     };
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
         ok(secret(gone[i]), "%s is removed", gone[i]);

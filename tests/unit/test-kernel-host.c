@@ -97,6 +97,7 @@ static void check_kernels(void)
                          .notify_killable = true,
                          .notify_sync = true,
                          .pidfd_getfd = true,
+                         .nodev = true,
                          .user_ns = true};
         char text[64];
         snprintf(text, sizeof(text), "kernel=%s", known[i].kernel);

@@ -82,13 +82,23 @@ static uint32_t verdict(const struct plan *p, const char *name, unsigned arg, ui
     const struct sys_rule *r = find_call(p, name);
     if (!r)
         return SYS_ALLOW;
-    for (size_t i = 0; i < r->ntests; i++) {
-        const struct sys_test *t = &r->tests[i];
+    for (size_t i = 0; i < (size_t)r->ntests + r->nmore; i++) {
+        const struct sys_test *t = sys_test_at(r, i);
         uint32_t low = (t->arg == arg ? value : 0) & t->mask;
+        struct sys_action then = i < r->ntests || p->judge ? t->then : plan_without_judge(t->then);
         if (t->how == SYS_EQUAL ? low == t->value : t->how == SYS_ANY ? low : low != t->value)
-            return t->then.verdict;
+            return then.verdict;
     }
     return r->otherwise.verdict;
+}
+
+/* What a call can do besides the operations of its set. */
+static bool asks_besides(const struct plan *p, const struct judged_call *c)
+{
+    bool makes = c->handler == HANDLE_OPEN || c->handler == HANDLE_MKNOD;
+    bool leaves = strcmp(c->name, "renameat2") == 0;
+    return (makes && p->ops[OP_FILE_WRITE_SETUGID].tier != TIER_FREE) ||
+           (leaves && p->ops[OP_FILE_MKNOD].tier != TIER_FREE);
 }
 
 /* Every judged call is there exactly when one of its operations is not free. */
@@ -103,6 +113,7 @@ static void check_presence(const char *profile, const struct plan_options *opt)
         const uint16_t *ops = judged_sets[judged_calls[i].set];
         for (size_t k = 0; k < SET_OPS && ops[k] != OP_NONE; k++)
             want |= p.plan.ops[ops[k]].tier != TIER_FREE && p.plan.ops[ops[k]].tier != TIER_SENTRY;
+        want |= asks_besides(&p.plan, &judged_calls[i]);
         want = want && judged_calls[i].nr[opt->arch] >= 0;
         bool got = find_call(&p.plan, judged_calls[i].name) != NULL;
         present += got;
@@ -117,6 +128,8 @@ static void check_presence(const char *profile, const struct plan_options *opt)
         notifies |= r->otherwise.verdict == SYS_NOTIFY;
         for (size_t t = 0; t < r->ntests; t++)
             notifies |= r->tests[t].then.verdict == SYS_NOTIFY;
+        for (size_t t = 0; t < r->nmore; t++)
+            notifies |= r->more[t].then.verdict == SYS_NOTIFY;
     }
     ok(sorted, "calls are sorted and stand once");
     is_int(notifies, p.plan.judge, "a judge is planned exactly when something asks it");

@@ -314,8 +314,8 @@ static void check_wall(void)
 /* What costs nothing must go on costing nothing. */
 static void check_free(void)
 {
-    static const char *const calls[] = {"kill", "tgkill", "execve", "clone3", "fork",
-                                        "mmap", "shmget", "semget", "fcntl",  "mprotect"};
+    static const char *const calls[] = {"kill", "tgkill", "execve", "clone3",  "fork",
+                                        "mmap", "shmget", "semget", "mprotect"};
     OWN(planned) struct planned p;
     if (!ok(planned_make(&p,
                          CLOSED "(allow process* file-read* file-map-executable ipc*)"
@@ -328,6 +328,11 @@ static void check_free(void)
         ok(!r || (r->otherwise.verdict == SYS_ERRNO && r->ntests == 0), "%s is not asked about",
            calls[i]);
     }
+    const struct sys_rule *r = find_call(&p.plan, "fcntl");
+    bool leases = r && r->otherwise.verdict == SYS_ALLOW;
+    for (size_t i = 0; leases && i < r->ntests; i++)
+        leases = r->tests[i].value == KABI_F_SETLEASE || r->tests[i].value == KABI_F_SETDELEG;
+    ok(leases, "of fcntl only leases are asked about");
 }
 
 int main(void)

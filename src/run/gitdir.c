@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "settings/preset.h"
+#include "run/gitdir.h"
 
 /* The first line of a small file, without its end. False when there is none. */
 static bool first_line(const char *folder, const char *name, char out[PATH_MAX])
@@ -102,22 +102,45 @@ static bool follow_file(const char *top, char gitdir[PATH_MAX], char common[PATH
            (gitdir[n] == '/' || !gitdir[n]);
 }
 
+bool git_linked(const char *cwd, char own[PATH_MAX], char common[PATH_MAX])
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return snprintf(path, sizeof(path), "%s/.git", cwd) < PATH_MAX && lstat(path, &st) == 0 &&
+           S_ISREG(st.st_mode) && follow_file(cwd, own, common);
+}
+
+/* The nearest folder with a .git. */
+static bool find_top(const char *cwd, char top[PATH_MAX], char git[PATH_MAX], struct stat *st)
+{
+    if (!realpath(cwd, top))
+        return false;
+    for (;; *strrchr(top, '/') = '\0') {
+        if (snprintf(git, PATH_MAX, "%s/.git", top) >= PATH_MAX)
+            return false;
+        if (lstat(git, st) == 0)
+            return true;
+        if (!top[0] || strcmp(top, "/") == 0)
+            return false;
+    }
+}
+
+void git_top(const char *cwd, char top[PATH_MAX])
+{
+    char git[PATH_MAX];
+    struct stat st;
+    if (!find_top(cwd, top, git, &st))
+        top[0] = '\0';
+}
+
 int git_folders(struct arena *a, const char *cwd, const char **own, const char **common,
                 struct bk_err *err)
 {
     char top[PATH_MAX], git[PATH_MAX], shared[PATH_MAX];
     struct stat st;
     *own = *common = NULL;
-    if (!realpath(cwd, top))
+    if (!find_top(cwd, top, git, &st))
         return 0;
-    for (;; *strrchr(top, '/') = '\0') {
-        if (snprintf(git, sizeof(git), "%s/.git", top) >= PATH_MAX)
-            return 0;
-        if (lstat(git, &st) == 0)
-            break;
-        if (!top[0] || strcmp(top, "/") == 0)
-            return 0;
-    }
     if (S_ISDIR(st.st_mode) && has(git, "HEAD") && has(git, "objects"))
         snprintf(shared, sizeof(shared), "%s", git);
     else if (!S_ISREG(st.st_mode) || !follow_file(top, git, shared))

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Git's settings, read byte by byte as git reads them. The grammar is git's behaviour, not its
+ * documentation: a comment may not follow a name that has no value, a section header needs no line
+ * of its own, white space before a continuation is kept, and the end of the text is the end of a
+ * line. tests/e2e/e2e-git-config.py compares this reader with the installed git.
+ *
+ * One line has at most one setting, so the table of entries is allocated once. A long section name
+ * is repeated in each key of its section: a budget on strings bounds that.
+ */
+
+#include "git/config.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#define END (-1)
+
+struct reader {
+    struct arena *arena;
+    const unsigned char *at, *end;
+    bool ended; /* the end of the text was read, as the end of a line */
+    bool spaced;
+    uint32_t line;
+    /* What is being read: a key, whose first base bytes are the section, or a value. */
+    char *key, *value;
+    size_t base, key_len, value_len;
+    struct git_config found;
+    size_t room, strings;
+    struct bk_err *err;
+};
+
+static bool is_space(int c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_alpha(int c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_name(int c)
+{
+    return is_alpha(c) || (c >= '0' && c <= '9') || c == '-';
+}
+
+static char lower(int c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+static int next(struct reader *r)
+{
+    if (r->at == r->end) {
+        r->ended = true;
+        return '\n';
+    }
+    int c = *r->at++;
+    if (c == '\r' && r->at < r->end && *r->at == '\n')
+        c = *r->at++;
+    return c;
+}
+
+static int refuse(struct reader *r, const char *what)
+{
+    err_set(r->err, BK_E_INPUT, "line %u of git's settings: %s", r->line, what);
+    err_place(r->err, NULL, r->line, 0);
+    return -1;
+}
+
+static int over(struct reader *r, const char *what)
+{
+    err_set(r->err, BK_E_LIMIT, "line %u of git's settings: %s", r->line, what);
+    err_place(r->err, NULL, r->line, 0);
+    return -1;
+}
+
+/* The subsection, up to the header's end. */
+static int read_subsection(struct reader *r)
+{
+    int c;
+    do {
+        c = next(r);
+        if (c == '\n')
+            return refuse(r, "the section's header does not end");
+    } while (is_space(c));
+    if (c != '"')
+        return refuse(r, "a subsection must be in quotes");
+    r->key[r->key_len++] = '.';
+    while ((c = next(r)) != '"') {
+        if (c == '\\')
+            c = next(r);
+        if (c == '\n')
+            return refuse(r, "the subsection's quotes do not end");
+        r->key[r->key_len++] = (char)c;
+    }
+    return next(r) == ']' ? 0 : refuse(r, "a section's header must end after its subsection");
+}
+
+static int read_section(struct reader *r)
+{
+    r->key_len = 0;
+    for (;;) {
+        int c = next(r);
+        if (r->ended)
+            return refuse(r, "the section's header does not end");
+        if (c == ']')
+            break;
+        if (c == '\n')
+            return refuse(r, "the section's header does not end");
+        if (is_space(c)) {
+            if (read_subsection(r) < 0)
+                return -1;
+            break;
+        }
+        if (!is_name(c) && c != '.')
+            return refuse(r, "a section's name has letters, digits, - and . only");
+        r->key[r->key_len++] = lower(c);
+    }
+    if (!r->key_len)
+        return refuse(r, "the section has no name");
+    r->key[r->key_len++] = '.';
+    r->base = r->key_len;
+    return 0;
+}
+
+/* What an escape means, '\n' for a continuation, END when it is none. */
+static int escaped(int c)
+{
+    switch (c) {
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    case 'n':
+        return 'n';
+    case '\\':
+    case '"':
+    case '\n':
+        return c;
+    default:
+        return END;
+    }
+}
+
+/* An escape in a value; the backslash is read. */
+static int read_escape(struct reader *r)
+{
+    int c = escaped(next(r));
+    if (c == END)
+        return refuse(r, "a value has an escape that git does not know");
+    if (c == '\n')
+        r->line++; /* the value goes on */
+    else
+        r->value[r->value_len++] = (char)(c == 'n' ? '\n' : c);
+    return 0;
+}
+
+static int read_value(struct reader *r)
+{
+    bool quoted = false, comment = false;
+    size_t kept = 0; /* bytes before white space that may turn out to be the value's end */
+    r->value_len = 0;
+    for (;;) {
+        int c = next(r);
+        if (c == '\n')
+            break;
+        if (comment)
+            continue;
+        if (is_space(c) && !quoted) {
+            if (!r->value_len)
+                continue; /* before the value */
+            if (!kept)
+                kept = r->value_len;
+            r->value[r->value_len++] = (char)(r->spaced ? ' ' : c);
+            continue;
+        }
+        if (!quoted && (c == '#' || c == ';')) {
+            comment = true;
+            continue;
+        }
+        kept = 0;
+        if (c == '"')
+            quoted = !quoted;
+        else if (c != '\\')
+            r->value[r->value_len++] = (char)c;
+        else if (read_escape(r) < 0)
+            return -1;
+    }
+    if (quoted)
+        return refuse(r, "a value's quotes do not end");
+    if (kept)
+        r->value_len = kept;
+    return 0;
+}
+
+static int keep(struct reader *r, bool valued)
+{
+    size_t need = r->key_len + 1 + (valued ? r->value_len + 1 : 0);
+    if (r->found.n == r->room)
+        return over(r, "too many settings");
+    if (need > GIT_CONFIG_STRINGS - r->strings)
+        return over(r, "the settings' names are too long");
+    r->strings += need;
+    struct git_entry *e = &r->found.entries[r->found.n];
+    e->key = arena_strndup(r->arena, r->key, r->key_len);
+    e->value = valued ? arena_strndup(r->arena, r->value, r->value_len) : NULL;
+    if (!e->key || (valued && !e->value))
+        return err_nomem(r->err);
+    r->found.n++;
+    return 0;
+}
+
+/* A name, whose first letter is c, and its value. */
+static int read_setting(struct reader *r, int c)
+{
+    r->key_len = r->base;
+    do
+        r->key[r->key_len++] = lower(c);
+    while (is_name(c = next(r)));
+    while (c == ' ' || c == '\t')
+        c = next(r);
+    if (c != '\n' && c != '=')
+        return refuse(r, "a name must be followed by = or the line's end");
+    if (c == '=' && read_value(r) < 0)
+        return -1;
+    if (keep(r, c == '=') < 0)
+        return -1;
+    r->line++;
+    return 0;
+}
+
+static int read_all(struct reader *r)
+{
+    bool comment = false;
+    for (;;) {
+        int c = next(r);
+        if (c == '\n' && r->ended)
+            return 0;
+        if (c == '\n') {
+            r->line++;
+            comment = false;
+        } else if (comment || is_space(c)) {
+            continue;
+        } else if (c == '#' || c == ';') {
+            comment = true;
+        } else if (c == '[') {
+            if (read_section(r) < 0)
+                return -1;
+        } else if (!is_alpha(c)) {
+            return refuse(r, "neither a section's header nor a setting");
+        } else if (read_setting(r, c) < 0) {
+            return -1;
+        }
+    }
+}
+
+/* A byte order mark is skipped, and part of one is an error like any other such byte. */
+static size_t mark(const char *text, size_t len)
+{
+    return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
+static int make_room(struct reader *r, size_t len)
+{
+    size_t lines = 1;
+    for (const unsigned char *p = r->at; p < r->end; p++)
+        lines += *p == '\n';
+    r->room = lines < GIT_CONFIG_ENTRIES ? lines : GIT_CONFIG_ENTRIES;
+    r->found.entries = arena_array(r->arena, r->room, sizeof(*r->found.entries));
+    /* Neither is longer than the text, with a dot for each of the header's ends. */
+    r->key = arena_alloc(r->arena, len + 2);
+    r->value = arena_alloc(r->arena, len + 1);
+    return r->found.entries && r->key && r->value ? 0 : err_nomem(r->err);
+}
+
+static int read_text(struct arena *a, const char *text, size_t len, bool spaced,
+                     struct git_config *out, struct bk_err *err)
+{
+    if (len > GIT_CONFIG_TEXT)
+        return err_set(err, BK_E_LIMIT, "git's settings are longer than %u bytes", GIT_CONFIG_TEXT);
+    struct reader r = {.arena = a, .spaced = spaced, .line = 1, .err = err};
+    if (!len)
+        text = "";
+    if (memchr(text, '\0', len))
+        return err_set(err, BK_E_INPUT, "git's settings have a NUL byte");
+    size_t skipped = mark(text, len);
+    r.at = (const unsigned char *)text + skipped;
+    r.end = (const unsigned char *)text + len;
+    if (make_room(&r, len) < 0 || read_all(&r) < 0)
+        return -1;
+    *out = r.found;
+    return 0;
+}
+
+int git_config_read(struct arena *a, const char *text, size_t len, struct git_config *out,
+                    struct bk_err *err)
+{
+    return read_text(a, text, len, false, out, err);
+}
+
+int git_config_read_spaced(struct arena *a, const char *text, size_t len, struct git_config *out,
+                           struct bk_err *err)
+{
+    return read_text(a, text, len, true, out, err);
+}
+
+bool git_key_split(const char *key, struct git_key *out)
+{
+    const char *first = strchr(key, '.'), *last = strrchr(key, '.');
+    if (!first || !last[1])
+        return false;
+    *out = (struct git_key){.section = key, .section_len = (size_t)(first - key), .name = last + 1};
+    if (first != last) {
+        out->sub = first + 1;
+        out->sub_len = (size_t)(last - first - 1);
+    }
+    return true;
+}
+
+bool git_key_matches(const char *key, const char *pattern)
+{
+    const char *star = strchr(pattern, '*');
+    if (!star)
+        return !strcmp(key, pattern);
+    struct git_key k;
+    return git_key_split(key, &k) && k.sub && k.section_len == (size_t)(star - pattern) - 1 &&
+           !memcmp(key, pattern, k.section_len) && !strcmp(k.name, star + 2);
+}

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that do more than their names say, tried by attackers of tests/escape (see e2e-escape.py):
+modes that make programs run with other rights, devices that a move leaves behind, orders through
+descriptors that can only read, disks below the files, core dumps, a terminal's foreground.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import resource
+import stat
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import fusable  # first: it may start the program again
+import tap
+from drive import FOLDER
+from escaping import NO_LANDLOCK, SANDBOXES, attack, attempts, wrong
+from world import World, ended, escape, people, until
+
+OPEN = "(version 1)\n(allow default)\n"
+assert fusable
+
+
+# ---- modes, and what a move leaves behind ----
+
+
+def test_modes(who, sandbox):
+    if sandbox != "walls":  # where modes are open, as the plan says
+        attack(who, sandbox, "unasked-modes", least=21, places=0)
+        attack(who, sandbox, "unasked-modes", least=21, places=0, profile=OPEN)
+
+
+def test_whiteout(who, sandbox):
+    attack(who, sandbox, "unasked-whiteout", least=4, places=0)
+
+
+# ---- orders ----
+
+
+def test_orders(who, sandbox):
+    attack(who, sandbox, "unasked-orders", least=58)
+    attack(who, sandbox, "unasked-leases", least=5)
+
+
+def test_migrated(who, sandbox):
+    """A file whose blocks are listed in the old way: reading it is enough to have that changed."""
+    world = World(who)
+    old = world.out("victim")
+    changed = subprocess.run(["chattr", "-e", old], stderr=subprocess.DEVNULL, check=False)
+    if changed.returncode != 0:
+        tap.skip("this file system has one way to list blocks")
+        return
+    before = subprocess.run(["lsattr", old], stdout=subprocess.PIPE, check=True).stdout
+    flags, env = SANDBOXES[sandbox]
+    done = who.boxed(escape("unasked-orders", world.inside, world.outside), world,
+                     [*flags, "--report", "json"], env=env)
+    after = subprocess.run(["lsattr", old], stdout=subprocess.PIPE, check=True).stdout
+    label = f"{who.name}, {sandbox}: blocks of a file that can be read"
+    tap.equal(after, before, f"{label} stay as they are")
+    told = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
+    tap.ok(sandbox == "walls" or any(e["path"] == old and e["operation"] == "file-ioctl" for e in told),
+           f"{label}: and it is told", done)
+
+
+# ---- disks ----
+
+
+@contextlib.contextmanager
+def disk():
+    """A disk with a secret on it, under three names; None where none can be made."""
+    image, node = os.path.join(FOLDER, "image"), os.path.join(FOLDER, "node")
+    again = os.path.join(FOLDER, "devices")
+    with open(image, "wb") as f:
+        f.write(b"secret" * 10000)
+    made = subprocess.run(["losetup", "-f", "--show", image], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    if made.returncode != 0:
+        yield None
+        return
+    name = made.stdout.decode().strip()
+    os.mknod(node, stat.S_IFBLK | 0o666, os.stat(name).st_rdev)
+    os.makedirs(again)
+    mounted = subprocess.run(["mount", "-t", "devtmpfs", "none", again], check=False).returncode == 0
+    was = os.stat(name).st_mode
+    for path in (name, node):  # as a member of the group disk has it
+        os.chmod(path, 0o666)
+    names = [name, node] + ([os.path.join(again, os.path.basename(name))] if mounted else [])
+    try:
+        yield names
+    finally:
+        os.chmod(name, was & 0o777)
+        if mounted:
+            subprocess.run(["umount", again], check=False)
+        subprocess.run(["losetup", "-d", name], check=False)
+        os.unlink(node)
+        os.rmdir(again)
+
+
+def check_disk(who, label, names, options, env):
+    world = World(who)
+    done = who.boxed(escape("unasked-disks", ":".join(names)), world, options, env=env)
+    tap.ok(done.status == 0 and len(attempts(done)) == 4 * len(names) + 5 and not wrong(done), label,
+           *wrong(done), done)
+    return done
+
+
+def test_disks(who, sandbox, names):
+    flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
+    label = f"{who.name}, {sandbox}: disks"
+    done = check_disk(who, f"{label} are closed", names, [*flags, "--report", "json"], env)
+    told = {json.loads(line)["path"] for line in done.err.splitlines() if line.startswith("{")}
+    judged = sandbox in ("asked", "bare", "exposed")
+    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is told", told)
+
+
+def test_disk_profiles(who, names):
+    """Shipped profiles, and whatever denies something to be read."""
+    world = World(who)
+    raw, settings = world.profile(OPEN), os.path.join(world.top, "settings.json")
+    with open(settings, "w") as f:
+        json.dump({"filesystem": {"denyRead": [world.outside]}}, f)
+    ways = [["--profile", name] for name in ("readonly", "strict", "open", "no-write", "no-network",
+                                             "no-internet", "no-write-except-temporary")]
+    ways += [["--strict-reads"], ["--grantable"], ["--deny-read", world.outside],
+             ["--profile", raw, "--deny-read", world.outside],
+             ["--profile", raw, "--strict-reads", "--deny-read", world.outside],
+             ["--no-settings", "--settings", settings]]
+    for flags in ways:
+        check_disk(who, f"{who.name}: disks are closed with {' '.join(flags)}", names,
+                   [*flags, "--report", "none"], {})
+    for flags in (["--allow-read", names[0]], ["--allow-write", names[0]],
+                  ["--profile", raw, "--deny-read", world.outside, "--allow-read", names[0]]):
+        done = who.boxed(["head", "-c", "6", names[0]], World(who), [*flags, "--report", "none"])
+        tap.ok(done.out == "secret", f"{who.name}: {' '.join(flags)} opens the one that it names", done)
+    done = who.boxed(["head", "-c", "6", names[0]], World(who), ["--profile", raw, "--report", "none"])
+    tap.ok(done.out == "secret", f"{who.name}: a profile that allows everything does", done)
+
+
+# ---- core dumps ----
+
+PATTERN = "/proc/sys/kernel/core_pattern"
+
+
+@contextlib.contextmanager
+def pattern(text):
+    """Where the kernel leaves core dumps meanwhile: of the whole machine, so one after the other."""
+    with open(os.path.join("/tmp", "core_pattern.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(PATTERN) as f:
+            before = f.read()
+        try:
+            with open(PATTERN, "w") as f:
+                f.write(text)
+            yield
+        finally:
+            with open(PATTERN, "w") as f:
+                f.write(before)
+
+
+def may_set_pattern():
+    try:
+        with pattern("core"):
+            return True
+    except OSError:
+        return False
+
+
+def unlimited():
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def crash(who, world, flags=None, env=None, script=None):
+    """An attacker that crashes, in a sandbox or, without flags, in none."""
+    words = escape("unasked-crash") if script is None else ["sh", "-c", script]
+    argv = words if flags is None else [who.buckle(), "run", *flags, "--report", "none", "--", *words]
+    return ended(who.start(argv, world.inside, env=env, preexec_fn=unlimited))
+
+
+def cores(folder):
+    return [name for name in os.listdir(folder) if name.startswith("core")]
+
+
+def test_core_files(who, sandbox):
+    flags, env = SANDBOXES[sandbox]
+    label = f"{who.name}, {sandbox}: core dumps"
+    with pattern("core.%p"):
+        free, world, wanted = World(who), World(who), World(who)
+        crash(who, free)
+        tap.ok(cores(free.inside), f"{label}: there is a file without Buckle")
+        done = crash(who, world, flags, env)
+        tap.ok(done.status != 0 and not cores(world.inside), f"{label}: none in the sandbox",
+               cores(world.inside), done)
+        done = crash(who, wanted, [*flags, "--core-dumps"], env)
+        tap.ok(cores(wanted.inside), f"{label}: unless it is wanted", done)
+
+
+def test_core_handler(who, sandbox):
+    """A program that runs outside, as root, and is given all that the command had in memory."""
+    flags, env = SANDBOXES[sandbox]
+    label = f"{who.name}, {sandbox}: the handler of core dumps"
+    log = os.path.join(FOLDER, f"handled-{who.name}-{sandbox}")
+    handler = log + ".sh"
+    with open(handler, "w") as f:
+        f.write(f"#!/bin/sh\necho handled >>{log}\ncat >/dev/null\n")
+    os.chmod(handler, 0o755)
+    with pattern(f"|{handler} %p"):
+        crash(who, World(who))
+        tap.ok(until(lambda: os.path.exists(log)), f"{label} runs without Buckle")
+        os.unlink(log)
+        done = crash(who, World(who), flags, env)
+        tap.ok(done.status != 0 and not until(lambda: os.path.exists(log), 0.5),
+               f"{label} is not started", done)
+        lowered = "ulimit -S -c 0; ulimit -c 0; " + " ".join(escape("unasked-crash"))
+        crash(who, World(who), flags, env, lowered)
+        tap.ok(not until(lambda: os.path.exists(log), 0.5), f"{label}: nor with a limit of 0")
+
+
+def test_core_folder(who):
+    """A file name that begins with a slash means a folder that TMPDIR takes the place of."""
+    folder = os.path.join(FOLDER, f"cores-{who.name}")
+    os.makedirs(folder)
+    os.chmod(folder, 0o777)
+    with pattern(f"{folder}/core.%e"):
+        done = crash(who, World(who), ["--core-dumps"], None,
+                     " ".join(escape("unasked-crash")) + "; ls $TMPDIR")
+    tap.ok("core.escape" in done.out and not os.listdir(folder),
+           f"{who.name}: core dumps that are wanted go to TMPDIR", os.listdir(folder), done)
+
+
+# ---- the terminal's foreground ----
+
+# Leads a session with a terminal, and starts a command there: in its own process group ("shared"),
+# the same without handing it the terminal ("null"), as a job in the background, and as one that is
+# given the foreground ("job"). Tells who had the foreground meanwhile, and afterwards.
+LEADER = """
+import fcntl, os, signal, subprocess, sys, termios, time
+tty, how = os.open(sys.argv[1], os.O_RDWR), sys.argv[2]
+fcntl.ioctl(tty, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+own = how in ("background", "job")
+child = subprocess.Popen([word.replace("LEADER", str(os.getpgrp())) for word in sys.argv[3:]],
+                         stdin=subprocess.DEVNULL if how == "null" else tty,
+                         preexec_fn=os.setpgrp if own else None)
+ours = child.pid if how == "job" else os.getpgrp()
+os.tcsetpgrp(tty, ours)
+moved = False
+while child.poll() is None:
+    moved |= os.tcgetpgrp(tty) != ours
+    time.sleep(0.01)
+print("moved" if moved else "stayed", "ours" if os.tcgetpgrp(tty) == ours else "theirs")
+"""
+
+
+def lead(who, how, argv, env):
+    """What became of the foreground of a terminal, and what the attacker met."""
+    master, slave = pty.openpty()
+    who.own(os.ttyname(slave))
+    child = who.start([sys.executable if os.access(sys.executable, os.X_OK) and who.uid == 0
+                       else "/usr/bin/python3", "-c", LEADER, os.ttyname(slave), how, *argv],
+                      World(who).inside, env=env, start_new_session=True)
+    done = ended(child)
+    os.close(master)
+    os.close(slave)
+    return done
+
+
+def test_foreground(who, sandbox):
+    flags, env = SANDBOXES[sandbox]
+    argv = [who.buckle(), "run", *flags, "--report", "none", "--",
+            *escape("unasked-foreground", "LEADER")]
+    for how in ("shared", "null", "background"):
+        done = lead(who, how, argv, env)
+        tap.ok(done.out.endswith("stayed ours\n") and len(attempts(done)) == 2 and not wrong(done),
+               f"{who.name}, {sandbox}: the foreground stays with those outside ({how})", done)
+    done = lead(who, "job", argv, env)
+    met = done.lines()
+    taken = sandbox != "walls"  # where nobody can tell, it is refused
+    tap.ok((met.get("take the foreground") == "ok") == taken and met.get("give it to another") != "ok"
+           and done.out.endswith("moved ours\n" if taken else "stayed ours\n"),
+           f"{who.name}, {sandbox}: a job of its own moves it, and it is given back", done)
+
+
+TESTS = [test_modes, test_whiteout, test_orders, test_migrated, test_foreground]
+LIMITS = [test_core_files, test_core_handler]
+
+
+def test_limits(who, sandbox):
+    attack(who, sandbox, "unasked-limits", least=9, places=0)
+
+
+def main():
+    everybody, chosen = people(), sys.argv[1:]
+
+    def is_chosen(test):
+        return not chosen or test.__name__ in chosen
+
+    cores_too = os.geteuid() == 0 and may_set_pattern()
+    if not cores_too:
+        tap.skip("the kernel's pattern for core dumps cannot be set here")
+    for who in everybody:
+        for sandbox in SANDBOXES:
+            for test in [*TESTS, test_limits, *(LIMITS if cores_too else [])]:
+                if is_chosen(test):
+                    test(who, sandbox)
+        if cores_too and is_chosen(test_core_folder):
+            test_core_folder(who)
+    with contextlib.ExitStack() as stack:
+        names = stack.enter_context(disk()) if os.geteuid() == 0 else None
+        if names is None:
+            tap.skip("making a disk takes root and a loop device")
+            return tap.done()
+        for who in everybody:
+            for sandbox in SANDBOXES | NO_LANDLOCK:
+                if is_chosen(test_disks):
+                    test_disks(who, sandbox, names)
+            if is_chosen(test_disk_profiles):
+                test_disk_profiles(who, names)
+    return tap.done()
+
+
+sys.exit(main())
