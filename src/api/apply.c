@@ -24,6 +24,7 @@ struct work {
     struct run_policy policy;
     struct run_spec spec;
     struct meanings meanings;
+    struct mounts_view mounts;
     struct plan plan;
     bool gathered, planned;
 };
@@ -37,6 +38,7 @@ static void work_free(struct work **w)
     if ((*w)->gathered)
         run_policy_free(&(*w)->policy);
     meanings_free(&(*w)->meanings);
+    mounts_free(&(*w)->mounts.now);
     api_policy_free(&(*w)->said);
     arena_free(&(*w)->arena);
     free(*w);
@@ -100,6 +102,9 @@ static int make_plan(struct work *w, struct bk_err *err)
                                .no_masks = true,
                                .cwd = s->cwd,
                                .arch = PLAN_NATIVE};
+    if (run_mounts(&w->mounts, s, err) < 0)
+        return -1;
+    opt.mounts = &w->mounts;
     if (host_probe(&host, err) < 0 || (pretend && host_pretend(&host, pretend, err) < 0))
         return -1;
     apply_host(&host);

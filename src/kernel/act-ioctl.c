@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/own.h"
@@ -19,6 +20,17 @@
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* From then on names in the folder could be spelled otherwise, and rules about them not notice. */
+static bool begins_to_fold(int fd, uint32_t request, const void *value)
+{
+    int before = 0, wanted;
+    if (request == KABI_FS_IOC_FSSETXATTR)
+        return false;
+    memcpy(&wanted, value, sizeof(wanted));
+    return (wanted & KABI_FS_CASEFOLD_FL) &&
+           (ioctl(fd, KABI_FS_IOC_GETFLAGS, &before) < 0 || !(before & KABI_FS_CASEFOLD_FL));
 }
 
 static struct answer act_flags(struct worker *w, const struct request *r)
@@ -41,6 +53,11 @@ static struct answer act_flags(struct worker *w, const struct request *r)
     /* the descriptor may name another file by now: then it was never judged */
     if (fstat(fd, &st) < 0 || !is_same(&st, &p.st) || !request_is_valid(w, r))
         return answer_errno(EPERM);
+    if (begins_to_fold(fd, request, value)) {
+        tell_refused(w, r, OP_FILE_WRITE_FLAGS,
+                     "a folder that does not tell upper from lower case");
+        return answer_errno(EPERM);
+    }
     return answer_value(ioctl(fd, request, value) < 0 ? -errno : 0);
 }
 

@@ -15,7 +15,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,10 +22,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-
-#ifndef FS_CASEFOLD_FL
-#define FS_CASEFOLD_FL 0x40000000
-#endif
+#include "kernel/kabi.h"
 
 /* ---- asking ---- */
 
@@ -88,7 +84,7 @@ static bool has_flag(const char *folder)
 {
     int flags = 0;
     OWN(fd) int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_CASEFOLD_FL);
+    return fd >= 0 && ioctl(fd, KABI_FS_IOC_GETFLAGS, &flags) == 0 && (flags & KABI_FS_CASEFOLD_FL);
 }
 
 void fold_find(struct mounts_view *v, const char *const *folders, size_t n)

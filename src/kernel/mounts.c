@@ -374,47 +374,89 @@ static size_t join(char *out, const char *a, size_t n, const char *b, size_t m)
 /* What of a path lies behind the first m bytes, a folder, of which "/" has none. */
 static const char *behind(const char *path, size_t m)
 {
-    return path + (m == 1 ? 0 : m);
+    const char *rest = path + (m == 1 ? 0 : m);
+    return strcmp(rest, "/") == 0 ? "" : rest;
 }
 
+/* What lies in the file system at `inner` has a name by way of x. */
 static int add_name(const struct mounts *m, const struct mount_at *x, const char *path, size_t len,
-                    const char *rest, struct mount_names *out)
+                    const char *rest, bool hidden, struct mount_names *out)
 {
     if (out->n == MOUNT_NAMES)
         return -E2BIG;
     struct mount_name *name = &out->at[out->n];
     size_t n = join(name->path, x->at, x->at_len, rest, strlen(rest));
-    if (n == 0 || (n == len && memcmp(name->path, path, len) == 0) ||
-        mounts_find(m, name->path, n) != x)
-        return 0; /* its own, or hidden */
+    if (n == 0 || (n == len && memcmp(name->path, path, len) == 0))
+        return 0; /* its own */
+    name->hidden = !x->shown || mounts_find(m, name->path, n) != x;
+    if (name->hidden != hidden)
+        return 0;
     name->len = n;
     out->n++;
     return 0;
 }
 
-int mounts_names(const struct mounts *m, const char *path, size_t len, bool below,
-                 struct mount_names *out)
+/* The path in its file system of what is seen under a path by way of a mount; 0 when too long. */
+static size_t inner_path(const struct mount_at *on, const char *path, size_t len,
+                         char inner[MOUNT_PATH])
+{
+    size_t cut = on->at_len == 1 ? 0 : on->at_len;
+    return join(inner, on->root, on->root_len, path + cut, len == 1 ? 0 : len - cut);
+}
+
+int mounts_names(const struct mounts *m, const char *path, size_t len, struct mount_names *out)
 {
     char inner[MOUNT_PATH];
     out->n = 0;
     const struct mount_at *on = m->aliased ? mounts_find(m, path, len) : NULL;
     if (!on || !on->shares)
         return 0;
-    size_t cut = on->at_len == 1 ? 0 : on->at_len;
-    size_t n = join(inner, on->root, on->root_len, path + cut, len == 1 ? 0 : len - cut);
-    if (n == 0)
-        return -E2BIG;
-    for (size_t i = 0; i < m->n; i++) {
-        const struct mount_at *x = &m->list[i];
-        int err = 0;
-        if (x == on || !x->shares || !x->shown || x->device != on->device)
+    size_t n = inner_path(on, path, len, inner);
+    int err = n == 0 ? -E2BIG : 0;
+    for (int hidden = 0; hidden < 2; hidden++)
+        for (size_t i = 0; err == 0 && i < m->n; i++) {
+            const struct mount_at *x = &m->list[i];
+            if (x != on && x->shares && x->device == on->device &&
+                is_in(inner, n, x->root, x->root_len))
+                err = add_name(m, x, path, len, behind(inner, x->root_len), hidden, out);
+        }
+    return err;
+}
+
+static bool is_known(const struct mount_names *out, const struct mount_name *name)
+{
+    for (size_t i = 0; i < out->n; i++)
+        if (out->at[i].len == name->len && memcmp(out->at[i].path, name->path, name->len) == 0)
+            return true;
+    return false;
+}
+
+int mounts_places(const struct mounts *m, const char *path, size_t len, struct mount_names *out)
+{
+    char inner[MOUNT_PATH];
+    out->n = 0;
+    for (size_t k = 0; m->aliased && k < m->n; k++) {
+        const struct mount_at *on = &m->list[k];
+        if (!on->shares || !is_in(path, len, on->at, on->at_len))
             continue;
-        if (is_in(inner, n, x->root, x->root_len))
-            err = add_name(m, x, path, len, behind(inner, x->root_len), out);
-        else if (below && is_in(x->root, x->root_len, inner, n))
-            err = add_name(m, x, path, len, "", out);
-        if (err < 0)
-            return err;
+        size_t n = inner_path(on, path, len, inner);
+        for (size_t i = 0; n && i < m->n; i++) {
+            const struct mount_at *x = &m->list[i];
+            size_t before = out->n;
+            int err = 0;
+            if (x == on || !x->shares || x->device != on->device)
+                continue;
+            if (is_in(inner, n, x->root, x->root_len))
+                err = add_name(m, x, path, len, behind(inner, x->root_len), false, out);
+            else if (is_in(x->root, x->root_len, inner, n))
+                err = add_name(m, x, path, len, "", false, out);
+            if (err < 0)
+                return err;
+            if (out->n > before) {
+                out->n = before;
+                out->n += !is_known(out, &out->at[before]);
+            }
+        }
     }
     return 0;
 }

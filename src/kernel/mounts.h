@@ -55,7 +55,7 @@ struct mounts_view {
 };
 
 enum {
-    MOUNT_NAMES = 32, /* most other names of one path; more is an error */
+    MOUNT_NAMES = 64, /* most other names of one path; more is an error */
     MOUNT_PATH = 4096,
 };
 
@@ -63,6 +63,7 @@ struct mount_names {
     size_t n;
     struct mount_name {
         size_t len;
+        bool hidden; /* something else is seen there: the file would be, were that taken away */
         char path[MOUNT_PATH];
     } at[MOUNT_NAMES];
 };
@@ -88,9 +89,12 @@ bool mounts_has(const struct mounts *m, uint64_t id);
 /* The same of a view; before it says no, it looks again. */
 bool mounts_reach(struct mounts_view *v, uint64_t id);
 
-/* Other paths under which the same file is seen. With `below` also those where something is seen
- * that lies below it. 0, or -E2BIG: there are more. */
-int mounts_names(const struct mounts *m, const char *path, size_t len, bool below,
-                 struct mount_names *out);
+/* Other names of the file that is seen under a path, first those under which it is seen as well,
+ * then hidden ones. 0, or -E2BIG: there are more. */
+int mounts_names(const struct mounts *m, const char *path, size_t len, struct mount_names *out);
+
+/* Other places where something is seen that a path means: itself, what lies below it, and what lies
+ * under a mount that covers it. 0, or -E2BIG. */
+int mounts_places(const struct mounts *m, const char *path, size_t len, struct mount_names *out);
 
 #endif

@@ -21,18 +21,27 @@ void naming_open(struct naming *n, int fd, const struct mounts_view *like)
     memcpy(n->mounts.folding, like->folding, sizeof(like->folding));
 }
 
+static struct graph_fact name_fact(const struct mount_name *name)
+{
+    return (struct graph_fact){
+        .filter = FILTER_PATH, .str = name->path, .len = (uint32_t)name->len};
+}
+
 size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph_fact *out)
 {
     const struct mounts *m = mounts_now(&n->mounts, false);
-    n->names.n = 0;
+    size_t seen = 0;
+    n->names.n = n->hidden = 0;
     if (!m || !m->aliased || len == 0 || path[0] != '/')
         return 0;
-    if (mounts_names(m, path, len, false, &n->names) < 0)
-        n->names.n = MOUNT_NAMES + 1; /* naming_eval() denies it */
-    for (size_t i = 0; i < n->names.n && i < MOUNT_NAMES; i++)
-        out[i] = (struct graph_fact){
-            .filter = FILTER_PATH, .str = n->names.at[i].path, .len = (uint32_t)n->names.at[i].len};
-    return n->names.n <= MOUNT_NAMES ? n->names.n : 0;
+    if (mounts_names(m, path, len, &n->names) < 0) {
+        n->names.n = MOUNT_NAMES + 1;
+        return 0;
+    }
+    for (; seen < n->names.n && !n->names.at[seen].hidden; seen++)
+        out[seen] = name_fact(&n->names.at[seen]);
+    n->hidden = n->names.n - seen;
+    return seen;
 }
 
 static const struct graph_verdict refused = {.flags = VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT,
@@ -50,7 +59,7 @@ static bool take_graph(struct naming *n, const struct graph *g)
     return n->cache != NULL;
 }
 
-enum { FACTS = 64 };
+enum { FACTS = 16 + MOUNT_NAMES };
 
 /* The same question with names as they are compared. */
 static struct graph_verdict eval_folded(struct naming *n, const struct graph *g,
@@ -73,6 +82,21 @@ static struct graph_verdict eval_folded(struct naming *n, const struct graph *g,
     return graph_eval(n->folded, n->cache, &folded);
 }
 
+/* The same question with those names besides that something else is seen under. */
+static struct graph_verdict eval_hidden(const struct naming *n, const struct graph *g,
+                                        struct graph_cache *cache, const struct graph_query *q)
+{
+    struct graph_fact facts[FACTS];
+    struct graph_query more = *q;
+    if (q->nfacts + n->hidden > FACTS)
+        return refused;
+    memcpy(facts, q->facts, q->nfacts * sizeof(*facts));
+    for (size_t i = n->names.n - n->hidden; i < n->names.n; i++)
+        facts[more.nfacts++] = name_fact(&n->names.at[i]);
+    more.facts = facts;
+    return graph_eval(g, cache, &more);
+}
+
 struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct graph_cache *cache,
                                  const struct graph_query *q)
 {
@@ -83,6 +107,11 @@ struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct
         return v;
     if (n->names.n > MOUNT_NAMES)
         return refused;
+    if (n->hidden) {
+        struct graph_verdict by_hidden = eval_hidden(n, g, cache, q);
+        if (!by_hidden.allow)
+            return by_hidden;
+    }
     if (!m->folds || path->len == 0 || path->str[0] != '/')
         return v;
     const struct mount_at *on = mounts_find(m, path->str, path->len);

@@ -12,7 +12,8 @@
  */
 struct naming {
     struct mounts_view mounts;
-    struct mount_names names; /* of the path asked about last */
+    struct mount_names names; /* of the path asked about last; one more than fit: too many */
+    size_t hidden;            /* of these, so many at the end */
     const struct graph *of;   /* whose policy this is, without regard to case: */
     struct graph *folded;     /* made when the first file is asked about that needs it */
     struct graph_cache *cache;
@@ -29,8 +30,8 @@ void naming_open(struct naming *n, int fd, const struct mounts_view *like);
  * call. */
 size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph_fact *out);
 
-/* What the policy says; the first fact is the path, and naming_facts() was called for it. What
- * either reading of the names denies is denied. */
+/* What the policy says; the first fact is the path, and naming_facts() was called for it. What is
+ * denied by a hidden name, or when case is not regarded, is denied; neither allows anything. */
 struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct graph_cache *cache,
                                  const struct graph_query *q);
 

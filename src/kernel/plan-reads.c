@@ -211,8 +211,10 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
 static bool is_aliased(const struct reads *r, const struct bound_path *f)
 {
     const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
-    const struct mount_at *on = m && m->aliased ? mounts_find(m, f->path, f->len) : NULL;
-    return on && on->shares;
+    if (!m || !m->aliased)
+        return false;
+    struct mount_names *names = arena_alloc(&r->p->arena, sizeof(*names));
+    return !names || mounts_places(m, f->path, f->len, names) < 0 || names->n > 0;
 }
 
 static bool open_inner_folders(struct reads *r)
@@ -342,7 +344,7 @@ static int add_aliases(struct reads *r, struct denied *d)
     if (!names)
         return -1;
     for (size_t k = 0, n = d->n; k < n; k++) {
-        int err = mounts_names(m, d->list[k].path, d->list[k].len, !d->list[k].exact, names);
+        int err = mounts_places(m, d->list[k].path, d->list[k].len, names);
         if (err < 0 || names->n > PLAN_GUARDS - d->n)
             return ask_instead(d, "it is seen at too many places", d->list[k].rule), 0;
         for (size_t i = 0; i < names->n; i++) {

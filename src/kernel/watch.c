@@ -169,7 +169,7 @@ static int hide_aliases(struct watching *w)
         return -EIO;
     for (size_t i = 0; m->aliased && i < plan->nguards; i++) {
         const struct plan_guard *g = &plan->guards[i];
-        int err = g->open ? 0 : mounts_names(m, g->path, g->len, true, &w->names);
+        int err = g->open ? 0 : mounts_places(m, g->path, g->len, &w->names);
         for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
             err = post_hide(w->post, w->names.at[k].path);
         if (err < 0)

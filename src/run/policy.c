@@ -8,12 +8,14 @@
 
 #include "run/policy.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/fold.h"
 #include "profile/profile.h"
 #include "run/gitdir.h"
 #include "run/gitfiles.h"
@@ -116,6 +118,20 @@ int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, 
     if (meanings_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
         return -1;
     return git_files_find(spec->cwd, home, protect_named, meanings, err);
+}
+
+int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    const char *const folders[] = {spec->cwd, named ? realpath(named, home) : NULL};
+    OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    mounts_open(mounts, fd);
+    if (!mounts_now(mounts, false))
+        return err_sys(err, "cannot read /proc/self/mountinfo");
+    fold_find(mounts, folders, 2);
+    mounts->fd = -1;
+    return 0;
 }
 
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,

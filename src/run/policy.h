@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "kernel/mounts.h"
 #include "run/meanings.h"
 #include "run/spec.h"
 
@@ -27,6 +28,9 @@ struct run_policy {
 
 /* What built-in names mean for this spec. Free with meanings_free() whatever happened. */
 int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err);
+
+/* What is mounted twice at this moment, and where upper and lower case are the same. */
+int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err);
 
 /* Gathers everything that the policy depends on, but for files that it imports. Free with
  * run_policy_free() whatever happened. `meanings` is what built-in names mean here, or NULL, and

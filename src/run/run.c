@@ -11,7 +11,6 @@
 #include "run/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/fold.h"
 #include "run/links.h"
 #include "run/run-int.h"
 
@@ -61,22 +59,12 @@ static void fill_options(struct run *r)
                                        .arch = PLAN_NATIVE};
 }
 
-/* What is mounted twice, and where upper and lower case are the same. */
 static int look_at_mounts(struct run *r, struct bk_err *err)
 {
-    char home[PATH_MAX];
-    const char *named = getenv("HOME");
-    const char *const folders[] = {r->spec->cwd, named ? realpath(named, home) : NULL};
     if (run_by_seatbelt())
         return 0;
-    mounts_open(&r->mounts, open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
-    if (!mounts_now(&r->mounts, false))
-        return err_sys(err, "cannot read /proc/self/mountinfo");
-    fold_find(&r->mounts, folders, 2);
-    close(r->mounts.fd);
-    r->mounts.fd = -1;
     r->options.mounts = &r->mounts;
-    return 0;
+    return run_mounts(&r->mounts, r->spec, err);
 }
 
 /* Whether `buckle connect` is what we are; a program that only links the library is not. */

@@ -369,6 +369,66 @@ def test_alias_writes(person, t):
         aliases.end()
 
 
+def test_hidden_aliases(person, t):
+    """What lies under a mount, seen elsewhere; and mounts that do not show anything twice."""
+    if only_root_mounts():
+        return
+    home = Home(person)
+    home.write(".aws/credentials")
+    home.write(".aws/sso/token")
+    home.write("work/x", "text\n")
+    aliases = Aliases(home)
+    try:
+        alias, part = aliases.add("all", home.top), aliases.add("part", home.path(".aws/sso"))
+        mount("-t", "tmpfs", "none", home.path(".aws"))
+        aliases.mounted.append(home.path(".aws"))
+        for name, flags, env in ("sentry", (), None), ("judged", ("--strict-reads",), None), \
+                ("no mounts", (), BARE), ("masks", (), MASKS):
+            reads(home, t, f"under a mount, {name}", alias + "/.aws/credentials", part + "/token", flags=flags, env=env)
+        mount("--bind", home.work, home.work)
+        aliases.mounted.append(home.work)
+        r = home.sh("cat x && echo x >y && rm y", "--profile=strict")
+        t.quiet(r, "a folder that is mounted on itself", "text\n")
+    finally:
+        aliases.end()
+
+
+def test_own_mounts(person, t):
+    """What we lay over others makes nothing else of it: /dev/null lies on what is neither file nor folder."""
+    home = Home(person)
+    home.write(".ssh/id_rsa")
+    person.sh(f"mkfifo {home.path('.netrc')}")
+    for name, env in ("sentry", None), ("masks", MASKS):
+        t.quiet(home.sh("echo x >/dev/null && cat /dev/null && exec 3<>/dev/null", env=env), f"/dev/null, {name}")
+        t.quiet(home.sh("echo x >/dev/null && cat /dev/null", "--deny-read", "**/*.pem", env=env),
+                f"/dev/null where every opening is judged, {name}")
+
+
+def test_not_followed(person, t):
+    """What docs/threat-model.md does not promise."""
+    home = Home(person)
+    home.write("work/deep/er/shared/tasks.json", "old\n")
+    home.link("shared", "work/deep/er/.vscode")
+    r = home.sh("echo x >>deep/er/shared/tasks.json")
+    t.ok(r.status == 0, "a link further down protects itself only", r)
+    r = home.sh("rm deep/er/.vscode")
+    t.ok(r.status != 0, "… which it does", r)
+    if only_root_mounts():
+        return
+    aliases = Aliases(home)
+    at = os.path.join(aliases.at, "overlay")
+    os.makedirs(at)
+    home.write("lower/.netrc")
+    mount("-t", "overlay", "none", "-o", f"lowerdir={home.path('lower')}:{home.path('work')}", at)
+    aliases.mounted.append(at)
+    try:
+        r = home.run("cat", home.path("lower/.netrc"), env={"HOME": at})
+        t.ok("SECRET" in r.out, "the folders that an overlay is made of have names of their own", r)
+        reads(home, t, "an overlay", at + "/.netrc", env={"HOME": at})
+    finally:
+        aliases.end()
+
+
 class Talk:
     """A shell in a sandbox that does one line after the other."""
 
@@ -529,7 +589,8 @@ def main():
         skip("/dev/fuse is not open to everybody here")
         return done()
     for_everybody([test_secret_links, test_link_in_parents, test_protected_links, test_dangling_links, test_links_above,
-                   test_git_link, test_everywhere, test_aliases, test_alias_writes, test_later_mounts, test_detached,
+                   test_git_link, test_everywhere, test_aliases, test_alias_writes, test_hidden_aliases,
+                   test_own_mounts, test_not_followed, test_later_mounts, test_detached,
                    test_case])
     return done()
 
