@@ -716,10 +716,13 @@ def test_default(who):
     world = World(who)
     plan = who.boxed(["true"], world, ["--dry-run", "--json"])
     calls = {c["name"]: c for c in json.loads(plan.out)["calls"]}
-    asked = [name for name in ("kill", "tgkill", "execve", "execveat", "fork", "vfork", "mmap", "fcntl",
+    asked = [name for name in ("kill", "tgkill", "execve", "execveat", "fork", "vfork", "mmap",
                                "mprotect", "shmget", "semop", "mq_open",
                                "sched_setaffinity", "pidfd_send_signal") if name in calls]
     tap.ok(not asked, f"{who.name}: the default profile asks about none of them", asked)
+    leases = {test["value"] for test in calls["fcntl"]["tests"]}
+    tap.ok(leases == {1024, 1040} and calls["fcntl"]["action"] == "allow",
+           f"{who.name}: and of fcntl about leases alone", calls["fcntl"])
     put(who, world.path("work.py"), WORK)
     done = who.boxed(["python3", "work.py"], world, timeout=60)
     tap.ok(done.out.split() == ["9900", "7", "1", "2"], f"{who.name}: multiprocessing", done)

@@ -6,25 +6,24 @@ descriptors that can only read, disks below the files, core dumps, a terminal's 
 """
 
 import contextlib
-import fcntl
+import errno
 import json
 import os
 import pty
 import resource
-import stat
+import socket
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-import fusable  # first: it may start the program again
 import tap
 from drive import FOLDER
 from escaping import NO_LANDLOCK, SANDBOXES, attack, attempts, wrong
+from machine import disk, may_set_pattern, pattern
 from world import World, ended, escape, people, until
 
 OPEN = "(version 1)\n(allow default)\n"
-assert fusable
 
 
 # ---- modes, and what a move leaves behind ----
@@ -71,37 +70,6 @@ def test_migrated(who, sandbox):
 # ---- disks ----
 
 
-@contextlib.contextmanager
-def disk():
-    """A disk with a secret on it, under three names; None where none can be made."""
-    image, node = os.path.join(FOLDER, "image"), os.path.join(FOLDER, "node")
-    again = os.path.join(FOLDER, "devices")
-    with open(image, "wb") as f:
-        f.write(b"secret" * 10000)
-    made = subprocess.run(["losetup", "-f", "--show", image], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, check=False)
-    if made.returncode != 0:
-        yield None
-        return
-    name = made.stdout.decode().strip()
-    os.mknod(node, stat.S_IFBLK | 0o666, os.stat(name).st_rdev)
-    os.makedirs(again)
-    mounted = subprocess.run(["mount", "-t", "devtmpfs", "none", again], check=False).returncode == 0
-    was = os.stat(name).st_mode
-    for path in (name, node):  # as a member of the group disk has it
-        os.chmod(path, 0o666)
-    names = [name, node] + ([os.path.join(again, os.path.basename(name))] if mounted else [])
-    try:
-        yield names
-    finally:
-        os.chmod(name, was & 0o777)
-        if mounted:
-            subprocess.run(["umount", again], check=False)
-        subprocess.run(["losetup", "-d", name], check=False)
-        os.unlink(node)
-        os.rmdir(again)
-
-
 def check_disk(who, label, names, options, env):
     world = World(who)
     done = who.boxed(escape("unasked-disks", ":".join(names)), world, options, env=env)
@@ -143,33 +111,6 @@ def test_disk_profiles(who, names):
 
 
 # ---- core dumps ----
-
-PATTERN = "/proc/sys/kernel/core_pattern"
-
-
-@contextlib.contextmanager
-def pattern(text):
-    """Where the kernel leaves core dumps meanwhile: of the whole machine, so one after the other."""
-    with open(os.path.join("/tmp", "core_pattern.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with open(PATTERN) as f:
-            before = f.read()
-        try:
-            with open(PATTERN, "w") as f:
-                f.write(text)
-            yield
-        finally:
-            with open(PATTERN, "w") as f:
-                f.write(before)
-
-
-def may_set_pattern():
-    try:
-        with pattern("core"):
-            return True
-    except OSError:
-        return False
-
 
 def unlimited():
     resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -231,6 +172,33 @@ def test_core_folder(who):
                      " ".join(escape("unasked-crash")) + "; ls $TMPDIR")
     tap.ok("core.escape" in done.out and not os.listdir(folder),
            f"{who.name}: core dumps that are wanted go to TMPDIR", os.listdir(folder), done)
+
+
+def test_core_socket(who):
+    """Not promised: a socket is given what crashes, whatever the limit."""
+    kernel = tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
+    if kernel < (6, 16):
+        return
+    world = World(who)
+    path = os.path.join(world.top, "cores")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        server.settimeout(10)
+        try:
+            with pattern("@" + path):
+                child = who.start([who.buckle(), "run", "--report", "none", "--",
+                                   *escape("unasked-crash")], world.inside)
+                peer = server.accept()[0]
+                got = peer.recv(4)
+                peer.close()
+                ended(child)
+        except OSError as gone:
+            if gone.errno != errno.EINVAL:
+                raise
+            tap.skip("sockets for core dumps are set in the machine's first mount namespace")
+            return
+    tap.equal(got, b"\x7fELF", f"{who.name}: a socket for core dumps is given one")
 
 
 # ---- the terminal's foreground ----
@@ -308,8 +276,9 @@ def main():
             for test in [*TESTS, test_limits, *(LIMITS if cores_too else [])]:
                 if is_chosen(test):
                     test(who, sandbox)
-        if cores_too and is_chosen(test_core_folder):
-            test_core_folder(who)
+        for test in [test_core_folder, test_core_socket] if cores_too else []:
+            if is_chosen(test):
+                test(who)
     with contextlib.ExitStack() as stack:
         names = stack.enter_context(disk()) if os.geteuid() == 0 else None
         if names is None:
