@@ -81,7 +81,7 @@ static int add_source(struct run_policy *p, const struct run_source *s, struct b
     case RUN_FILE:
         return profile_add_file(&p->unit, s->name, err);
     case RUN_TEXT:
-        return sbpl_add_text(&p->unit, s->name, s->text, s->n, err);
+        return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
     }
     return err_set(err, BK_E_BUG, "a source of no kind");
 }
