@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "profile/profile.h"
+#include "run/own.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -95,7 +96,7 @@ static bool opens_files(const struct run_spec *spec)
 }
 
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct bk_err *err)
+                      const struct buf *own, struct bk_err *err)
 {
     struct sbpl_options opt = {
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
@@ -107,7 +108,7 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
-    return 0;
+    return sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err);
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

@@ -24,10 +24,10 @@ struct run_policy {
     struct graph *graph;
 };
 
-/* Gathers everything that the policy depends on, but for files that it imports. Free with
- * run_policy_free() whatever happened. */
+/* Gathers everything that the policy depends on, but for files that it imports. own: own_rules(),
+ * which end it. Free with run_policy_free() whatever happened. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct bk_err *err);
+                      const struct buf *own, struct bk_err *err);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
 /* The same, and its rules have their words, for reports. */

@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "run/links.h"
+#include "run/own.h"
 #include "run/run-int.h"
 
 extern char **environ;
@@ -97,7 +98,8 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    if (run_policy_gather(&r->policy, spec, run_tmpdir(r), err) < 0)
+    if (own_rules(spec->cwd, &r->own, err) < 0 ||
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own, err) < 0)
         return -1;
     return check_links(r, err);
 }
@@ -313,5 +315,6 @@ void run_close(struct run *r)
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);
+    buf_free(&r->own);
     arena_free(&r->arena);
 }

@@ -19,6 +19,7 @@ struct run {
     const struct run_spec *spec;
     struct host host;
     struct run_policy policy;
+    struct buf own; /* the rules that end it (own.h) */
     struct plan_options options;
     struct plan plan;
     struct scratch scratch;
