@@ -108,7 +108,7 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
-    return sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err);
+    return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

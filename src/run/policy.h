@@ -25,7 +25,7 @@ struct run_policy {
 };
 
 /* Gathers everything that the policy depends on, but for files that it imports. own: own_rules(),
- * which end it. Free with run_policy_free() whatever happened. */
+ * which end it, or nothing. Free with run_policy_free() whatever happened. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       const struct buf *own, struct bk_err *err);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
