@@ -110,6 +110,8 @@ void conn_bury(struct gate *g)
         forget_busy(g);
     for (struct conn *c = g->dead, *next; c; c = next) {
         next = c->next;
+        g->nh2 -= c->h2 ? 1 : 0;
+        h2_free(c->h2);
         free(c);
     }
     g->dead = NULL;
@@ -192,8 +194,19 @@ static void from_client(struct conn *c, const char *data, size_t n)
         side_fail(&c->client);
 }
 
+/* Keeps what the server says first, while that may matter. */
+static bool hear_first(struct conn *c, const char *data, size_t n)
+{
+    size_t room = sizeof(c->heard) - c->nheard;
+    memcpy(c->heard + c->nheard, data, n < room ? n : room);
+    c->nheard += (uint8_t)(n < room ? n : room);
+    return !c->unread || inspect_heard(c);
+}
+
 static void from_server(struct conn *c, const char *data, size_t n)
 {
+    if ((c->state == CONN_INSPECT || c->unread) && !hear_first(c, data, n))
+        return;
     if (c->state == CONN_HTTP)
         talk_answer(c, data, n);
     else
@@ -330,8 +343,8 @@ void conn_pump(struct conn *c)
         side_flush(&c->client);
         side_flush(&c->server);
         moved = may_read(c, &c->server) && read_some(c, &c->server);
-        moved = (may_read(c, &c->client) && read_some(c, &c->client)) || moved;
-        if (c->state != CONN_RELAY && c->state != CONN_CLOSING)
+        moved = (!c->dead && may_read(c, &c->client) && read_some(c, &c->client)) || moved;
+        if (c->state != CONN_CLOSING && (c->state != CONN_RELAY || queue_size(&c->in)))
             conn_advance(c);
     }
     if (c->dead)
@@ -373,6 +386,7 @@ void conn_advance(struct conn *c)
         [CONN_SOCKS_REQUEST] = proxy_request,
         [CONN_INSPECT] = talk_inspect,
         [CONN_HTTP] = talk_http,
+        [CONN_H2] = talk_h2,
     };
     while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;
@@ -413,7 +427,7 @@ static void on_dialled(void *arg, const struct dial_end *end)
     struct conn *c = arg;
     c->dial = NULL;
     if (!end->made) {
-        proxy_failed(c, -end->err, end->why, end->addr);
+        proxy_failed(c, end);
         return;
     }
     loop_move(&c->gate->loop, end->made, &c->server.watch);
@@ -425,7 +439,7 @@ void conn_dial(struct conn *c)
 {
     c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, on_dialled, c);
     if (!c->dial)
-        proxy_failed(c, ENOMEM, NULL, c->host.addr);
+        proxy_failed(c, &(struct dial_end){.err = -ENOMEM});
 }
 
 struct conn *conn_new(struct gate *g, int fd)

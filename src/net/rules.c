@@ -97,49 +97,115 @@ bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v)
            graph_rule_at(r->graph, v->rule)->filtered;
 }
 
-struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
+/* The first verdict that allows some port of a host; the last one when there is none. *denied: the
+ * one to tell of then. */
+static struct graph_verdict ask_ports(struct net_rules *r, const struct peer *host,
+                                      struct graph_verdict *denied)
 {
-    struct graph_verdict first = rules_ask(r, host, r->ports[0], NET_TCP), v = first;
+    struct graph_verdict v = rules_ask(r, host, r->ports[0], NET_TCP);
+    *denied = v;
     for (size_t i = 0; i < r->nports && !v.allow; i++) {
         v = rules_ask(r, host, r->ports[i], NET_TCP);
         if (!v.allow)
             v = rules_ask(r, host, r->ports[i], NET_UDP);
-        if (rules_explicit(r, &first) && !rules_explicit(r, &v))
-            first = v; /* one port of it is denied, not the host */
+        if (rules_explicit(r, denied) && !rules_explicit(r, &v))
+            *denied = v; /* one port of it is denied, not the host */
     }
-    if (!v.allow && r->any_port)
-        first.allow = true;
-    return v.allow ? v : first;
+    return v;
 }
 
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
+{
+    struct graph_verdict denied, v = ask_ports(r, host, &denied);
+    if (!v.allow && r->any_port)
+        denied.allow = true;
+    return v.allow ? v : denied;
+}
+
+bool rules_allow_name(struct net_rules *r, const struct peer *host)
+{
+    struct graph_verdict denied;
+    return ask_ports(r, host, &denied).allow;
+}
+
+static const struct peer stranger = {.name = "host.invalid", .len = 12};
+
+bool rules_are_open(struct net_rules *r)
+{
+    if (!r->open)
+        r->open = rules_allow_name(r, &stranger) ? 2 : 1;
+    return r->open == 2;
+}
+
+/* ---- what a rule says of a host ---- */
+
+/* What the tests that hold say of it. */
 struct naming {
     const struct graph *graph;
-    bool named;
+    bool named;   /* the address, or a range that it is in */
+    bool spelled; /* the name, and no wildcard */
+    bool placed;  /* the address alone, or loopback, and one port */
 };
+
+static bool is_one_place(const struct graph_test *t)
+{
+    uint16_t lo, hi;
+    if (t->filter == FILTER_DOMAIN)
+        return domain_ports(t, &lo, &hi) && lo == hi;
+    bool one = t->net.host == NET_HOST_LOCALHOST ||
+               (t->net.host == NET_HOST_ADDRESS && t->net.prefix == 128);
+    return one && t->net.port_lo == t->net.port_hi;
+}
 
 static void on_step(void *arg, uint32_t node, bool matched)
 {
     struct naming *n = arg;
     const struct graph_test *t = graph_test_at(n->graph, graph_node_at(n->graph, node)->test);
-    if (!matched)
+    if (!matched || (t->filter != FILTER_REMOTE && t->filter != FILTER_DOMAIN))
         return;
-    if (t->filter == FILTER_REMOTE && t->net.host != NET_HOST_ANY)
+    /* no wildcard reaches an address, so a domain was written as one */
+    if (t->filter == FILTER_DOMAIN || t->net.host != NET_HOST_ANY)
         n->named = true;
-    if (t->filter == FILTER_DOMAIN)
-        n->named = true; /* no wildcard reaches an address, so it was written as one */
+    if (t->filter == FILTER_DOMAIN && t->str && !memchr(t->str, '*', t->len))
+        n->spelled = true;
+    n->placed = n->placed || is_one_place(t);
+}
+
+static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
+                  struct naming *n)
+{
+    char text[PEER_TEXT];
+    struct graph_fact f = fact_of(h, port, proto, text);
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    *n = (struct naming){.graph = r->graph};
+    return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
+}
+
+bool rules_spell(struct net_rules *r, const struct peer *host)
+{
+    struct naming n;
+    for (size_t i = 0; i < r->nports; i++)
+        if ((trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled) ||
+            (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
+            return true;
+    return false;
+}
+
+bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t port)
+{
+    struct naming n;
+    if (!host->address && !peer_is_localhost(host))
+        return false;
+    return trace(r, host, port, NET_TCP, &n) && n.placed;
 }
 
 static bool names_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
                           uint16_t proto, bool allowed)
 {
     struct peer h;
-    char text[PEER_TEXT];
-    struct naming n = {r->graph, false};
+    struct naming n;
     peer_from_address(addr, &h);
-    struct graph_fact f = fact_of(&h, port, proto, text);
-    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
-    bool allow = graph_trace(r->graph, r->cache, &q, on_step, &n).allow;
-    return allow == allowed && n.named;
+    return trace(r, &h, port, proto, &n) == allowed && n.named;
 }
 
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
@@ -155,7 +221,6 @@ bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
 bool rules_lead_out(const struct graph *g)
 {
     struct net_rules r;
-    struct peer stranger = {.name = "host.invalid", .len = 12};
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
         const struct graph_test *t = graph_test_at(g, i);
         if (t->filter == FILTER_DOMAIN ||
