@@ -122,8 +122,9 @@ class Internet:
     def _ip(self, where, *words):
         _run("nsenter", "--target", str(where), "--net", "ip", *words)
 
-    def ip_at_home(self, *words):
-        self._ip(self.home, *words)
+    def ip_at_home(self, *commands):
+        """All of them at once."""
+        _run("nsenter", "--target", str(self.home), "--net", "ip", "-batch", "-", input="\n".join(commands).encode())
 
     def _join(self):
         _run("nsenter", "--target", str(self.world), "--net", "ip", "link", "add", "cable", "type", "veth",

@@ -185,7 +185,8 @@ void side_send(struct side *s, const void *data, size_t n)
 static void from_client(struct conn *c, const char *data, size_t n)
 {
     if (c->state == CONN_RELAY) {
-        side_send(&c->server, data, n);
+        if (!c->unread || inspect_more(c, data, n))
+            side_send(&c->server, data, n);
         return;
     }
     if (c->state == CONN_CLOSING)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "net/loop.h"
-#include "net/own.h"
+#include "net/here.h"
 #include "net/pace.h"
 #include "net/peer.h"
 #include "net/rules.h"
@@ -90,7 +90,7 @@ struct dialer {
     ares_channel channel;            /* NULL until a name is looked up */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
-    struct own own;   /* this machine's addresses */
+    struct here here; /* this machine's addresses */
     struct pace pace; /* of names that are looked up */
 };
 

@@ -98,12 +98,12 @@ struct conn {
 
     /* first bytes, where anything may be said */
     struct first first;
-    uint32_t ahead;  /* bytes of in that the server has been sent already */
-    bool cut;        /* there were more of them than are kept */
-    bool unread;     /* what the client says is not read: the server must not be one for websites */
-    uint8_t nheard;  /* what the server said first */
+    uint32_t ahead; /* bytes of in that the server has been sent already */
+    bool cut;       /* there were more of them than are kept */
+    bool unread;    /* what the client says is not read: the server must not be one for websites */
+    uint8_t nheard; /* what the server said first */
     char heard[5];
-    bool to_tls;     /* nothing but TLS may come */
+    bool to_tls; /* nothing but TLS may come */
 
     /* HTTP */
     bool sending;   /* a request's body is not over */
@@ -280,6 +280,8 @@ bool talk_inspect(struct conn *c);
 /* There is more of what the server said first, to a client that is not read: false when that was
  * its end. */
 bool inspect_heard(struct conn *c);
+/* The same for what such a client says, before the server has said anything. */
+bool inspect_more(struct conn *c, const char *data, size_t n);
 
 /* ---- talk.c ---- */
 

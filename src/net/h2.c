@@ -111,7 +111,7 @@ static bool read_name(struct h2 *h, const nghttp2_vec *value)
 
 static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec *value)
 {
-    static const char *const names[PSEUDOS] = {
+    static const char names[PSEUDOS][12] = {
         [METHOD] = ":method", [SCHEME] = ":scheme",     [AUTHORITY] = ":authority",
         [PATH] = ":path",     [PROTOCOL] = ":protocol",
     };
@@ -143,8 +143,8 @@ static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec
  * request. */
 static bool is_of_one_hop(const nghttp2_vec *name)
 {
-    static const char *const names[] = {"connection", "keep-alive", "proxy-connection",
-                                        "transfer-encoding", "upgrade"};
+    static const char names[][20] = {"connection", "keep-alive", "proxy-connection",
+                                     "transfer-encoding", "upgrade"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (is(name, names[i]))
             return true;
@@ -163,9 +163,9 @@ static bool is_small_token(const nghttp2_vec *name)
 
 static bool is_value(const nghttp2_vec *value)
 {
-    return !value->len || (!memchr(value->base, '\0', value->len) &&
-                           !memchr(value->base, '\r', value->len) &&
-                           !memchr(value->base, '\n', value->len));
+    return !value->len ||
+           (!memchr(value->base, '\0', value->len) && !memchr(value->base, '\r', value->len) &&
+            !memchr(value->base, '\n', value->len));
 }
 
 static bool read_field(struct h2 *h, const nghttp2_nv *nv)
@@ -202,7 +202,8 @@ static bool end_block(struct h2 *h)
     if (!begins && (b->seen || !b->end_stream))
         return bad(h, "a second request on one stream");
     if (begins && (b->seen & needed) != needed)
-        return bad(h, b->connect ? "CONNECT asks for another host" : "a request without all it needs");
+        return bad(h,
+                   b->connect ? "CONNECT asks for another host" : "a request without all it needs");
     if (begins && b->connect && !(b->seen & 1u << PROTOCOL))
         return bad(h, "CONNECT asks for another host");
     if (begins && !b->host && !(b->seen & 1u << AUTHORITY))
@@ -266,7 +267,7 @@ static bool read_headers(struct h2 *h, const struct frame *f)
 enum place { ON_CONNECTION = 1, ON_STREAM = 2, ON_EITHER = 3, NOWHERE = 0 };
 
 static const struct {
-    uint8_t place;   /* enum place */
+    uint8_t place;        /* enum place */
     uint8_t shortest, of; /* at least so long, and a multiple of it; 0: of any length */
 } frames[FRAME_TYPES] = {
     [DATA] = {ON_STREAM, 0, 0},           [HEADERS] = {ON_STREAM, 0, 0},

@@ -56,9 +56,9 @@ static struct reader part(struct reader *r, unsigned length_bytes)
     return out;
 }
 
-/* What begins like TLS and is not the record that a hello is in. Servers have been seen to pass over
- * an alert before the hello, and over its version, so that such are refused; but the first bytes of
- * something else may look the same. */
+/* What begins like TLS and is not the record that a hello is in. Servers have been seen to pass
+ * over an alert before the hello, and over its version, so that such are refused; but the first
+ * bytes of something else may look the same. */
 static enum hello_result look_at_first(const uint8_t *data, size_t n)
 {
     if (data[0] < RECORD_CHANGE || data[0] > RECORD_HANDSHAKE)

@@ -14,8 +14,9 @@
 /*
  * HTTP/1 requests as a gate must see them: whoever stands behind it has to understand each byte the
  * same way, or a request could be hidden in another. So what a lenient server might read
- * differently is refused: methods in small letters, bare line feeds, folded lines, white space before colons, two lengths, a
- * length beside chunks, chunks with extensions that are not plain text.
+ * differently is refused: methods in small letters, bare line feeds, folded lines, white space
+ * before colons, two lengths, a length beside chunks, chunks with extensions that are not plain
+ * text.
  */
 
 enum http_result { HTTP_MORE, HTTP_BAD, HTTP_FOUND };
@@ -52,8 +53,8 @@ struct http_head {
     uint8_t framing;   /* enum http_framing */
     bool close, upgrade;
     uint8_t upgrade_to; /* enum http_upgrade, of what the field lists */
-    bool named;       /* by the target or by a Host field, which agree when there are both */
-    struct peer host; /* with this port; 0: not said */
+    bool named;         /* by the target or by a Host field, which agree when there are both */
+    struct peer host;   /* with this port; 0: not said */
     uint16_t port;
     uint64_t length;
     struct slice proxy_authorization;

@@ -7,8 +7,8 @@
  * nothing else, ssh excepted: what a server might understand and we do not is refused. At other
  * ports, what does not end as a request's first line passes, as it comes: it is sent on while the
  * line is still looked at, since some protocols have no lines, but a request's line never to its
- * end. Should the server then answer as HTTP or TLS do, it has understood something that was not
- * read, and the connection ends there.
+ * end. Until the server says something, no request may follow; and should it answer as HTTP or TLS
+ * do, it has understood something that was not read, and the connection ends there.
  *
  * An address, or a port of this machine, was allowed as such, so that no name could lead elsewhere
  * there; requests are read nevertheless.
@@ -87,13 +87,31 @@ bool inspect_heard(struct conn *c)
     return !c->dead;
 }
 
+bool inspect_more(struct conn *c, const char *data, size_t n)
+{
+    if (!c->first.following)
+        return true;
+    enum first_result got = first_read(&c->first, data, n);
+    if (got == FIRST_HTTP)
+        talk_refuse(c, "a request behind something else");
+    if (got == FIRST_OTHER)
+        c->first.following = false;
+    return !c->dead;
+}
+
 static bool pass_unread(struct conn *c)
 {
+    size_t left = c->first.left;
     queue_take(&c->in, c->ahead);
     c->ahead = 0;
     c->unread = is_allowed_by_name(c);
     c->state = CONN_RELAY;
-    return c->unread ? inspect_heard(c) : true;
+    if (!c->unread)
+        return true;
+    first_follow(&c->first);
+    /* a server that has spoken first is known already */
+    return inspect_heard(c) &&
+           (!c->unread || inspect_more(c, queue_data(&c->in) + queue_size(&c->in) - left, left));
 }
 
 static bool begin_requests(struct conn *c)

@@ -32,7 +32,10 @@ bool lookup_knows(uint16_t type)
 
 /* ---- services ---- */
 
-static bool is_one_of(const char *label, size_t n, const char *const *words, size_t nwords)
+/* Arrays rather than pointers, which would have to be adjusted at every start of the program. */
+enum { WORD = 20 };
+
+static bool is_one_of(const char *label, size_t n, const char (*words)[WORD], size_t nwords)
 {
     for (size_t i = 0; i < nwords; i++)
         if (strlen(words[i]) == n && memcmp(words[i], label, n) == 0)
@@ -57,15 +60,15 @@ static size_t service_word(const char **at, const char **word)
 /* "_xmpp-client._tcp.example.com" is a service of example.com's. */
 bool lookup_owner(const struct peer *asked, struct peer *out)
 {
-    static const char *const services[] = {
+    static const char services[][WORD] = {
 #define SERVICE(word) word,
 #include "net/services.def"
     };
-    static const char *const alone[] = {
+    static const char alone[][WORD] = {
 #define ALONE(word) word,
 #include "net/services.def"
     };
-    static const char *const protocols[] = {"tcp", "udp", "sctp", "tls"};
+    static const char protocols[][WORD] = {"tcp", "udp", "sctp", "tls"};
     const char *at = asked->name, *word = at;
     size_t n = service_word(&at, &word);
     if (!n)

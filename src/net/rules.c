@@ -144,17 +144,11 @@ struct naming {
     const struct graph *graph;
     bool named;   /* the address, or a range that it is in */
     bool spelled; /* the name, and no wildcard */
-    bool placed;  /* the address alone, or loopback, and one port */
 };
 
-static bool is_one_place(const struct graph_test *t)
+static bool is_spelled(const struct graph_test *t)
 {
-    uint16_t lo, hi;
-    if (t->filter == FILTER_DOMAIN)
-        return domain_ports(t, &lo, &hi) && lo == hi;
-    bool one = t->net.host == NET_HOST_LOCALHOST ||
-               (t->net.host == NET_HOST_ADDRESS && t->net.prefix == 128);
-    return one && t->net.port_lo == t->net.port_hi;
+    return t->filter == FILTER_DOMAIN && t->str && !memchr(t->str, '*', t->len);
 }
 
 static void on_step(void *arg, uint32_t node, bool matched)
@@ -166,9 +160,7 @@ static void on_step(void *arg, uint32_t node, bool matched)
     /* no wildcard reaches an address, so a domain was written as one */
     if (t->filter == FILTER_DOMAIN || t->net.host != NET_HOST_ANY)
         n->named = true;
-    if (t->filter == FILTER_DOMAIN && t->str && !memchr(t->str, '*', t->len))
-        n->spelled = true;
-    n->placed = n->placed || is_one_place(t);
+    n->spelled = n->spelled || is_spelled(t);
 }
 
 static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
@@ -181,22 +173,54 @@ static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint
     return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
 }
 
+/* Another rule may decide before one that says more is looked at. */
+static bool is_spelled_at(struct net_rules *r, const struct peer *host, uint16_t port)
+{
+    char text[PEER_TEXT];
+    size_t n = peer_text(host, port, text);
+    for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
+        const struct graph_test *t = graph_test_at(r->graph, i);
+        if (is_spelled(t) && net_domain_match(t->str, t->len, text, n))
+            return true;
+    }
+    return false;
+}
+
 bool rules_spell(struct net_rules *r, const struct peer *host)
 {
     struct naming n;
-    for (size_t i = 0; i < r->nports; i++)
-        if ((trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled) ||
-            (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
+    for (size_t i = 0; i < r->nports; i++) {
+        bool allow = trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled;
+        if (allow || (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
             return true;
+        if (rules_ask(r, host, r->ports[i], NET_TCP).allow && is_spelled_at(r, host, r->ports[i]))
+            return true;
+    }
     return false;
+}
+
+static bool is_one_place(const struct graph_test *t, const struct graph_fact *f)
+{
+    uint16_t lo, hi;
+    if (t->filter == FILTER_DOMAIN)
+        return domain_ports(t, &lo, &hi) && lo == hi &&
+               net_domain_match(t->str, t->len, f->str, f->len);
+    bool one = t->net.host == NET_HOST_LOCALHOST ||
+               (t->net.host == NET_HOST_ADDRESS && t->net.prefix == 128);
+    return t->filter == FILTER_REMOTE && one && t->net.port_lo == t->net.port_hi &&
+           net_endpoint_match(&t->net, &f->net);
 }
 
 bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t port)
 {
-    struct naming n;
-    if (!host->address && !peer_is_localhost(host))
+    char text[PEER_TEXT];
+    bool named = false;
+    if ((!host->address && !peer_is_localhost(host)) || !rules_ask(r, host, port, NET_TCP).allow)
         return false;
-    return trace(r, host, port, NET_TCP, &n) && n.placed;
+    struct graph_fact f = fact_of(host, port, NET_TCP, text);
+    for (uint32_t i = 0; i < graph_test_count(r->graph) && !named; i++)
+        named = is_one_place(graph_test_at(r->graph, i), &f);
+    return named;
 }
 
 static bool names_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,

@@ -69,7 +69,8 @@ SMUGGLED = {
     "another host than the target's": "GET http://allowed.test/where HTTP/1.1\r\nHost: denied.test\r\n{login}\r\n",
     "a giant header": "GET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}X: {giant}",
     "very many fields": "GET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}{fields}\r\n",
-    "h2 prior knowledge": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a leading line end": "\r\nGET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}\r\n",
+    "a method in small letters": "get {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}\r\n",
 }
 
 # prints the status line of what is answered, or nothing

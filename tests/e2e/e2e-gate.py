@@ -4,47 +4,69 @@
 that only look like HTTP, proxies of somebody else's, and what name servers are asked. Prints TAP.
 """
 
+import ast
+import base64
 import json
 import os
 import socket
 import sys
 import threading
+import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import internet
 import netbox
 import tap
-from internet import LENIENT4, ROUTER4, SERVER4
+from internet import LENIENT4, ROUTER4
 from netbox import CURL, PROFILE, Runner, listener_at_home, is_reached
 from world import World
 
 LENIENT = PROFILE + '(allow network-outbound (domain "lenient.test") (domain "*.wild.test"))\n'
 
-# sends and says what comes back within a moment, or why nothing does
+# says the parts, each when the one before was answered or met with silence, and prints all that comes back until it
+# has what is wanted, or the connection ends
 SAY = r'''python3 - <<'E'
 import socket, sys, time
-def say(port, text, then=b"", host="lenient.test"):
-    s = socket.create_connection((host, port), timeout=10); s.settimeout({wait})
-    got = b""
-    try:
-        for part in (text, then):
-            if part:
-                s.sendall(part)
-                got += s.recv(4096)
-    except ConnectionError:
-        got += b" reset"
-    except TimeoutError:
-        got += b" silence"
-    print(port, got)
+def hear(s, seconds, wanted=None):
+    got, end = b"", time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        s.settimeout(left)
+        try:
+            more = s.recv(65536)
+        except TimeoutError:
+            break
+        except ConnectionError:
+            return got, True
+        got += more
+        if not more or (wanted is not None and wanted in got):
+            return got, not more
+    return got, False
+def say(port, *parts, wanted=None, host="lenient.test", wait=4):
+    s, got, over = socket.create_connection((host, port), timeout=10), b"", False
+    for part in parts:
+        try:
+            s.sendall(part)
+        except ConnectionError:
+            break
+        more, over = hear(s, wait if part is parts[-1] else 0.2, wanted if part is parts[-1] else b"")
+        got += more
+        if over:
+            break
+    print([port, got, over])
     s.close()
 {script}
 E'''
 
 
-def say(net, who, script, wait=4, **how):
-    how.setdefault("profile", LENIENT)
-    return net.boxed(who, SAY.replace("{script}", script).replace("{wait}", str(wait)), **how)
+def say(net, who, script, profile=LENIENT):
+    """What each say() printed, and how it ended."""
+    packed = base64.b64encode(zlib.compress(script.encode())).decode()  # a command line takes so much
+    script = f"import base64, zlib\nexec(zlib.decompress(base64.b64decode('{packed}')))"
+    done = net.boxed(who, SAY.replace("{script}", script), ["--report", "json"], profile=profile, timeout=120)
+    done.said = [ast.literal_eval(line) for line in done.out.splitlines() if line.startswith("[")]
+    done.events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
+    return done
 
 
 # ---- servers ----
@@ -105,6 +127,7 @@ def lenient(net):
 
     for port in (21, 25, 70, 554, 4222, 5060, 6667, 6380):
         accepting(net.net.listen(LENIENT4, port), repeat)
+    accepting(net.net.listen(ROUTER4, 8080), repeat)
 
     def greet(client):
         client.sendall(b"220 who is there\r\n")
@@ -147,6 +170,8 @@ REQUESTS = {
     "cut in the method": (b"get", b" /where HTTP/1.1\r\nHost: denied.test\r\n\r\n"),
     "a very long first line": (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: denied.test\r\n\r\n", b""),
     "something before it": (b"x\r\n\r\n", OTHER),
+    "something before it, in one piece": (b"EHLO me.test\r\n" + OTHER, b""),
+    "something before it, cut elsewhere": (b"EHLO me.test\r\n" + OTHER[:8], OTHER[8:]),
     "CONNECT": (b"CONNECT denied.test:80 HTTP/1.1\r\nHost: denied.test:80\r\n\r\n", OTHER),
     "an upgrade to HTTP/2": (b"GET / HTTP/1.1\r\nHost: lenient.test\r\nConnection: Upgrade, HTTP2-Settings\r\n"
                              b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", OTHER),
@@ -155,18 +180,27 @@ REQUESTS = {
 }
 
 
+def attack(net, who, port, attacks):
+    """Says each to the port, with a name of its own in place of denied.test, which the server must not hear."""
+    marked = {name: [part.replace(b"denied.test", b"x%d.denied.test" % i) for part in parts if part]
+              for i, (name, parts) in enumerate(attacks.items())}
+    before = len(net.heard)
+    done = say(net, who, "".join(f"say({port}, {', '.join(map(repr, parts))}, wait=1.5)\n" for parts in marked.values()))
+    for i, name in enumerate(marked):
+        tap.ok(len(done.said) == len(marked) and b"x%d.denied.test" % i not in heard(net, before) and done.said[i][2],
+               f"{who.name}: port {port}: {name}: the other name is not heard, and the connection ends",
+               done.said[i:i + 1], done)
+    told = [e for e in done.events if "lenient.test" in json.dumps(e)]
+    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is told", len(told), done)
+
+
 def test_requests(net, who):
     lenient(net)
     for port in (80, 8080, 8000):
-        before = len(net.heard)
-        done = say(net, who, f"say({port}, {MINE!r}, {MINE!r})", wait=1)
-        tap.ok(done.out.count("yes") == 2 and b"lenient.test" in heard(net, before) and "denied" not in done.err,
+        done = say(net, who, f"say({port}, {MINE!r}, {MINE!r}, wanted=b'yes')")
+        tap.ok(done.said and done.said[0][1].count(b"yes") == 2 and not done.events,
                f"{who.name}: port {port}: ordinary requests are answered", done)
-        for name, (text, then) in REQUESTS.items():
-            before = len(net.heard)
-            done = say(net, who, f"say({port}, {text!r}, {then!r})", wait=1)
-            tap.ok(b"denied.test" not in heard(net, before) and f"lenient.test:{port} (" in done.err,
-                   f"{who.name}: port {port}: {name}: the other name is not heard, and told", heard(net, before), done)
+        attack(net, who, port, REQUESTS)
 
 
 def hello(name, record=b"\x03\x01"):
@@ -181,31 +215,25 @@ def hello(name, record=b"\x03\x01"):
 
 
 RECORDS = {
-    "records of version 2": hello("denied.test", b"\x02\x00"),
-    "records of version 4": hello("denied.test", b"\x04\x00"),
-    "records of version 0": hello("denied.test", b"\x00\x00"),
-    "an alert in front": b"\x15\x03\x01\0\2\1\0" + hello("denied.test"),
-    "a change of ciphers in front": b"\x14\x03\x01\0\1\1" + hello("denied.test"),
-    "an empty record in front": b"\x16\x03\x01\0\0" + hello("denied.test"),
-    "data in front": b"\x17\x03\x03\0\1x" + hello("denied.test"),
-    "another name": hello("denied.test"),
+    "records of version 2": lambda name: hello(name, b"\x02\x00"),
+    "records of version 4": lambda name: hello(name, b"\x04\x00"),
+    "records of version 0": lambda name: hello(name, b"\x00\x00"),
+    "an alert in front": lambda name: b"\x15\x03\x01\0\2\1\0" + hello(name),
+    "a change of ciphers in front": lambda name: b"\x14\x03\x01\0\1\1" + hello(name),
+    "an empty record in front": lambda name: b"\x16\x03\x01\0\0" + hello(name),
+    "data in front": lambda name: b"\x17\x03\x03\0\1x" + hello(name),
+    "another name": hello,
 }
 
 
 def test_hellos(net, who):
     lenient(net)
     for port in (443, 8443, 9443):
-        before = len(net.heard)
-        done = say(net, who, f"say({port}, {hello('lenient.test')!r})", wait=1)
-        tap.ok("more" in done.out and b"lenient.test" in heard(net, before), f"{who.name}: port {port}: a hello passes",
-               done)
-        for name, text in RECORDS.items():
-            if name == "data in front" and port == 9443:
-                continue  # something else may begin so, and no server takes it
-            before = len(net.heard)
-            done = say(net, who, f"say({port}, {text!r})", wait=1)
-            tap.ok(b"denied.test" not in heard(net, before) and f"lenient.test:{port} (" in done.err,
-                   f"{who.name}: port {port}: {name}: not heard, and told", heard(net, before), done)
+        done = say(net, who, f"say({port}, {hello('lenient.test')!r}, wanted=b'more')")
+        tap.ok(done.said and b"more" in done.said[0][1] and not done.events, f"{who.name}: port {port}: a hello passes", done)
+        # something else may begin like data, and no server takes it for a hello
+        attack(net, who, port, {name: (make("denied.test"),) for name, make in RECORDS.items()
+                                if port != 9443 or name != "data in front"})
 
 
 # ---- what is not HTTP ----
@@ -225,37 +253,42 @@ OTHERS = {
 }
 
 UNFINISHED = (b"hello there", b"GET", b"get /x HTTP", b"<stream:stream to='lenient.test'>", b'{"jsonrpc": "2.0"}',
-              b"\0\1\2\3", b"\x16", b"\x80\x2e\1\3\1", b"a" * 70000)
+              b"\0\1\2\3", b"\x80\x2e\1\3\1", b"a" * 70000 + b"z")
 
 
 def test_others(net, who):
     lenient(net)
-    for port, text in OTHERS.items():
-        done = say(net, who, f"say({port}, {text!r}, b'and more\\r\\n')")
-        tap.ok("got " + repr(text)[2:12] in done.out.replace("\\r\\ngot", "got") or "220 who" in done.out,
-               f"{who.name}: port {port}: {text[:20]!r} passes", done)
-        tap.ok("and more" in done.out and "reset" not in done.out and "denied" not in done.err,
-               f"{who.name}: port {port}: and so does what follows", done)
-    for text in UNFINISHED:
-        if text == b"\x16":
-            continue  # may become a hello
-        done = say(net, who, f"say(6380, {text!r})")
-        tap.ok("got" in done.out and "denied" not in done.err,
-               f"{who.name}: a first message that ends without a line: {text[:20]!r}", done)
+    more = b"and more\r\n"
+    done = say(net, who, "".join(f"say({port}, {text!r}, {more!r}, wanted={more!r})\n"
+                                 for port, text in OTHERS.items()))
+    for i, (port, text) in enumerate(OTHERS.items()):
+        got = done.said[i][1] if i < len(done.said) else b""
+        tap.ok(b"got " + text in got and more in got, f"{who.name}: port {port}: {text[:20]!r} passes", got, done)
+    tap.equal(done.events, [], f"{who.name}: and nothing is told")
+    done = say(net, who, "".join(f"say(6380, {text!r}, wanted={text[-1:]!r})\n" for text in UNFINISHED))
+    for i, text in enumerate(UNFINISHED):
+        got = done.said[i][1] if i < len(done.said) else b""
+        tap.ok(got.replace(b"got ", b"") == text,
+               f"{who.name}: a first message that ends without a line: {text[:20]!r}", got[:100], done)
+    tap.equal(done.events, [], f"{who.name}: and nothing is told")
     done = net.boxed(who, "printf QUIT | timeout 10 bash -c 'exec 3<>/dev/tcp/lenient.test/6380; cat >&3; head -c 8 <&3'",
                      profile=LENIENT)
     tap.equal(done.out, "got QUIT", f"{who.name}: one that ends with the connection")
+    done = say(net, who, f"say(8080, b'USER me\\r\\n', wanted=b'me', host={ROUTER4!r})",
+               profile=PROFILE + f'(allow network-outbound (remote ip "{ROUTER4}:8080"))')
+    tap.ok(done.said and done.said[0][1] == b"got USER me\r\n" and not done.events,
+           f"{who.name}: at an address that a rule names, also where websites are", done)
 
 
-def test_ssh_at_443(net, who):
+def test_ssh(net, who):
     """Where web servers listen, ssh passes when both sides speak it."""
     lenient(net)
-    done = say(net, who, "say(8443, b'SSH-2.0-client\\r\\n', b'and more', host='four.test')")
-    tap.ok("SSH-2.0-server" in done.out and ("and more" in done.out or "got SSH" in done.out) and "denied" not in done.err,
+    done = say(net, who, "say(8443, b'SSH-2.0-client\\r\\n', b'and more', host='four.test', wanted=b'and more')")
+    tap.ok(done.said and b"SSH-2.0-server" in done.said[0][1] and b"and more" in done.said[0][1] and not done.events,
            f"{who.name}: ssh at port 8443", done)
     before = len(net.heard)
-    done = say(net, who, f"say(80, b'SSH-2.0-client\\r\\n', {OTHER!r})", wait=1)
-    tap.ok(b"denied.test" not in heard(net, before), f"{who.name}: what only calls itself ssh does not pass",
+    done = say(net, who, f"say(80, b'SSH-2.0-client\\r\\n', {OTHER!r}, wait=1)")
+    tap.ok(done.said and not heard(net, before), f"{who.name}: what only calls itself ssh does not pass",
            heard(net, before), done)
 
 
@@ -319,21 +352,17 @@ def refusing_proxy(net):
 def test_refused_tunnel(net, who):
     """What a proxy does not make a tunnel of goes on being read."""
     refusing_proxy(net)
-    rule = f'(allow network-outbound (remote ip "{ROUTER4}:3141"))'
+    rule = PROFILE + f'(allow network-outbound (remote ip "{ROUTER4}:3141"))'
     connect = b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test:443\r\n\r\n"
-    before = len(net.refusing)
-    done = say(net, who, f"say(3141, {connect!r}, {connect!r}, host={ROUTER4!r})", profile=PROFILE + rule)
-    tap.equal(done.out.count("403 No"), 2, f"{who.name}: a proxy may be asked again")
+    done = say(net, who, f"say(3141, {connect!r}, {connect!r}, wanted=b'no', host={ROUTER4!r})", profile=rule)
+    tap.ok(done.said and done.said[0][1].count(b"403 No") == 2 and not done.events,
+           f"{who.name}: a proxy may be asked again", done)
     for then in (b"get / HTTP/1.1\r\nHost: denied.test\r\n\r\n", b"GET / HTTP/1.1\r\nHost: 203.0.113.20\r\n\r\n"):
         before = len(net.refusing)
-        done = say(net, who, f"say(3141, {connect!r}, {then!r}, host={ROUTER4!r})", profile=PROFILE + rule, wait=1)
-        tap.ok(b"403 No" in done.out.encode() and then.split(b"\r\n")[1] not in heard_lines(net.refusing[before:]) and
-               f"{ROUTER4}:3141 (" in done.err, f"{who.name}: and is not passed what cannot be read: {then[:4]!r}",
-               net.refusing[before:], done)
-
-
-def heard_lines(lines):
-    return [line.strip() for line in lines]
+        done = say(net, who, f"say(3141, {connect!r}, {then!r}, host={ROUTER4!r}, wait=1.5)", profile=rule)
+        tap.ok(done.said and b"403 No" in done.said[0][1] and done.said[0][2] and len(done.events) == 1 and
+               then.split(b"\r\n")[1] not in b"".join(net.refusing[before:]),
+               f"{who.name}: and is not passed what cannot be read: {then[:4]!r}", net.refusing[before:], done)
 
 
 # ---- this machine ----
@@ -341,42 +370,36 @@ def heard_lines(lines):
 
 def test_own_addresses(net, who):
     """More addresses than anybody lists, and one that comes while the command runs."""
-    rules = "".join(f'(allow network-outbound (domain "{n}.test"))' for n in ("last", "last6", "late", "carried"))
-    commands = [f"address {{}} 198.51.100.{i}/32 dev lo" for i in range(1, 101)]
-    commands += [f"address {{}} 2001:db8:100::{i:x}/128 dev lo" for i in range(1, 101)]
-
-    def all_addresses(verb):
-        for command in commands:
-            net.net.ip_at_home(*command.format(verb).split())
-
-    all_addresses("add")
+    profile = PROFILE + "".join(f'(allow network-outbound (domain "{n}.test"))' for n in ("last", "last6", "late", "carried"))
+    all_of_them = [f"198.51.100.{i}/32 dev lo" for i in range(1, 101)]
+    all_of_them += [f"2001:db8:100::{i:x}/128 dev lo" for i in range(1, 101)]
+    net.net.ip_at_home(*("address add " + a for a in all_of_them))
     four, six = listener_at_home(net, "198.51.100.100", 8099), listener_at_home(net, "2001:db8:100::64", 8099)
     for name, listener in (("last", four), ("last6", six)):
-        done = net.boxed(who, CURL + f"http://{name}.test:8099/", profile=PROFILE + rules)
+        done = net.boxed(who, CURL + f"http://{name}.test:8099/", profile=profile)
         tap.ok(done.status != 0 and not is_reached(listener) and "this machine's own" in done.err,
                f"{who.name}: the hundredth address is this machine's too ({name})", done)
-    done = net.boxed(who, CURL + "http://carried.test:8099/", profile=PROFILE + rules)
+    done = net.boxed(who, CURL + "http://carried.test:8099/", profile=profile)
     tap.ok(done.status != 0 and "this machine's own" in done.err, f"{who.name}: and one that carries it", done)
-    done = net.boxed(who, CURL + "http://198.51.100.100:8099/", profile=PROFILE +
+    done = net.boxed(who, CURL + "-m 2 http://198.51.100.100:8099/", profile=PROFILE +
                      '(allow network-outbound (remote ip "198.51.100.100:8099"))')
     tap.ok("this machine's own" not in done.err and is_reached(four), f"{who.name}: unless a rule names it", done)
-    all_addresses("del")
+    net.net.ip_at_home(*("address del " + a for a in all_of_them))
     four.close()
     six.close()
+    late = ["198.51.100.200/32 dev lo", "2001:db8:100::c8/128 dev lo"]
     going = net.start(who, "touch begun; while [ ! -e go ]; do sleep 0.05; done; " + CURL + "http://late.test:8099/",
-                      profile=PROFILE + rules)
+                      profile=profile)
     going.await_file("begun")
-    net.net.ip_at_home("address", "add", "198.51.100.200/32", "dev", "lo")
-    net.net.ip_at_home("address", "add", "2001:db8:100::c8/128", "dev", "lo")
-    late = [listener_at_home(net, a, 8099) for a in ("198.51.100.200", "2001:db8:100::c8")]
+    net.net.ip_at_home(*("address add " + a for a in late))
+    listeners = [listener_at_home(net, a.split("/")[0], 8099) for a in late]
     going.touch("go")
     done = going.end()
-    tap.ok(done.status != 0 and not any(map(is_reached, late)) and "this machine's own" in done.err,
+    tap.ok(done.status != 0 and not any(map(is_reached, listeners)) and "this machine's own" in done.err,
            f"{who.name}: an address that came later", done)
-    for listener in late:
+    for listener in listeners:
         listener.close()
-    net.net.ip_at_home("address", "del", "198.51.100.200/32", "dev", "lo")
-    net.net.ip_at_home("address", "del", "2001:db8:100::c8/128", "dev", "lo")
+    net.net.ip_at_home(*("address del " + a for a in late))
 
 
 # ---- names ----
@@ -414,12 +437,14 @@ def test_labels(net, who):
 MANY = """
 codes = [ask("n%d.wild.test" % i)[0] for i in range(600)]
 print(codes.count(2) > 200, codes[:100].count(2), ask("six.test")[0], ask("n1.wild.test")[0])
-import urllib.request
-for host in ("n599.wild.test", "four.test"):
+def reached(host):
     try:
-        print(host, urllib.request.urlopen("http://%s/hello" % host, timeout=9).read())
+        with socket.create_connection((host, 80), 9) as s:
+            s.sendall(b"GET /hello HTTP/1.0\\r\\nHost: " + host.encode() + b"\\r\\n\\r\\n")
+            return s.makefile("rb").read().endswith(b"hello there\\n")
     except OSError as e:
-        print(host, "no")
+        return False
+print(sum(reached("m%d.wild.test" % i) for i in range(20)) < 10, reached("n2.wild.test"), reached("four.test"))
 """
 
 
@@ -428,7 +453,7 @@ def test_many_names(net, who):
     before = len(net.net.asked)
     done = net.boxed(who, ASK.replace("{script}", MANY), profile=LENIENT)
     asked = {n for n in net.net.asked[before:] if n.endswith(".wild.test")}
-    tap.ok(done.out == "True 0 0 0\nn599.wild.test no\nfour.test b'hello there\\n'\n" and 100 < len(asked) < 330,
+    tap.ok(done.out == "True 0 0 0\nTrue True True\n" and 100 < len(asked) < 330,
            f"{who.name}: of 600 names below a wildcard {len(asked)} are asked for", done)
     tap.ok("too many different names" in done.err, f"{who.name}: and the rest is told", done)
     before = len(net.net.asked)
@@ -438,7 +463,7 @@ def test_many_names(net, who):
            f"{who.name}: where every host is allowed there is nothing to be paced", done)
 
 
-TESTS = [test_requests, test_hellos, test_others, test_ssh_at_443, test_proxies, test_refused_tunnel,
+TESTS = [test_requests, test_hellos, test_others, test_ssh, test_proxies, test_refused_tunnel,
          test_own_addresses, test_labels, test_many_names]
 
 if __name__ == "__main__":

@@ -123,8 +123,8 @@ static void test_forward(void)
 static void test_methods(void)
 {
     static const char *const good[] = {"GET", "A", "M-SEARCH", "BASELINE-CONTROL", "RPC_IN_DATA"};
-    static const char *const none[] = {"", "get", "Get", "-GET", "G!T", "G ET", "GE\tT", "GET1",
-                                       "ABCDEFGHIJKLMNOPQRSTU"};
+    static const char *const none[] = {
+        "", "get", "Get", "-GET", "G!T", "G ET", "GE\tT", "GET1", "ABCDEFGHIJKLMNOPQRSTU"};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         ok(http_is_method(good[i], strlen(good[i])), "a method: %s", good[i]);
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
@@ -159,8 +159,7 @@ static void test_upgrades(void)
         ok(read_text(text) == HTTP_FOUND && head.upgrade && head.upgrade_to == rows[i].to,
            "an upgrade to \"%s\"", rows[i].field);
     }
-    ok(read_text("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: a\r\nUpgrade: h2c\r\n\r\n") ==
-               HTTP_FOUND &&
+    ok(read_text("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: a\r\nUpgrade: h2c\r\n\r\n") == HTTP_FOUND &&
            head.upgrade_to == HTTP_TO_H2,
        "in a second field");
 }

@@ -7,7 +7,7 @@
  * Where the kernel does not know the question, its addresses are listed and compared.
  */
 
-#include "net/own.h"
+#include "net/here.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -48,12 +48,12 @@ static int read_answer(const uint8_t *data, size_t n, uint32_t sequence)
         return -EBADMSG;
     memcpy(&error, data + sizeof(h), sizeof(error));
     /* no way there, or one that is closed */
-    bool elsewhere = error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES ||
-                     error == -EINVAL;
+    bool elsewhere =
+        error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES || error == -EINVAL;
     return elsewhere ? 0 : error ? error : -EBADMSG;
 }
 
-static int ask_kernel(struct own *o, const uint8_t addr[16])
+static int ask_kernel(struct here *o, const uint8_t addr[16])
 {
     struct netlink b;
     uint8_t answer[2048];
@@ -89,17 +89,17 @@ static int compare_all(const uint8_t addr[16])
     return found;
 }
 
-bool own_has(struct own *o, const uint8_t addr[16])
+bool here_has(struct here *o, const uint8_t addr[16])
 {
     int found = ask_kernel(o, addr);
     if (found < 0) {
-        own_free(o); /* an answer that was not read would be taken for the next one */
+        here_free(o); /* an answer that was not read would be taken for the next one */
         found = compare_all(addr);
     }
     return found != 0;
 }
 
-void own_free(struct own *o)
+void here_free(struct here *o)
 {
     if (o->fd >= 0)
         close(o->fd);
