@@ -195,18 +195,9 @@ static void from_client(struct conn *c, const char *data, size_t n)
         side_fail(&c->client);
 }
 
-/* Keeps what the server says first, while that may matter. */
-static bool hear_first(struct conn *c, const char *data, size_t n)
-{
-    size_t room = sizeof(c->heard) - c->nheard;
-    memcpy(c->heard + c->nheard, data, n < room ? n : room);
-    c->nheard += (uint8_t)(n < room ? n : room);
-    return !c->unread || inspect_heard(c);
-}
-
 static void from_server(struct conn *c, const char *data, size_t n)
 {
-    if ((c->state == CONN_INSPECT || c->unread) && !hear_first(c, data, n))
+    if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
     if (c->state == CONN_HTTP)
         talk_answer(c, data, n);

@@ -100,9 +100,9 @@ struct conn {
     struct first first;
     uint32_t ahead; /* bytes of in that the server has been sent already */
     bool cut;       /* there were more of them than are kept */
-    bool unread;    /* what the client says is not read: the server must not be one for websites */
+    bool unread;    /* what the client says is not read, and the server not known yet */
     uint8_t nheard; /* what the server said first */
-    char heard[5];
+    char heard[9];
     bool to_tls; /* nothing but TLS may come */
 
     /* HTTP */
@@ -277,10 +277,9 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
 /* ---- inspect.c ---- */
 
 bool talk_inspect(struct conn *c);
-/* There is more of what the server said first, to a client that is not read: false when that was
- * its end. */
-bool inspect_heard(struct conn *c);
-/* The same for what such a client says, before the server has said anything. */
+/* What a server says while the client is being inspected, or is not read; and what such a client
+ * says. False when that was the end of the connection. */
+bool inspect_server(struct conn *c, const char *data, size_t n);
 bool inspect_more(struct conn *c, const char *data, size_t n);
 
 /* ---- talk.c ---- */

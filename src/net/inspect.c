@@ -73,18 +73,45 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
 
 /* ---- at any other port ---- */
 
-bool inspect_heard(struct conn *c)
+/* How many of the first bytes of a server are as these, or as many as there are; 0: they differ. */
+struct voice {
+    uint8_t n;
+    uint8_t bytes[sizeof(((struct conn *)0)->heard)];
+    uint8_t any[sizeof(((struct conn *)0)->heard)]; /* where it does not matter */
+    const char *why;
+};
+
+static const struct voice voices[] = {
+    {5, "HTTP/", {0}, "the server took what was said for HTTP, which it was not"},
+    {3, {0x16, 3, 0}, {0, 0, 1}, "the server took what was said for TLS, which it was not"},
+    /* settings: their length, their kind, and no stream */
+    {9, {[3] = 4}, {0, 1, 1}, "the server speaks HTTP/2, and the client does not"},
+};
+
+static bool is_like(const struct conn *c, const struct voice *v, unsigned n)
 {
-    static const char http[] = "HTTP/";
-    if (c->nheard < sizeof(c->heard))
-        return true;
-    c->unread = false;
-    bool tls = c->heard[0] == 0x16 && c->heard[1] == 3 && (uint8_t)c->heard[2] <= 4;
-    if (memcmp(c->heard, http, sizeof(http) - 1) == 0)
-        talk_refuse(c, "the server took what was said for HTTP, which it was not");
-    else if (tls)
-        talk_refuse(c, "the server took what was said for TLS, which it was not");
-    return !c->dead;
+    for (unsigned i = 0; i < n; i++)
+        if (!v->any[i] && (uint8_t)c->heard[i] != v->bytes[i])
+            return false;
+    return true;
+}
+
+/* What is not read must not be what the server understands: false when that was its end. */
+static bool check_heard(struct conn *c)
+{
+    bool undecided = false;
+    for (size_t i = 0; i < sizeof(voices) / sizeof(voices[0]); i++) {
+        const struct voice *v = &voices[i];
+        if (!is_like(c, v, c->nheard < v->n ? c->nheard : v->n))
+            continue;
+        if (c->nheard >= v->n) {
+            talk_refuse(c, v->why);
+            return false;
+        }
+        undecided = true;
+    }
+    c->unread = undecided;
+    return true;
 }
 
 bool inspect_more(struct conn *c, const char *data, size_t n)
@@ -110,8 +137,19 @@ static bool pass_unread(struct conn *c)
         return true;
     first_follow(&c->first);
     /* a server that has spoken first is known already */
-    return inspect_heard(c) &&
+    return check_heard(c) &&
            (!c->unread || inspect_more(c, queue_data(&c->in) + queue_size(&c->in) - left, left));
+}
+
+bool inspect_server(struct conn *c, const char *data, size_t n)
+{
+    size_t room = sizeof(c->heard) - c->nheard;
+    memcpy(c->heard + c->nheard, data, n < room ? n : room);
+    c->nheard += (uint8_t)(n < room ? n : room);
+    /* whoever answers half of a line does not wait for a request */
+    if (c->state == CONN_INSPECT && (c->ahead || c->cut))
+        return pass_unread(c);
+    return !c->unread || check_heard(c);
 }
 
 static bool begin_requests(struct conn *c)

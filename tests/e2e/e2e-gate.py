@@ -292,6 +292,22 @@ def test_ssh(net, who):
            heard(net, before), done)
 
 
+# a server's answer to half a line ends the looking for requests, but not where the server speaks HTTP/2
+ANSWERED = """
+s = socket.create_connection(("lenient.test", 6380), timeout=10)
+s.sendall(b"\\5\\1\\2"); first = hear(s, 4, b"\\2")
+s.sendall(b"GET / HTTP/1.1\\r\\nHost: denied.test\\r\\n\\r\\n")
+print([6380, *hear(s, 4, b"\\r\\n\\r\\n")])
+"""
+
+
+def test_answered(net, who):
+    lenient(net)
+    done = say(net, who, ANSWERED)
+    tap.ok(done.said and b"Host: denied.test" in done.said[0][1] and not done.events,
+           f"{who.name}: behind an answer to something else a request is data", done)
+
+
 # ---- proxies of somebody else's ----
 
 
@@ -372,7 +388,7 @@ def test_own_addresses(net, who):
     """More addresses than anybody lists, and one that comes while the command runs."""
     profile = PROFILE + "".join(f'(allow network-outbound (domain "{n}.test"))' for n in ("last", "last6", "late", "carried"))
     all_of_them = [f"198.51.100.{i}/32 dev lo" for i in range(1, 101)]
-    all_of_them += [f"2001:db8:100::{i:x}/128 dev lo" for i in range(1, 101)]
+    all_of_them += [f"2001:db8:100::{i:x}/128 dev lo nodad" for i in range(1, 101)]
     net.net.ip_at_home(*("address add " + a for a in all_of_them))
     four, six = listener_at_home(net, "198.51.100.100", 8099), listener_at_home(net, "2001:db8:100::64", 8099)
     for name, listener in (("last", four), ("last6", six)):
@@ -387,7 +403,7 @@ def test_own_addresses(net, who):
     net.net.ip_at_home(*("address del " + a for a in all_of_them))
     four.close()
     six.close()
-    late = ["198.51.100.200/32 dev lo", "2001:db8:100::c8/128 dev lo"]
+    late = ["198.51.100.200/32 dev lo", "2001:db8:100::c8/128 dev lo nodad"]
     going = net.start(who, "touch begun; while [ ! -e go ]; do sleep 0.05; done; " + CURL + "http://late.test:8099/",
                       profile=profile)
     going.await_file("begun")
@@ -463,7 +479,7 @@ def test_many_names(net, who):
            f"{who.name}: where every host is allowed there is nothing to be paced", done)
 
 
-TESTS = [test_requests, test_hellos, test_others, test_ssh, test_proxies, test_refused_tunnel,
+TESTS = [test_requests, test_hellos, test_others, test_answered, test_ssh, test_proxies, test_refused_tunnel,
          test_own_addresses, test_labels, test_many_names]
 
 if __name__ == "__main__":

@@ -237,7 +237,34 @@ def test_frames(net, who):
     tap.ok(b"denied.test" not in asked(net, before), f"{who.name}: and the server hears of no other name")
 
 
-TESTS = [test_clients, test_upgrade, test_load, test_frames]
+HALF = """
+s = socket.create_connection(("four.test", PORT), timeout=10)
+s.sendall(FIRST)
+hear(s, 0.5)
+try:
+    s.sendall(REST)
+except ConnectionError:
+    pass
+print([PORT, *hear(s, 2)])
+"""
+
+
+def test_server_first(net, who):
+    """nghttpd says its settings at once: half of a preface must not make it something else."""
+    why = servers(net)
+    if why:
+        tap.skip(why)
+        return
+    for name, cut in (("the preface in two pieces", 3), ("one byte ahead of it", 1), ("all but its end", 13)):
+        text = OPEN + ask(1, request("denied.test"))
+        before = log_size(net)
+        script = HALF.replace("PORT", str(PORT)).replace("FIRST", repr(text[:cut])).replace("REST", repr(text[cut:]))
+        done = gate_tests.say(net, who, script, profile=PROFILE)
+        tap.ok(done.said and done.said[0][2] and b"denied.test" not in asked(net, before) and len(done.events) == 1,
+               f"{who.name}: {name}: refused", asked(net, before)[-500:], done)
+
+
+TESTS = [test_clients, test_server_first, test_upgrade, test_load, test_frames]
 
 if __name__ == "__main__":
     sys.exit(netbox.main(TESTS))
