@@ -91,8 +91,8 @@ static int check_links(struct run *r, struct bk_err *err)
     return 0;
 }
 
-/* Whether another sandbox of ours is around this one: its judge answers for Buckle's own places, and
- * leaves none to be had here. */
+/* Whether another sandbox of ours is around this one: its judge answers for Buckle's own places,
+ * and leaves none to be had here. */
 static bool is_inside(const struct host *h)
 {
     return h->listener_taken && getenv("SANDBOX_RUNTIME");

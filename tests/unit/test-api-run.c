@@ -565,7 +565,9 @@ static void test_own_places(void)
     struct buckle_command *c =
         shell("echo x >plain && ! mkdir .buckle && ! echo x >.srt-settings.json");
     buckle_command_text(c, "free.sb", free, strlen(free));
-    is_int(finish(start(c)), 0, "a policy that allows everything does not open Buckle's settings");
+    struct buckle_run *run = start(c);
+    is_int(finish(run), 0, "a policy that allows everything does not open Buckle's settings");
+    buckle_run_free(run);
 }
 
 int main(void)
