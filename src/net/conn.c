@@ -413,7 +413,7 @@ static void on_dialled(void *arg, const struct dial_end *end)
     struct conn *c = arg;
     c->dial = NULL;
     if (!end->made) {
-        proxy_failed(c, -end->err, end->why, end->addr);
+        proxy_failed(c, end);
         return;
     }
     loop_move(&c->gate->loop, end->made, &c->server.watch);
@@ -425,7 +425,7 @@ void conn_dial(struct conn *c)
 {
     c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, on_dialled, c);
     if (!c->dial)
-        proxy_failed(c, ENOMEM, NULL, c->host.addr);
+        proxy_failed(c, &(struct dial_end){.err = -ENOMEM});
 }
 
 struct conn *conn_new(struct gate *g, int fd)

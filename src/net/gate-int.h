@@ -252,7 +252,7 @@ bool proxy_login(struct conn *c);
 bool proxy_request(struct conn *c);
 /* The dial ended. */
 void proxy_connected(struct conn *c);
-void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16]);
+void proxy_failed(struct conn *c, const struct dial_end *end);
 /* v: NULL when it is not a rule that says so. */
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why);
@@ -295,8 +295,9 @@ struct asker {
 
 /* Whether questions of this kind are passed on. */
 bool lookup_knows(uint16_t type);
-/* Whose record it is: the name without the service in front. */
-void lookup_owner(const struct peer *asked, struct peer *out);
+/* Whose record it is: the name behind a service that everybody knows. False when there is none in
+ * front. */
+bool lookup_owner(const struct peer *asked, struct peer *out);
 /* Asks a name server; the answer goes to whoever asked. False when there are too many. */
 bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who);
 void lookup_forget(struct conn *c); /* who has gone */
