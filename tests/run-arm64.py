@@ -29,7 +29,8 @@ QEMU = ["qemu-aarch64", "-L", SYSROOT]
 # what these need of the kernel, or of JSON and YAML, is not there
 EXCEPT = {"test-api-apply", "test-api-manager", "test-api-run", "test-kernel-bpf",
           "test-kernel-cgroup", "test-kernel-host", "test-kernel-made", "test-kernel-own-socket",
-          "test-kernel-process", "test-net-h2", "test-net-here", "test-run-update", "test-sbpl-load", "test-settings-presets"}
+          "test-kernel-process", "test-net-h2", "test-net-here", "test-run-update", "test-sbpl-load",
+          "test-settings-presets"}
 
 CROSS_FILE = f"""[binaries]
 c = '{CROSS}gcc'

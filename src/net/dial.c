@@ -337,6 +337,9 @@ static const char *refusal(const struct dial *dial, const uint8_t addr[16])
     uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
     if (dial->via) /* the parent was chosen */
         return NULL;
+    /* as nearly always where there is no name: the kernel need not be asked */
+    if (dial->address && rules_name_address(rules, addr, dial->port, proto))
+        return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
         return "an address that is denied";
     const char *why = dialer_special(dial->dialer, addr);
@@ -418,6 +421,7 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
         return NULL;
     *dial = (struct dial){.dialer = d, .done = done, .arg = arg, .port = port, .next = d->dials};
     dial->kind = (uint8_t)kind;
+    dial->address = host->address;
     dial->last_error = EHOSTUNREACH;
     dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
     /* what is known at once is begun with the next tick, so that done comes later */

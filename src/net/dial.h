@@ -72,6 +72,7 @@ struct dial {
     bool not_looked_up; /* because there were too many names before it */
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
+    bool address;               /* the host was given as one */
     bool via;                   /* the parent proxy is dialled, */
     struct dial_try *listening; /* and this one is spoken with */
     struct peer target;

@@ -73,7 +73,7 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
 
 /* ---- at any other port ---- */
 
-/* How many of the first bytes of a server are as these, or as many as there are; 0: they differ. */
+/* How servers begin whose clients have to be read. */
 struct voice {
     uint8_t n;
     uint8_t bytes[sizeof(((struct conn *)0)->heard)];

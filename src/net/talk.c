@@ -208,7 +208,8 @@ bool talk_h2(struct conn *c)
         return false;
     const char *data = queue_data(&c->in);
     ssize_t used = h2_read(c->h2, (const uint8_t *)data, n);
-    if (used < 0 && !c->dead) /* else its name was */
+    /* a name that was refused has ended the connection, and the bytes are gone with it */
+    if (used < 0 && !c->dead)
         talk_refuse(c, h2_wrong(c->h2));
     if (used <= 0)
         return false;

@@ -372,9 +372,9 @@ def flood(net):
     net.flood = net.net.listen(SERVER4, 8091)
 
     def pour(client):
-        client.recv(4096)
+        first = client.recv(4096)
         try:
-            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if first.startswith(b"GET") else b"ok, then: ")
             client.settimeout(5)
             for _ in range(200):
                 client.sendall(b"x" * (1 << 20))
