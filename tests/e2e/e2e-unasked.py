@@ -246,7 +246,7 @@ def lead(who, how, argv, env):
     who.own(os.ttyname(slave))
     child = who.start(["/usr/bin/python3", "-c", LEADER, os.ttyname(slave), how, *argv],
                       World(who).inside, env=env, start_new_session=True)
-    time.sleep(2)
+    time.sleep(1.5)
     os.write(master, b"typed\n")
     done = ended(child)
     os.close(master)
