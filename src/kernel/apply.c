@@ -224,9 +224,8 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
 
 static void __attribute__((noreturn)) judge(void)
 {
-    struct pollfd fds[] = {{the_worker.listener, POLLIN, 0},
-                           {-1, POLLIN, 0},
-                           {naming.mounts.fd, POLLPRI, 0}};
+    struct pollfd fds[] = {
+        {the_worker.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
     for (;;) {
         fds[1].fd = wait_events();
         int n = ppoll(fds, 3, wait_pause(exec_pause(&the_worker)), NULL);

@@ -126,18 +126,18 @@ enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
-    bool terse;          /* nobody reads the notes: what takes an evaluation to find is left out */
-    bool updatable;      /* everything changeable later stays judged */
-    bool watch_net;      /* denied hosts are told by name, even where none is allowed */
-    bool grantable;      /* whatever is denied can be allowed later: no wall stands in the way */
-    bool accept_weaker;  /* go on where something cannot be enforced */
-    bool keep_userns;    /* programs inside may make user namespaces */
-    uint64_t caps;       /* capabilities that root asks for besides those for work on files */
-    bool strict_reads;   /* judge reading where a sentry would do */
-    bool no_masks;       /* judge reading where a mask would do, which hides more than is denied */
-    bool core_dumps;     /* what crashes may leave its memory behind */
-    bool ask;            /* a person is asked about hosts that no rule names */
-    const char *cwd;     /* where the command works, or NULL; outlives the plan */
+    bool terse;         /* nobody reads the notes: what takes an evaluation to find is left out */
+    bool updatable;     /* everything changeable later stays judged */
+    bool watch_net;     /* denied hosts are told by name, even where none is allowed */
+    bool grantable;     /* whatever is denied can be allowed later: no wall stands in the way */
+    bool accept_weaker; /* go on where something cannot be enforced */
+    bool keep_userns;   /* programs inside may make user namespaces */
+    uint64_t caps;      /* capabilities that root asks for besides those for work on files */
+    bool strict_reads;  /* judge reading where a sentry would do */
+    bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */
+    bool core_dumps;    /* what crashes may leave its memory behind */
+    bool ask;           /* a person is asked about hosts that no rule names */
+    const char *cwd;    /* where the command works, or NULL; outlives the plan */
     /* where file systems are mounted, as it was read last; or NULL; outlives the plan */
     const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */

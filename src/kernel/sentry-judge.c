@@ -64,7 +64,8 @@ static int check_mount(struct sentry *s, int fd)
         return 0;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
         return -errno;
-    bool there = !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.naming->mounts, st.stx_mnt_id);
+    bool there =
+        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.naming->mounts, st.stx_mnt_id);
     return there ? 0 : -EACCES;
 }
 
