@@ -121,7 +121,7 @@ bool git_settings_alone_are_harmless(struct worker *w, const char *path, size_t 
                                      const char *text, size_t n);
 /* Puts a text in place of a name, as a new file. */
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode);
-/* Reads a regular file whole, at most max bytes; its length or a negated errno. */
+/* Reads a regular file whole, less than max bytes; its length or a negated errno. */
 ssize_t git_read_file(int folder, const char *name, char *text, size_t max, struct stat *st);
 
 /* ---- git-held.c: new files that are seen once their content is right ---- */
