@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Orders to what a descriptor stands for: inode flags, leases, and what file systems or devices
+ * Orders to what a descriptor refers to: inode flags, leases, and what file systems or devices
  * take beyond that. The kind of the descriptor decides about numbers that the filter does not know
  * (ioctls.def). It can be exchanged once it was looked at, so numbers that file systems are known
  * to obey never reach the kernel from here.

@@ -76,8 +76,8 @@ void test_ioctl(const struct plan *p, struct sys_rule *r)
     r->otherwise = ask;
 }
 
-/* A lease, or a delegation, makes whoever opens the file wait for the one who has it: somebody
- * outside who wants to write what the command may only read. */
+/* A lease, or a delegation, makes others who open the file wait for its holder: also those outside
+ * who want to write what the command may only read. */
 void test_fcntl_lease(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t leases[] = {KABI_F_SETLEASE, KABI_F_SETDELEG};

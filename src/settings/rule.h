@@ -12,7 +12,7 @@ enum rule_kind { RULE_DENIES, RULE_READS, RULE_WRITES };
  * for paths only. Links that a permission leads through are noted (run/links.h). */
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err);
-/* A filter for what lies below the files, as disks.sb has it: who may not read a file may not read
+/* A filter for what is below the files, as disks.sb has it: who may not read a file may not read
  * the disk that it is on either. */
 extern const char rule_disks[];
 /* The places that such a flag's path means. */
