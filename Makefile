@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 20
 
-PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libyaml-dev
+PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-dev libc-ares-dev libnghttp2-dev libyaml-dev
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
 	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK)
@@ -20,7 +20,7 @@ PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client cmak
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail openssh-server redis-server linux-perf
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # a small internet, and those who use it
-PKG_NET = nginx-light iproute2 openssl curl wget redis-tools
+PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
 PKG_FORMAT = clang-format

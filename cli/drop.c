@@ -118,8 +118,12 @@ static int add_caps(struct drop *d, struct bk_err *err)
     if (settings_caps(d->cwd, tmpdir, &d->caps, err) < 0)
         return -1;
     memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
-    d->sources[n] = (struct run_source){
-        .kind = RUN_TEXT, .name = "<policy>", .text = d->caps.s, .n = d->caps.n, .last = true};
+    d->sources[n] = (struct run_source){.kind = RUN_TEXT,
+                                        .name = "<policy>",
+                                        .text = d->caps.s,
+                                        .n = d->caps.n,
+                                        .last = true,
+                                        .apart = true};
     d->spec.sources = d->sources;
     d->spec.nsources = n + 1;
     return 0;

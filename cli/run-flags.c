@@ -216,6 +216,7 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
                                         .name = "<flags>",
                                         .text = f->rules.s,
                                         .n = f->rules.n,
+                                        .apart = f->sources[0].kind != RUN_SHIPPED,
                                         .links = f->links.s,
                                         .nlinks = f->links.n};
     spec->sources = f->sources;

@@ -115,8 +115,12 @@ static void list_sources(struct settled *s, const struct run_settings *rs)
     for (size_t i = 1; i < rs->ngiven; i++)
         s->sources[n++] = rs->given[i];
     if (s->caps.n)
-        s->sources[n++] = (struct run_source){
-            .kind = RUN_TEXT, .name = "<policy>", .text = s->caps.s, .n = s->caps.n, .last = true};
+        s->sources[n++] = (struct run_source){.kind = RUN_TEXT,
+                                              .name = "<policy>",
+                                              .text = s->caps.s,
+                                              .n = s->caps.n,
+                                              .last = true,
+                                              .apart = true};
     s->nsources = n;
 }
 

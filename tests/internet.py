@@ -20,6 +20,7 @@ HOME4, ROUTER4 = "192.0.2.2", "192.0.2.1"
 HOME6, ROUTER6 = "2001:db8::2", "2001:db8::1"
 SERVER4, SERVER6 = "203.0.113.10", "2001:db8:1::10"
 OTHER4, OTHER6 = "203.0.113.20", "2001:db8:1::20"
+LENIENT4 = "203.0.113.30"  # whose servers take anything for a request
 NAMESERVER = "203.0.113.53"
 
 # name: addresses. What begins with a star holds for everything below.
@@ -36,6 +37,13 @@ NAMES = {
     "own.test": [HOME4, HOME6],
     "half.test": ["127.0.0.1", SERVER4],
     "mapped.test": ["::ffff:127.0.0.1"],
+    "lenient.test": [LENIENT4],
+    "router.test": [ROUTER4],
+    "*.wild.test": [SERVER4],
+    "last.test": ["198.51.100.100"],  # what home has besides, for a while
+    "last6.test": ["2001:db8:100::64"],
+    "carried.test": ["64:ff9b::192.0.2.2"],
+    "late.test": ["198.51.100.200", "2001:db8:100::c8"],
 }
 
 # name: addresses of which each question gets the next
@@ -61,6 +69,8 @@ RECORDS = {
     ("allowed.test", MX): [struct.pack(">H", 5) + wire("four.test")],
     ("allowed.test", TXT): [texts(b"one", b"two"), texts(b"v=spf1 \xff -all")],
     ("large.allowed.test", TXT): [texts(bytes([65 + i]) * 250) for i in range(10)],
+    ("_dmarc.six.test", TXT): [texts(b"v=DMARC1; p=none")],
+    ("_xmpp-client._tcp.six.test", SRV): [struct.pack(">HHH", 5, 0, 5222) + wire("six.test")],
     ("denied.test", TXT): [texts(b"secret")],
     ("_db._tcp.denied.test", SRV): [struct.pack(">HHH", 0, 0, 1) + wire("denied.test")],
 }
@@ -112,6 +122,10 @@ class Internet:
     def _ip(self, where, *words):
         _run("nsenter", "--target", str(where), "--net", "ip", *words)
 
+    def ip_at_home(self, *commands):
+        """All of them at once."""
+        _run("nsenter", "--target", str(self.home), "--net", "ip", "-batch", "-", input="\n".join(commands).encode())
+
     def _join(self):
         _run("nsenter", "--target", str(self.world), "--net", "ip", "link", "add", "cable", "type", "veth",
              "peer", "name", "cable", "netns", str(self.home))
@@ -123,7 +137,7 @@ class Internet:
                 self._ip(where, "address", "add", address, "dev", "cable",
                          *(["nodad"] if ":" in address else []))
             self._ip(where, "link", "set", "cable", "up")
-        for address in (SERVER4, OTHER4, NAMESERVER):
+        for address in (SERVER4, OTHER4, LENIENT4, NAMESERVER):
             self._ip(self.world, "address", "add", address + "/32", "dev", "lo")
         for address in (SERVER6, OTHER6):
             self._ip(self.world, "address", "add", address + "/128", "dev", "lo", "nodad")
@@ -156,9 +170,9 @@ class Internet:
         thread.join()
         return result[0]
 
-    def listen(self, address, port, kind=socket.SOCK_STREAM):
+    def listen(self, address, port, kind=socket.SOCK_STREAM, where=None):
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        s = self.socket_in(self.world, family, kind)
+        s = self.socket_in(where or self.world, family, kind)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         s.bind((address, port))
         if kind == socket.SOCK_STREAM:
@@ -229,9 +243,9 @@ class Internet:
 
     # ---- a parent proxy ----
 
-    def proxy(self, address, port, login=None):
+    def proxy(self, address, port, login=None, where=None):
         """Speaks HTTP's CONNECT and SOCKS 5; a list of what it was asked for."""
-        listener, asked = self.listen(address, port), []
+        listener, asked = self.listen(address, port, where=where), []
 
         def serve():
             while True:

@@ -164,6 +164,21 @@ def talk(net, who, script, **how):
     return net.boxed(who, TALK.replace("{script}", script), way="proxy", **how)
 
 
+def listener_at_home(net, address, port):
+    """One of the machine that Buckle runs on."""
+    s = net.net.listen(address, port, where=net.net.home)
+    s.setblocking(False)
+    return s
+
+
+def is_reached(listener):
+    try:
+        listener.accept()[0].close()
+        return True
+    except BlockingIOError:
+        return False
+
+
 def repository(net):
     """One that is served by HTTP as it lies, and over ssh."""
     if not os.path.exists(net.site + "/repo.git"):

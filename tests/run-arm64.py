@@ -29,7 +29,8 @@ QEMU = ["qemu-aarch64", "-L", SYSROOT]
 # what these need of the kernel, or of JSON and YAML, is not there
 EXCEPT = {"test-api-apply", "test-api-manager", "test-api-run", "test-kernel-bpf",
           "test-kernel-cgroup", "test-kernel-host", "test-kernel-made", "test-kernel-own-socket",
-          "test-kernel-process", "test-run-update", "test-sbpl-load", "test-settings-presets"}
+          "test-kernel-process", "test-net-h2", "test-net-here", "test-run-update", "test-sbpl-load",
+          "test-settings-presets"}
 
 CROSS_FILE = f"""[binaries]
 c = '{CROSS}gcc'
@@ -54,6 +55,7 @@ endian = 'little'
 LIBRARIES = {
     "jansson": (["jansson*.h"], "json_", True),
     "libcares": (["ares*.h"], "ares_", True),
+    "libnghttp2": (["nghttp2/nghttp2*.h"], "nghttp2_", True),
     "yaml-0.1": (["yaml.h"], "yaml_", True),
     "libplist-2.0": (["plist"], "plist_", False),  # loaded when used
 }
@@ -89,7 +91,8 @@ def stand_in():
         short = name.removeprefix("lib")
         for pattern in patterns:
             for path in glob.glob("/usr/include/" + pattern) + glob.glob("/usr/include/*-linux-gnu/" + pattern):
-                to = os.path.join(include, os.path.basename(path))
+                to = os.path.join(include, os.path.dirname(pattern), os.path.basename(path))
+                os.makedirs(os.path.dirname(to), exist_ok=True)
                 shutil.copytree(path, to, dirs_exist_ok=True) if os.path.isdir(path) else shutil.copy(path, to)
         source = put(f"{ROOT}/{short}.c", stub(include, patterns, prefix) if linked else "")
         made = f"{lib}/{short}.o"

@@ -15,6 +15,7 @@
 #include "api/command.h"
 #include "base/own.h"
 #include "kernel/apply.h"
+#include "run/own.h"
 #include "run/policy.h"
 
 struct work {
@@ -22,6 +23,7 @@ struct work {
     struct arena arena;
     struct api_policy said;
     struct run_policy policy;
+    struct buf own; /* the rules that end it */
     struct run_spec spec;
     struct meanings meanings;
     struct mounts_view mounts;
@@ -40,6 +42,7 @@ static void work_free(struct work **w)
     meanings_free(&(*w)->meanings);
     mounts_free(&(*w)->mounts.now);
     api_policy_free(&(*w)->said);
+    buf_free(&(*w)->own);
     arena_free(&(*w)->arena);
     free(*w);
 }
@@ -86,7 +89,8 @@ static int compile(struct work *w, const struct buckle_command *c, struct bk_err
         return -1;
     w->gathered = true;
     if (run_policy_meanings(&w->meanings, &w->spec, err) < 0 ||
-        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->meanings, err) < 0)
+        own_rules(w->cwd, &w->own, err) < 0 ||
+        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->meanings, &w->own, err) < 0)
         return -1;
     return run_policy_compile(&w->policy, err);
 }

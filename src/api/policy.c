@@ -14,11 +14,16 @@
 
 /* ---- the policy ---- */
 
-static void add_text(struct api_policy *p, const char *name, const struct buf *text, bool last)
+static void add_text(struct api_policy *p, const char *name, const struct buf *text, bool last,
+                     bool apart)
 {
     if (text->n)
-        p->sources[p->n++] = (struct run_source){
-            .kind = RUN_TEXT, .name = name, .text = text->s, .n = text->n, .last = last};
+        p->sources[p->n++] = (struct run_source){.kind = RUN_TEXT,
+                                                 .name = name,
+                                                 .text = text->s,
+                                                 .n = text->n,
+                                                 .last = last,
+                                                 .apart = apart};
 }
 
 static int from_settings(struct api_policy *p, const struct buckle_command *c, const char *cwd,
@@ -38,7 +43,7 @@ static int from_settings(struct api_policy *p, const struct buckle_command *c, c
     p->result.policy.as_shipped = true;
     if (access_sbpl(&p->result.policy, &target, &p->text, err) < 0)
         return -1;
-    add_text(p, "<settings>", &p->text, false);
+    add_text(p, "<settings>", &p->text, false, false);
     p->sources[0].protects = true;
     p->sources[0].links = p->result.policy.links;
     p->sources[0].nlinks = p->result.policy.nlinks;
@@ -74,7 +79,7 @@ static int add_rules(struct api_policy *p, const struct buckle_command *c, const
         if (rule_write(r->key, r->value, cwd, shipped, &p->rules, &p->links, err) < 0)
             return -1;
     }
-    add_text(p, "<rules>", &p->rules, false);
+    add_text(p, "<rules>", &p->rules, false, !shipped);
     if (p->rules.n) {
         p->sources[p->n - 1].links = p->links.s;
         p->sources[p->n - 1].nlinks = p->links.n;
@@ -96,7 +101,7 @@ static int add_caps(struct api_policy *p, const struct buckle_command *c, const 
         made = settings_caps(cwd, tmpdir, &p->caps, err);
     else if (p->n > 1 || c->rules.n || settings_has(&p->settings, LAYER_POLICY))
         made = access_caps_sbpl(&p->result.policy, settings_ceilings(&p->settings), &p->caps, err);
-    add_text(p, "<policy>", &p->caps, true);
+    add_text(p, "<policy>", &p->caps, true, true);
     return made;
 }
 

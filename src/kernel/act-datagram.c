@@ -387,8 +387,65 @@ struct courier {
 
 static struct courier couriers[COURIERS];
 
+/* What a message is carried in: one for all couriers, who use it for no longer than two calls. */
+static char room[MESSAGE_BYTES];
+static pthread_mutex_t room_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool has_space(int to, int ms)
+{
+    struct pollfd p = {.fd = to, .events = POLLOUT};
+    return poll(&p, 1, ms) != 0;
+}
+
+/* Waits until there is space for a message, which stays where it is meanwhile: the kernel limits
+ * how many do. False when there is none, and none can come. */
+static bool wait_for_space(int from, int to, bool ended)
+{
+    char byte;
+    if (has_space(to, 0))
+        return true;
+    if (ended && recv(from, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        return false;
+    while (!has_space(to, 1000))
+        ;
+    return true;
+}
+
+static bool is_to_be_sent_again(ssize_t put)
+{
+    return put < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
+}
+
+/* Somebody else has taken the space. Leaves the room to others. */
+static ssize_t send_patiently(int to, struct msghdr *h)
+{
+    struct iovec *bytes = h->msg_iov;
+    OWN(mem) char *copy = malloc(bytes->iov_len + 1);
+    if (copy)
+        bytes->iov_base = memcpy(copy, room, bytes->iov_len);
+    pthread_mutex_unlock(&room_lock);
+    ssize_t put = -1;
+    while (copy && is_to_be_sent_again(put = sendmsg(to, h, MSG_NOSIGNAL | MSG_DONTWAIT)))
+        (void)has_space(to, 1000);
+    if (!copy)
+        errno = ENOMEM;
+    return put;
+}
+
+/* What the message brought along has been sent, or has not. */
+static void close_passed(struct msghdr *h)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
+        for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN(i + sizeof(int)) <= c->cmsg_len;
+             i += sizeof(int)) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i, sizeof(fd));
+            close(fd);
+        }
+}
+
 /* One message onwards, with what comes along. False when one side has ended. */
-static bool carry(int from, int to, bool ended, char *room)
+static bool carry(int from, int to, bool ended)
 {
     union {
         struct cmsghdr head;
@@ -399,45 +456,42 @@ static bool carry(int from, int to, bool ended, char *room)
                        .msg_iovlen = 1,
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
-    ssize_t n = recvmsg(from, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), put = -1;
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR;
-    if (n == 0 && ended)
-        return false; /* and no empty message */
+    if (!wait_for_space(from, to, ended))
+        return false;
+    pthread_mutex_lock(&room_lock);
+    ssize_t n = recvmsg(from, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), put;
+    if (n < 0 || (n == 0 && ended)) { /* and no empty message */
+        bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
+        pthread_mutex_unlock(&room_lock);
+        return later;
+    }
     bytes.iov_len = (size_t)n;
     h.msg_flags = 0;
     h.msg_name = NULL;
-    struct pollfd room_there = {.fd = to, .events = POLLOUT};
-    while ((put = sendmsg(to, &h, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 &&
-           (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
-        poll(&room_there, 1, 1000);
+    put = sendmsg(to, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (is_to_be_sent_again(put))
+        put = send_patiently(to, &h);
+    else
+        pthread_mutex_unlock(&room_lock);
     int err = put < 0 ? errno : 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c))
-        for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN(i + sizeof(int)) <= c->cmsg_len;
-             i += sizeof(int)) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(c) + i, sizeof(fd));
-            close(fd);
-        }
+    close_passed(&h);
     return err == 0 || err == EMSGSIZE;
 }
 
 static void *courier_thread(void *arg)
 {
     struct courier *c = arg;
-    char *room = malloc(MESSAGE_BYTES);
     struct pollfd fds[] = {{c->inner, POLLIN, 0}, {c->outer, POLLIN, 0}, {c->inbox, POLLIN, 0}};
-    bool both = room != NULL;
+    bool both = true;
     while (both && (poll(fds, 3, -1) >= 0 || errno == EINTR)) {
         __atomic_store_n(&c->busy, true, __ATOMIC_SEQ_CST);
         if (fds[0].revents)
-            both = carry(c->inner, c->outer, fds[0].revents & POLLHUP, room);
+            both = carry(c->inner, c->outer, fds[0].revents & POLLHUP);
         for (size_t i = 1; i < 3 && both; i++)
             if (fds[i].revents & (POLLIN | POLLERR))
-                both = carry(fds[i].fd, c->inner, false, room);
+                both = carry(fds[i].fd, c->inner, false);
         __atomic_store_n(&c->busy, false, __ATOMIC_SEQ_CST);
     }
-    free(room);
     close(c->outer);
     if (c->inbox >= 0)
         close(c->inbox);

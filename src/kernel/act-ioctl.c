@@ -78,7 +78,7 @@ static struct answer act_unknown(struct worker *w, const struct request *r)
         tell_refused_as(w, r, OP_FILE_IOCTL, p.path, ENOTTY);
         return answer_errno(ENOTTY);
     }
-    return plan_ioctl_is_of_files((uint32_t)r->args[1]) ? answer_errno(ENOTTY) : answer_go_on();
+    return plan_ioctl_is_of_files((uint32_t)r->args[1]) ? answer_errno(EPERM) : answer_go_on();
 }
 
 struct answer act_ioctl(struct worker *w, const struct request *r)

@@ -374,7 +374,9 @@ struct answer act_rename(struct worker *w, const struct request *r)
         err = pin_parent(w, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE) && !new.found)
         err = -ENOENT;
-    bool copies = err == 0 && w->git.wanted && git_judge_move(w, &old, &new, flags);
+    int judged = err == 0 && w->git.wanted ? git_judge_move(w, r, &old, &new, flags) : 0;
+    if (judged < 0)
+        err = judged;
     if (err == 0)
         err = ask_move(w, r, &old, &new);
     if (err == 0 && (flags & RENAME_EXCHANGE))
@@ -387,7 +389,7 @@ struct answer act_rename(struct worker *w, const struct request *r)
                        &(struct stat){.st_mode = S_IFCHR});
     if (err < 0)
         return answer_value(err);
-    if (copies)
+    if (judged > 0)
         return answer_value(git_put_copy(&old, &new));
     if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
         return answer_errno(errno);

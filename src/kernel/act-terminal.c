@@ -2,10 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Moving a terminal's foreground. Shells inside do so for their jobs. But whoever is not in the
- * foreground and reads from the terminal is stopped by the kernel, with everybody of the same
- * process group. So the foreground of the person's terminal moves only while it is the sandbox's:
- * held by one of its groups, or by the job that Buckle is, if nobody else is in that.
+ * Moving a terminal's foreground. Shells inside do so for their jobs. But the kernel stops those
+ * who are not in the foreground and read from the terminal, with everybody of the same process
+ * group. So the foreground of the person's terminal moves only while it is the sandbox's: held by
+ * one of its groups, or by the job that Buckle is.
+ *
+ * There may be others in that job: a script that waits for us, the rest of a pipeline. If the
+ * command was handed the terminal, it may have it all the same, since a shell that may not would
+ * stop. When one of the others is stopped for that, the controller takes the terminal back
+ * (launch.c), and after a few times it is not given again.
  *
  * Terminals that are made inside belong to other sessions than ours, and concern nobody outside.
  */
@@ -19,6 +24,8 @@
 #include "base/own.h"
 #include "kernel/foreground.h"
 #include "kernel/worker.h"
+
+enum { TAKEN_BACK = 3 }; /* times */
 
 static bool is_ours(const struct worker *w, pid_t group)
 {
@@ -67,8 +74,11 @@ struct answer act_foreground(struct worker *w, const struct request *r)
     else if (!w->pid_ns && !is_ours(w, then))
         return refuse(w, r, 0);
     pid_t other = now == job ? foreground_outsider(w->proc, job, getppid()) : 0;
-    if (other || (now != job && !is_ours(w, now)))
+    w->taken_back += other && w->away;
+    bool shared = w->handed && w->taken_back < TAKEN_BACK;
+    if ((other && !shared) || (now != job && !is_ours(w, now)))
         return refuse(w, r, other);
+    w->away = then != job && (other || (now != job && w->away));
     /* there no number means anybody outside, whatever is exchanged by now */
     if (w->pid_ns && then != job)
         return answer_go_on();

@@ -67,6 +67,12 @@ static bool is_device(mode_t mode)
     return S_ISCHR(mode) || S_ISBLK(mode);
 }
 
+/* As (vnode-type …) counts. */
+static int type_of(mode_t mode)
+{
+    return S_ISBLK(mode) ? 3 : 4;
+}
+
 /* What cannot be opened again stays closed. */
 static void keep(struct opened *o, const char *path, const struct stat *st)
 {
@@ -86,7 +92,7 @@ static bool is_allowed(const struct opened *o, const char *path, mode_t mode)
 {
     struct graph_fact facts[] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
-        {.filter = FILTER_VNODE_TYPE, .num = S_ISBLK(mode) ? 3 : 4},
+        {.filter = FILTER_VNODE_TYPE, .num = type_of(mode)},
         {.filter = FILTER_UID, .num = geteuid()},
         {.filter = FILTER_GID, .num = getegid()}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 4};
@@ -140,7 +146,7 @@ static int keep_all(struct opened *o, const struct plan *p)
     for (size_t i = 0; i < p->ndevices && !p->device_scan; i++) {
         if (is_left_out(p->devices[i]) || lstat(p->devices[i], &st) < 0)
             continue;
-        if (is_device(st.st_mode))
+        if (is_device(st.st_mode) && (p->device_types[i] >> type_of(st.st_mode) & 1))
             keep(o, p->devices[i], &st);
         folders |= S_ISDIR(st.st_mode);
     }

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -148,6 +149,16 @@ static bool is_harmless(struct worker *w, const struct git_held *h, const char *
     return git_pointer_is_own(w, h->path, len, text, n);
 }
 
+/* Whether the folder is still where it was: what a path means depends on that. */
+static bool is_in_place(const struct git_held *h)
+{
+    char name[32], path[PATH_BYTES];
+    snprintf(name, sizeof(name), "self/fd/%d", h->folder);
+    ssize_t n = readlink(name, path, sizeof(path));
+    return n > 0 && (size_t)n == git_parent_len(h->path, strlen(h->path)) &&
+           memcmp(path, h->path, (size_t)n) == 0;
+}
+
 static void look(struct worker *w, struct git_held *h)
 {
     static char text[GIT_TEXT_MAX];
@@ -157,7 +168,7 @@ static void look(struct worker *w, struct git_held *h)
     bool same = h->published && st.st_size == h->size && st.st_mtim.tv_sec == h->seen.tv_sec &&
                 st.st_mtim.tv_nsec == h->seen.tv_nsec;
     ssize_t n = same ? -1 : pread(h->memory, text, sizeof(text), 0);
-    if (n <= 0 || !is_harmless(w, h, text, (size_t)n))
+    if (n <= 0 || !is_in_place(h) || !is_harmless(w, h, text, (size_t)n))
         return;
     h->published = git_publish(h->folder, h->name, text, (size_t)n, h->mode) == 0;
     if (h->published && h->class == GIT_POINTER)

@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/own.h"
 #include "git/change.h"
 #include "git/config.h"
@@ -50,32 +51,12 @@ ssize_t git_read_file(int folder, const char *name, char *text, size_t max, stru
 {
     OWN(fd)
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    size_t have = 0;
     if (fd < 0 || fstat(fd, st) < 0)
         return -errno;
-    if (!S_ISREG(st->st_mode) || st->st_size > (off_t)max)
+    if (!S_ISREG(st->st_mode))
         return -EFBIG;
-    while (have < max) {
-        ssize_t n = read(fd, text + have, max - have);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n == 0)
-            return (ssize_t)have;
-        have += n > 0 ? (size_t)n : 0;
-    }
-    return -EFBIG; /* it has grown */
-}
-
-static int write_all(int fd, const char *text, size_t n)
-{
-    while (n > 0) {
-        ssize_t put = write(fd, text, n);
-        if (put < 0 && errno != EINTR)
-            return -errno;
-        text += put > 0 ? put : 0;
-        n -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
+    ssize_t n = fd_read_all(fd, text, max);
+    return n < 0 ? -errno : (size_t)n == max ? -EFBIG : n;
 }
 
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode)
@@ -88,7 +69,7 @@ int git_publish(int folder, const char *name, const char *text, size_t n, mode_t
     OWN(fd) int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int err = write_all(fd, text, n);
+    int err = fd_write_all(fd, text, n) < 0 ? -errno : 0;
     if (err == 0 && (fchmod(fd, mode & 0777) < 0 || renameat(folder, temporary, folder, name) < 0))
         err = -errno;
     if (err < 0)
@@ -286,26 +267,26 @@ static bool content_is_harmless(struct worker *w, enum git_class class, const st
     }
 }
 
-bool git_judge_move(struct worker *w, const struct pinned *old, const struct pinned *new,
-                    unsigned flags)
+int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+                   const struct pinned *new, unsigned flags)
 {
     struct stat st;
     enum git_class class =
         git_class_of(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
     if (class <= GIT_JUDGED || !S_ISREG(old->st.st_mode) || flags ||
         would_allow(w, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st))
-        return false;
+        return 0;
     find(w, "a file that cannot be read");
     ssize_t n = git_read_file(old->parent, old->name, judged, sizeof(judged), &st);
     judged_len = n < 0 ? 0 : (size_t)n;
-    if (n < 0 || st.st_ino != old->st.st_ino || st.st_dev != old->st.st_dev)
-        return false;
-    w->git.detail[0] = '\0';
-    if (!content_is_harmless(w, class, new))
-        return false;
+    bool read = n >= 0 && st.st_ino == old->st.st_ino && st.st_dev == old->st.st_dev;
+    if (read)
+        w->git.detail[0] = '\0';
+    if (!read || !content_is_harmless(w, class, new))
+        return ask_git(w, r, class, new->path, new->path_len, &old->st);
     w->git.cleared = new->path;
     w->git.cleared_len = new->path_len;
-    return true;
+    return 1;
 }
 
 int git_put_copy(const struct pinned *old, const struct pinned *new)

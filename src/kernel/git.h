@@ -101,10 +101,11 @@ bool git_has(const struct worker *w, const char *path, size_t len, const char *n
  * already are judged, and the settings become copies that nobody else has open. 0 or a negated
  * errno. */
 int git_before_name(struct worker *w, const struct request *r, const struct pinned *p);
-/* Before a move: whether the file that moves may become settings, a pointer or a todo list, and is
- * to be put there as a copy. Its path is cleared then, until git_settle(). */
-bool git_judge_move(struct worker *w, const struct pinned *old, const struct pinned *new,
-                    unsigned flags);
+/* Before a move: 1 when the file that moves may become settings, a pointer or a todo list, and is
+ * to be put there as a copy; its path is cleared then, until git_settle(). 0 when it becomes none
+ * of these. Negative: it may not, and the event has been sent. */
+int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+                   const struct pinned *new, unsigned flags);
 /* Performs such a move. 0 or a negated errno. */
 int git_put_copy(const struct pinned *old, const struct pinned *new);
 /* Whether a folder would mean another repository in another place. 0 or a negated errno. */
@@ -120,7 +121,7 @@ bool git_settings_alone_are_harmless(struct worker *w, const char *path, size_t 
                                      const char *text, size_t n);
 /* Puts a text in place of a name, as a new file. */
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode);
-/* Reads a regular file whole, at most max bytes; its length or a negated errno. */
+/* Reads a regular file whole, less than max bytes; its length or a negated errno. */
 ssize_t git_read_file(int folder, const char *name, char *text, size_t max, struct stat *st);
 
 /* ---- git-held.c: new files that are seen once their content is right ---- */

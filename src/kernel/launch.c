@@ -43,6 +43,8 @@ static const struct {
 /* Signals that mean the command when they are sent to us by a process. From the terminal they reach
  * it by themselves. */
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+/* What the kernel sends to a group of which somebody uses a terminal that another group has. */
+static const int from_terminal[] = {SIGTTIN, SIGTTOU};
 
 enum { KILL_GRACE_MS = 2000 };
 
@@ -111,15 +113,41 @@ static int terminal_open(void)
 }
 
 /* Takes the foreground back from groups of the sandbox's, for those who started us: who is not in
- * it is stopped as soon as he reads. Somebody else who has it by now keeps it. */
-static void terminal_take_back(int terminal)
+ * it is stopped as soon as he reads. Somebody else who has it by now keeps it. Whether it was
+ * taken.
+ */
+static bool terminal_take_back(int terminal)
 {
     pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
     if (now <= 0 || now == getpgrp())
-        return;
+        return false;
     OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (foreground_is_ours(proc, now, getpid()))
-        tcsetpgrp(terminal, getpgrp());
+    return foreground_is_ours(proc, now, getpid()) && tcsetpgrp(terminal, getpgrp()) == 0;
+}
+
+static bool terminal_is_shared(void)
+{
+    OWN(fd) int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return foreground_outsider(proc, getpgrp(), getpid()) != 0;
+}
+
+/* The kernel has stopped our group. If the sandbox has the terminal and there are others in the
+ * group besides us, they get it back and go on; else we stop with the rest, as if we had not
+ * listened. */
+static void hear_terminal(const struct control *c, int sig)
+{
+    sigset_t one;
+    if (terminal_is_shared() && terminal_take_back(c->terminal)) {
+        kill(0, SIGCONT);
+        return;
+    }
+    if (sig != SIGTTIN)
+        return;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(sig);
+    sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
 /* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
@@ -190,6 +218,10 @@ static void hear_signal(struct control *c)
     struct signalfd_siginfo si;
     if (read(c->signals, &si, sizeof(si)) != sizeof(si))
         return;
+    if (si.ssi_signo == SIGTTIN || si.ssi_signo == SIGTTOU) {
+        hear_terminal(c, (int)si.ssi_signo);
+        return;
+    }
     /* what we send to the terminal's group ourselves has reached it */
     if (si.ssi_code <= 0 && c->command > 0 && si.ssi_pid != (uint32_t)getpid())
         kill(c->command, (int)si.ssi_signo);
@@ -435,6 +467,8 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     sigemptyset(&heard);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         sigaddset(&heard, passed_on[i]);
+    for (size_t i = 0; i < sizeof(from_terminal) / sizeof(from_terminal[0]); i++)
+        sigaddset(&heard, from_terminal[i]);
     keep_off_stdio();
     OWN(fd) int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
@@ -446,7 +480,6 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
     c->terminal = terminal;
     /* stop signals must act on us; what we hear comes through the descriptor */
     c->mask = heard;
-    sigaddset(&c->mask, SIGTTOU);
     sigaddset(&c->mask, SIGPIPE);
     int result = run(c, s, err);
     terminal_take_back(terminal);

@@ -64,24 +64,31 @@ static bool is_ours(const char *entry)
 
 /* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: somebody else's proxy,
  * which the policy opens. */
-static bool leads_out(const struct netgate *n, const char *entry)
+static bool leads_out(const struct netgate *n, const struct stage *s, const char *entry)
 {
+    struct local_port hosts[LAY_LOCAL];
+    const struct local_port *local = n->local;
+    size_t nlocal = n->nlocal;
+    if (s->plan->dials) { /* without a network of its own every port is the host's */
+        nlocal = rules_local_ports(s->graph, hosts, LAY_LOCAL);
+        local = hosts;
+    }
     const char *colon = strrchr(entry, ':');
     unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
     bool here = strstr(entry, "//localhost:") || strstr(entry, "//127.0.0.1:") ||
                 strstr(entry, "@localhost:") || strstr(entry, "@127.0.0.1:");
-    for (size_t i = 0; here && i < n->nlocal; i++)
-        if (n->local[i].tcp && n->local[i].port == port)
+    for (size_t i = 0; here && i < nlocal; i++)
+        if (local[i].tcp && local[i].port == port)
             return true;
     return false;
 }
 
 /* The caller's entry of this name that stays; NULL when there is none. */
-static char *find_kept(const struct netgate *n, char *const *env, const char *name)
+static char *find_kept(const struct netgate *n, const struct stage *s, const char *name)
 {
-    for (; *env; env++)
+    for (char *const *env = s->launch->env; *env; env++)
         if (is_named(*env, name))
-            return leads_out(n, *env) ? *env : NULL;
+            return leads_out(n, s, *env) ? *env : NULL;
     return NULL;
 }
 
@@ -114,7 +121,7 @@ char **netgate_environ(const struct netgate *n, const struct stage *s)
     for (size_t i = 0; out && i < NETENV_COUNT; i++) {
         if (i == NETENV_GIT_SSH_COMMAND && !ssh)
             continue;
-        char *theirs = find_kept(n, env, netenv_name(i));
+        char *theirs = find_kept(n, s, netenv_name(i));
         out[kept] = theirs ? theirs : entry_of(&e, i);
         if (!out[kept++])
             return NULL; /* the worker gives up */

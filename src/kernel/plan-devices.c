@@ -41,12 +41,14 @@ static bool holds_all(const struct bound_path *b)
     return !b->exact && bound_covers(b, &all);
 }
 
-static bool is_known(const struct plan *p, const struct bound_path *b)
+/* Where a path is among the devices; their number when it is none of them. */
+static size_t find_device(const struct plan *p, const struct bound_path *b)
 {
-    for (size_t i = 0; i < p->ndevices; i++)
-        if (strlen(p->devices[i]) == b->len && memcmp(p->devices[i], b->path, b->len) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < p->ndevices &&
+           (strlen(p->devices[i]) != b->len || memcmp(p->devices[i], b->path, b->len) != 0))
+        i++;
+    return i;
 }
 
 /* Devices that lie elsewhere stay closed. */
@@ -59,15 +61,18 @@ static int open_devices(struct plan *p, const struct graph *g, enum bound_type t
     p->device_scan |= everywhere;
     for (size_t i = 0; i < n; i++) {
         p->device_scan |= holds_all(&list[i]);
-        if (list[i].len <= 5 || memcmp(list[i].path, "/dev/", 5) != 0 || is_known(p, &list[i]))
+        if (list[i].len <= 5 || memcmp(list[i].path, "/dev/", 5) != 0)
             continue;
-        char *path = arena_strndup(&p->arena, list[i].path, list[i].len);
-        if (!path)
-            return -1;
-        if (p->ndevices == PLAN_DEVICES)
+        size_t at = find_device(p, &list[i]);
+        if (at == PLAN_DEVICES) {
             p->device_scan = true;
-        else
-            p->devices[p->ndevices++] = path;
+            break;
+        }
+        p->devices[at] = arena_strndup(&p->arena, list[i].path, list[i].len);
+        p->device_types[at] |= (uint8_t)(1 << type);
+        p->ndevices += at == p->ndevices;
+        if (!p->devices[at])
+            return -1;
     }
     return 0;
 }
@@ -80,7 +85,8 @@ int plan_open_devices(struct plan *p, const struct graph *g, struct bk_err *err)
     if (!p->device_wall)
         return 0;
     p->devices = arena_array(&p->arena, PLAN_DEVICES, sizeof(*p->devices));
-    if (!p->devices || open_devices(p, g, BOUND_CHARACTERS) < 0 ||
+    p->device_types = arena_array(&p->arena, PLAN_DEVICES, sizeof(*p->device_types));
+    if (!p->devices || !p->device_types || open_devices(p, g, BOUND_CHARACTERS) < 0 ||
         open_devices(p, g, BOUND_BLOCKS) < 0)
         return err_nomem(err);
     return 0;

@@ -186,10 +186,11 @@ struct plan {
     struct wall_path *walls;
     size_t nwalls;
 
-    bool no_device_tests; /* rules about devices do not concern what is asked and guarded */
-    bool device_wall;     /* device files cannot be opened, except for: */
-    bool device_scan;     /* those that the launch finds in /dev and the policy lets be read */
-    const char **devices; /* else these, files or folders, which need not exist */
+    bool no_device_tests;  /* rules about devices do not concern what is asked and guarded */
+    bool device_wall;      /* device files cannot be opened, except for: */
+    bool device_scan;      /* those that the launch finds in /dev and the policy lets be read */
+    const char **devices;  /* else these, files or folders, which need not exist */
+    uint8_t *device_types; /* of each: bit N is type N of (vnode-type …) */
     size_t ndevices;
 
     bool masked; /* guards are masks */

@@ -577,6 +577,7 @@ static void stage_judging(struct inside *in)
     uint64_t look_in = bounded ? UINT64_C(1) << CAP_SYS_PTRACE : 0;
     check(s, STAGE_CAPABILITIES, capabilities_drop(s->plan->caps | look_in));
     check(s, STAGE_OPEN_PROC, fchdir(in->proc) < 0 ? -errno : 0);
+    the_worker.handed = isatty(STDIN_FILENO);
     for (int fd = 0; fd <= 2; fd++) /* the command's, which may close them */
         dup2(in->null, fd);
     if (s->ground)

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The table. Entries are in no order; each FIFO entry knows which FIFO it waits at, and those at
+ * the same one share a watch and the end that is held for readers. All of it happens in the
+ * worker's thread, between two calls.
+ */
+
 #include "kernel/wait.h"
 
 #include <errno.h>
@@ -21,6 +27,7 @@ enum {
     LOOK = 20000,      /* between two looks whether a caller is still there */
     SOON = 1000,       /* until the first, for those who have to be tried again */
     LOOKS_TAKE = 1000, /* at most, in one go */
+    FEW = 16,          /* FIFOs that are looked at although we are told of them */
 };
 
 struct waiting {
@@ -213,10 +220,12 @@ static bool may_read(struct worker *w, const struct pinned *p)
            would_allow(w, OP_FILE_READ_DATA, p->path, p->path_len, &p->st);
 }
 
-/* Nobody hears of what happened before it waited. As whom we act may have changed then. */
+/* Nobody hears of what happened before it waited, unless more happens than we can hear of. As whom
+ * we act may have changed then. */
 static int hear_first(struct worker *w, const struct request *r)
 {
-    while (events >= 0 && wait_hear(w))
+    enum { ENOUGH = 4 };
+    for (int i = 0; i < ENOUGH && events >= 0 && wait_hear(w); i++)
         ;
     return person_take(w, r);
 }
@@ -238,11 +247,12 @@ static void begin_waiting(struct waiting *e)
 struct answer wait_fifo(struct worker *w, const struct request *r, struct pinned *p, int flags)
 {
     struct waiting e = {.r = *r};
+    bool reads = may_read(w, p);
     if (!has_room(w, p->fd))
         return answer_errno(ENFILE);
     int fd = hear_first(w, r);
     if (fd == 0)
-        fd = fifo_begin(&e.end, p->fd, flags, may_read(w, p));
+        fd = fifo_begin(&e.end, p->fd, flags, reads);
     if (fd >= 0)
         worker_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
     if (fd != -EAGAIN)
@@ -309,7 +319,7 @@ static bool look_at(struct worker *w, uint32_t i, uint64_t now)
     bool told = is_fifo(e) && is_told(e);
     e->pause = told || e->pause >= LOOK / 2 ? LOOK : 2 * e->pause;
     e->due = now + e->pause;
-    if (told)
+    if (told && count > FEW)
         return true;
     if (is_fifo(e)) {
         uint32_t before = count;

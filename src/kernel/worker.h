@@ -112,6 +112,9 @@ struct worker {
     bool pid_ns;          /* the target lives in a pid namespace of its own */
     bool scoped;          /* Landlock keeps signals inside */
     bool spaces;          /* the target may make user namespaces, and change its root in them */
+    bool handed;          /* the target's standard input was a terminal */
+    bool away;            /* it took the terminal from a job that others are in, */
+    unsigned taken_back;  /* and had it taken back so often */
     bool joins;           /* what enters a namespace of the target is out of its reach even so */
     uid_t uid;
     bool who_matters; /* the policy asks who calls */

@@ -110,6 +110,8 @@ void conn_bury(struct gate *g)
         forget_busy(g);
     for (struct conn *c = g->dead, *next; c; c = next) {
         next = c->next;
+        g->nh2 -= c->h2 ? 1 : 0;
+        h2_free(c->h2);
         free(c);
     }
     g->dead = NULL;
@@ -183,7 +185,8 @@ void side_send(struct side *s, const void *data, size_t n)
 static void from_client(struct conn *c, const char *data, size_t n)
 {
     if (c->state == CONN_RELAY) {
-        side_send(&c->server, data, n);
+        if (!c->unread || inspect_more(c, data, n))
+            side_send(&c->server, data, n);
         return;
     }
     if (c->state == CONN_CLOSING)
@@ -194,6 +197,8 @@ static void from_client(struct conn *c, const char *data, size_t n)
 
 static void from_server(struct conn *c, const char *data, size_t n)
 {
+    if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
+        return;
     if (c->state == CONN_HTTP)
         talk_answer(c, data, n);
     else
@@ -330,8 +335,8 @@ void conn_pump(struct conn *c)
         side_flush(&c->client);
         side_flush(&c->server);
         moved = may_read(c, &c->server) && read_some(c, &c->server);
-        moved = (may_read(c, &c->client) && read_some(c, &c->client)) || moved;
-        if (c->state != CONN_RELAY && c->state != CONN_CLOSING)
+        moved = (!c->dead && may_read(c, &c->client) && read_some(c, &c->client)) || moved;
+        if (c->state != CONN_CLOSING && (c->state != CONN_RELAY || queue_size(&c->in)))
             conn_advance(c);
     }
     if (c->dead)
@@ -373,6 +378,7 @@ void conn_advance(struct conn *c)
         [CONN_SOCKS_REQUEST] = proxy_request,
         [CONN_INSPECT] = talk_inspect,
         [CONN_HTTP] = talk_http,
+        [CONN_H2] = talk_h2,
     };
     while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;
@@ -413,7 +419,7 @@ static void on_dialled(void *arg, const struct dial_end *end)
     struct conn *c = arg;
     c->dial = NULL;
     if (!end->made) {
-        proxy_failed(c, -end->err, end->why, end->addr);
+        proxy_failed(c, end);
         return;
     }
     loop_move(&c->gate->loop, end->made, &c->server.watch);
@@ -425,7 +431,7 @@ void conn_dial(struct conn *c)
 {
     c->dial = dial_start(&c->gate->dialer, &c->host, c->port, DIAL_STREAM, on_dialled, c);
     if (!c->dial)
-        proxy_failed(c, ENOMEM, NULL, c->host.addr);
+        proxy_failed(c, &(struct dial_end){.err = -ENOMEM});
 }
 
 struct conn *conn_new(struct gate *g, int fd)

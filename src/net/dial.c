@@ -4,10 +4,10 @@
 #include "net/dial.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,19 +53,6 @@ static void on_ares_socket(void *arg, ares_socket_t fd, int readable, int writab
         loop_change(d->loop, &found->watch, (readable ? LOOP_IN : 0) | (writable ? LOOP_OUT : 0));
 }
 
-static void list_own(struct dialer *d)
-{
-    struct ifaddrs *list = NULL;
-    uint16_t port;
-    if (getifaddrs(&list) < 0)
-        return;
-    for (struct ifaddrs *i = list; i && d->nown < DIAL_OWN; i = i->ifa_next)
-        if (i->ifa_addr &&
-            addr_from_sockaddr((struct sockaddr_storage *)i->ifa_addr, d->own[d->nown], &port))
-            d->nown++;
-    freeifaddrs(list);
-}
-
 ares_channel dialer_names(struct dialer *d)
 {
     struct ares_options options = {.timeout = LOOKUP_MS,
@@ -87,7 +74,7 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
     d->upstream = upstream;
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
-    list_own(d);
+    d->here = HERE_NONE;
     return ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS ? 0 : -ENOMEM;
 }
 
@@ -134,8 +121,20 @@ static void succeed(struct dial *dial, struct dial_try *t, unsigned what)
 
 static void fail(struct dial *dial)
 {
-    struct dial_end end = {.err = dial->why ? -EPERM : -dial->last_error, .why = dial->why};
+    struct dial_end end = {.err = dial->why ? -EPERM : -dial->last_error,
+                           .why = dial->why,
+                           .named = dial->not_looked_up};
     finish(dial, &end, dial->refused);
+}
+
+void dial_words(const struct dial_end *end, char out[DIAL_WORDS])
+{
+    struct peer where;
+    peer_from_address(end->addr, &where);
+    if (end->named)
+        snprintf(out, DIAL_WORDS, "%s", end->why);
+    else
+        snprintf(out, DIAL_WORDS, "%.60s is %.50s", where.name, end->why);
 }
 
 void dial_cancel(struct dial *dial)
@@ -154,6 +153,8 @@ void dialer_free(struct dialer *d)
         ares_destroy(d->channel); /* calls back for what is still being looked up */
     while (d->dials)
         retire(d->dials);
+    here_free(&d->here);
+    pace_free(&d->pace);
     ares_library_cleanup();
 }
 
@@ -312,13 +313,22 @@ static void on_try(struct watch *w, unsigned what)
 
 /* ---- looking up ---- */
 
-const char *dialer_special(const struct dialer *d, const uint8_t addr[16])
+const char dialer_too_many[] = "too many different names in a short time";
+
+bool dialer_may_ask(struct dialer *d, const struct peer *name, const struct peer *owner)
+{
+    return rules_are_open(d->rules) || pace_knows(&d->pace, name) || rules_spell(d->rules, owner) ||
+           pace_take(&d->pace, name, d->loop->now_ms);
+}
+
+const char *dialer_special(struct dialer *d, const uint8_t addr[16])
 {
     const char *why = addr_is_special(addr);
-    for (size_t i = 0; i < d->nown && !why; i++)
-        if (memcmp(d->own[i], addr, 16) == 0)
-            why = "this machine's own";
-    return why;
+    uint8_t v4[16];
+    if (why)
+        return why;
+    bool own = here_has(&d->here, addr) || (addr_carries(addr, v4) && here_has(&d->here, v4));
+    return own ? "this machine's own" : NULL;
 }
 
 static const char *refusal(const struct dial *dial, const uint8_t addr[16])
@@ -326,6 +336,9 @@ static const char *refusal(const struct dial *dial, const uint8_t addr[16])
     struct net_rules *rules = dial->dialer->rules;
     uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
     if (dial->via) /* the parent was chosen */
+        return NULL;
+    /* as nearly always where there is no name: the kernel need not be asked */
+    if (dial->address && rules_name_address(rules, addr, dial->port, proto))
         return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
         return "an address that is denied";
@@ -392,7 +405,7 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
         begin_tries(dial);
 }
 
-static bool goes_via(const struct dialer *d, const struct peer *host, enum dial_kind kind)
+static bool goes_via(struct dialer *d, const struct peer *host, enum dial_kind kind)
 {
     return d->upstream && kind == DIAL_STREAM && !peer_is_localhost(host) &&
            !(host->address && dialer_special(d, host->addr));
@@ -402,11 +415,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
                         enum dial_kind kind, dial_done *done, void *arg)
 {
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    bool may_ask = host->address || peer_is_localhost(host) || dialer_may_ask(d, host, host);
     struct dial *dial = calloc(1, sizeof(*dial));
     if (!dial)
         return NULL;
     *dial = (struct dial){.dialer = d, .done = done, .arg = arg, .port = port, .next = d->dials};
     dial->kind = (uint8_t)kind;
+    dial->address = host->address;
     dial->last_error = EHOSTUNREACH;
     dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
     /* what is known at once is begun with the next tick, so that done comes later */
@@ -424,7 +439,10 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     if (d->dials)
         d->dials->prev = dial;
     d->dials = dial;
-    if (host->address) {
+    if (!may_ask) {
+        dial->why = dialer_too_many;
+        dial->not_looked_up = true;
+    } else if (host->address) {
         add_address(dial, host->addr);
     } else if (dialer_names(d)) { /* else there is no address to be tried */
         dial->looking = true;

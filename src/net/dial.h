@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
 #include "net/loop.h"
+#include "net/here.h"
+#include "net/pace.h"
+#include "net/peer.h"
 #include "net/rules.h"
 #include "net/upstream.h"
 
@@ -20,7 +22,7 @@
  * that is looked up and dialled, and the name is given to it; only what is on this machine, where
  * rules name it, is not its business.
  */
-enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16, DIAL_OWN = 64 };
+enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16 };
 
 struct dialer;
 struct dial;
@@ -36,9 +38,14 @@ struct dial_end {
     struct watch *made;
     unsigned what;   /* that was told of it and not to anybody yet: LOOP_IN … */
     int err;         /* a negated errno, without one */
-    const char *why; /* the address was found and is not allowed */
+    const char *why; /* the address was found and is not allowed, or the name is not looked up */
+    bool named;      /* which of both: it was not */
     uint8_t addr[16];
 };
+
+/* Why it was not allowed, in words. */
+enum { DIAL_WORDS = 128 };
+void dial_words(const struct dial_end *end, char out[DIAL_WORDS]);
 
 typedef void dial_done(void *arg, const struct dial_end *end);
 
@@ -62,8 +69,10 @@ struct dial {
     uint64_t next_ms, deadline_ms;
     int last_error;
     const char *why;
+    bool not_looked_up; /* because there were too many names before it */
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
+    bool address;               /* the host was given as one */
     bool via;                   /* the parent proxy is dialled, */
     struct dial_try *listening; /* and this one is spoken with */
     struct peer target;
@@ -82,8 +91,8 @@ struct dialer {
     ares_channel channel;            /* NULL until a name is looked up */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
-    uint8_t own[DIAL_OWN][16]; /* this machine's addresses */
-    size_t nown;
+    struct here here; /* this machine's addresses */
+    struct pace pace; /* of names that are looked up */
 };
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
@@ -99,8 +108,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
                         enum dial_kind kind, dial_done *done, void *arg);
 void dial_cancel(struct dial *dial);
 
+/* Whether name servers may be asked about a name now, which the policy allows as it allows owner:
+ * names that a rule writes out always, those below a wildcard at a pace. */
+bool dialer_may_ask(struct dialer *d, const struct peer *name, const struct peer *owner);
+extern const char dialer_too_many[]; /* why not */
+
 /* What an address is, in words, where no name may lead; NULL for any other. */
-const char *dialer_special(const struct dialer *d, const uint8_t addr[16]);
+const char *dialer_special(struct dialer *d, const uint8_t addr[16]);
 
 /* What is due; how long until something is, in milliseconds (-1: nothing). */
 void dialer_tick(struct dialer *d);

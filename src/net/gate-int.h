@@ -6,7 +6,9 @@
 #include "net/consent.h"
 #include "net/dial.h"
 #include "net/dns.h"
+#include "net/first.h"
 #include "net/gate.h"
+#include "net/h2.h"
 #include "net/hello.h"
 #include "net/http.h"
 #include "net/loop.h"
@@ -24,6 +26,7 @@ enum {
     LINGER_MS = 2000,     /* for a client to hear the last word while it is still talking */
     ANNOUNCE_MS = 5000,   /* for a connection to be announced */
     GATE_ANNOUNCED = 256, /* that wait for their connection */
+    H2_AT_ONCE = 1024,    /* connections, each with some ten kilobytes */
 };
 
 /* Bytes that wait for somebody. */
@@ -68,6 +71,7 @@ enum conn_state {
     CONN_SOCKS_REQUEST, /* where to */
     CONN_INSPECT,       /* the destination is known: first bytes, which have to agree with it */
     CONN_HTTP,          /* requests, one by one */
+    CONN_H2,            /* requests, side by side */
     CONN_RELAY,         /* anything */
     CONN_CLOSING,       /* nothing: what was answered is still to be sent */
 };
@@ -92,11 +96,24 @@ struct conn {
     bool unknown;   /* where to has not been announced yet */
     uint32_t asked; /* the question that it waits for; 0: none */
 
+    /* first bytes, where anything may be said */
+    struct first first;
+    uint32_t ahead; /* bytes of in that the server has been sent already */
+    bool cut;       /* there were more of them than are kept */
+    bool unread;    /* what the client says is not read, and the server not known yet */
+    uint8_t nheard; /* what the server said first */
+    char heard[9];
+    bool to_tls; /* nothing but TLS may come */
+
     /* HTTP */
     bool sending;   /* a request's body is not over */
     bool awaiting;  /* its answer has not ended, */
     bool answering; /* but begun: its head has been passed on */
     bool head_method, upgrading, close_after, answer_raw;
+    bool connecting;    /* the request is CONNECT, to somebody else's proxy */
+    bool upgraded;      /* HTTP/2 follows what was HTTP/1 */
+    uint8_t upgrade_to; /* enum http_upgrade */
+    struct h2 *h2;
     struct http_body body, answer_body;
     struct queue answer; /* an answer's head, while it is incomplete */
 };
@@ -162,7 +179,7 @@ struct gate {
     size_t nlookups;
     struct flows *flows;   /* of datagrams; NULL before the first */
     struct asking *asking; /* NULL: nobody is asked */
-    size_t nconns;
+    size_t nconns, nh2;
     bool over;
     bool sweeps;            /* there may be something that ends with time */
     char login[HTTP_BASIC]; /* "Basic …", as clients send the token */
@@ -252,15 +269,28 @@ bool proxy_login(struct conn *c);
 bool proxy_request(struct conn *c);
 /* The dial ended. */
 void proxy_connected(struct conn *c);
-void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16]);
+void proxy_failed(struct conn *c, const struct dial_end *end);
 /* v: NULL when it is not a rule that says so. */
 void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
                   const struct graph_verdict *v, const char *why);
 
-/* ---- talk.c ---- */
+/* ---- inspect.c ---- */
 
 bool talk_inspect(struct conn *c);
+/* What a server says while the client is being inspected, or is not read; and what such a client
+ * says. False when that was the end of the connection. */
+bool inspect_server(struct conn *c, const char *data, size_t n);
+bool inspect_more(struct conn *c, const char *data, size_t n);
+
+/* ---- talk.c ---- */
+
 bool talk_http(struct conn *c);
+bool talk_h2(struct conn *c);
+/* Whether a client may use this name with the host that it goes to. */
+bool talk_agrees(const struct conn *c, const struct peer *said);
+/* Each tells of it and resets the connection. */
+void talk_refuse(struct conn *c, const char *why);
+void talk_refuse_name(struct conn *c, const struct peer *said, const char *how);
 /* The server's bytes during an exchange, on their way to the client. */
 void talk_answer(struct conn *c, const char *data, size_t n);
 
@@ -295,8 +325,9 @@ struct asker {
 
 /* Whether questions of this kind are passed on. */
 bool lookup_knows(uint16_t type);
-/* Whose record it is: the name without the service in front. */
-void lookup_owner(const struct peer *asked, struct peer *out);
+/* Whose record it is: the name behind a service that everybody knows. False when there is none in
+ * front. */
+bool lookup_owner(const struct peer *asked, struct peer *out);
 /* Asks a name server; the answer goes to whoever asked. False when there are too many. */
 bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who);
 void lookup_forget(struct conn *c); /* who has gone */

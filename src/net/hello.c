@@ -11,6 +11,8 @@
 #include <string.h>
 
 enum {
+    RECORD_CHANGE = 20, /* of ciphers: one byte */
+    RECORD_ALERT = 21,  /* two bytes */
     RECORD_HANDSHAKE = 22,
     RECORD_HEAD = 5,
     RECORD_MAX = 16384,
@@ -54,13 +56,39 @@ static struct reader part(struct reader *r, unsigned length_bytes)
     return out;
 }
 
+/* What begins like TLS and is not the record that a hello is in. Servers have been seen to pass
+ * over an alert before the hello, and over its version, so that such are refused; but the first
+ * bytes of something else may look the same. */
+static enum hello_result look_at_first(const uint8_t *data, size_t n)
+{
+    if (data[0] < RECORD_CHANGE || data[0] > RECORD_HANDSHAKE)
+        return HELLO_OTHER;
+    if (n < 2)
+        return HELLO_MORE;
+    bool usual = data[1] == 3, handshake = data[0] == RECORD_HANDSHAKE;
+    if (usual && handshake)
+        return HELLO_FOUND;
+    if (!usual && !handshake)
+        return HELLO_OTHER;
+    if (n < RECORD_HEAD + 2)
+        return HELLO_MORE;
+    size_t len = (size_t)data[3] << 8 | data[4];
+    if (!handshake)
+        return len == (data[0] == RECORD_ALERT ? 2 : 1) ? HELLO_BAD : HELLO_OTHER;
+    bool hello = data[RECORD_HEAD] == CLIENT_HELLO && (len < 2 || data[RECORD_HEAD + 1] == 0);
+    return hello && len && len <= RECORD_MAX ? HELLO_BAD : HELLO_OTHER;
+}
+
 /* Puts the records' contents together: how much of the message there is, or a result. */
 static enum hello_result join(const uint8_t *data, size_t n, uint8_t *message, size_t *have)
 {
+    enum hello_result first = look_at_first(data, n);
     *have = 0;
+    if (first != HELLO_FOUND)
+        return first;
     for (size_t at = 0; at < n;) {
         if (data[at] != RECORD_HANDSHAKE || (n - at > 1 && data[at + 1] != 3))
-            return at == 0 ? HELLO_OTHER : HELLO_BAD;
+            return HELLO_BAD;
         if (n - at < RECORD_HEAD)
             return HELLO_MORE;
         size_t len = (size_t)data[at + 3] << 8 | data[at + 4];

@@ -17,7 +17,7 @@
 enum hello_result {
     HELLO_MORE,  /* it is one so far, and not all there */
     HELLO_OTHER, /* it is not TLS */
-    HELLO_BAD,   /* it is TLS, and broken or more than anybody needs */
+    HELLO_BAD,   /* it is TLS, and broken, odd or more than anybody needs */
     HELLO_FOUND, /* read to its end */
 };
 

@@ -58,26 +58,53 @@ static bool is(struct slice s, const char *word)
     return strlen(word) == s.n && strncasecmp(s.s, word, s.n) == 0;
 }
 
-/* Whether a comma-separated list has a word. */
+/* Takes the next word off a comma-separated list; false when there is none. */
+static bool next_word(struct slice *list, struct slice *word)
+{
+    if (!list->n)
+        return false;
+    const char *comma = memchr(list->s, ',', list->n);
+    size_t n = comma ? (size_t)(comma - list->s) : list->n;
+    *word = trim((struct slice){list->s, n});
+    list->s += comma ? n + 1 : n;
+    list->n -= comma ? n + 1 : n;
+    return true;
+}
+
 static bool has(struct slice list, const char *word)
 {
-    while (list.n) {
-        const char *comma = memchr(list.s, ',', list.n);
-        size_t n = comma ? (size_t)(comma - list.s) : list.n;
-        if (is(trim((struct slice){list.s, n}), word))
+    struct slice one;
+    while (next_word(&list, &one))
+        if (is(one, word))
             return true;
-        list.s += comma ? n + 1 : n;
-        list.n -= comma ? n + 1 : n;
-    }
     return false;
 }
 
-bool http_might_be(const char *data, size_t n)
+/* What it asks to become; a word may have a version behind it. */
+static uint8_t read_upgrade(struct slice list)
 {
-    size_t i = 0;
-    while (i < n && i < 20 && ((data[i] >= 'A' && data[i] <= 'Z') || data[i] == '-'))
-        i++;
-    return i == n || (i >= 3 && data[i] == ' ');
+    static const struct {
+        const char *begins;
+        uint8_t to;
+    } known[] = {{"h2", HTTP_TO_H2}, {"HTTP/", HTTP_TO_H2}, {"TLS", HTTP_TO_TLS}};
+    struct slice word;
+    uint8_t found = 0;
+    while (next_word(&list, &word))
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+            size_t n = strlen(known[i].begins);
+            if (word.n >= n && strncasecmp(word.s, known[i].begins, n) == 0)
+                found |= known[i].to;
+        }
+    return found;
+}
+
+bool http_is_method(const char *s, size_t n)
+{
+    enum { LONGEST = 20 };
+    for (size_t i = 0; i < n; i++)
+        if (!((s[i] >= 'A' && s[i] <= 'Z') || (i && (s[i] == '-' || s[i] == '_'))))
+            return false;
+    return n > 0 && n <= LONGEST;
 }
 
 /* ---- the first line ---- */
@@ -119,7 +146,7 @@ static const char *read_request_line(struct slice line, struct http_head *h)
     h->method = (struct slice){line.s, (size_t)(one - line.s)};
     h->target = (struct slice){one + 1, (size_t)(two - one) - 1};
     struct slice version = {two + 1, (size_t)(end - two) - 1};
-    if (!is_token(h->method) || !is_visible(h->target))
+    if (!http_is_method(h->method.s, h->method.n) || !is_visible(h->target))
         return "the first line is no request";
     if (version.n != 8 || memcmp(version.s, "HTTP/1.", 7) != 0 ||
         (version.s[7] != '0' && version.s[7] != '1'))
@@ -204,6 +231,8 @@ static const char *read_field(struct slice line, struct http_head *h, bool *host
         h->close = h->close || has(value, "close");
         h->upgrade = h->upgrade || has(value, "upgrade");
     }
+    if (is(name, "Upgrade"))
+        h->upgrade_to |= read_upgrade(value);
     return NULL;
 }
 
@@ -238,6 +267,7 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
     h->size = h->nfields = 0;
     h->close = h->upgrade = h->named = false;
     h->framing = HTTP_NO_BODY;
+    h->upgrade_to = 0;
     h->length = 0;
     h->port = 0;
     h->proxy_authorization = (struct slice){0};

@@ -14,8 +14,9 @@
 /*
  * HTTP/1 requests as a gate must see them: whoever stands behind it has to understand each byte the
  * same way, or a request could be hidden in another. So what a lenient server might read
- * differently is refused: bare line feeds, folded lines, white space before colons, two lengths, a
- * length beside chunks, chunks with extensions that are not plain text.
+ * differently is refused: methods in small letters, bare line feeds, folded lines, white space
+ * before colons, two lengths, a length beside chunks, chunks with extensions that are not plain
+ * text.
  */
 
 enum http_result { HTTP_MORE, HTTP_BAD, HTTP_FOUND };
@@ -28,6 +29,9 @@ enum http_form {
 };
 
 enum http_framing { HTTP_NO_BODY, HTTP_LENGTH, HTTP_CHUNKED };
+
+/* What a connection is to become, beyond what nobody reads: bits. */
+enum http_upgrade { HTTP_TO_H2 = 1, HTTP_TO_TLS = 2 };
 
 enum { HTTP_HEAD_MAX = 64 << 10, HTTP_FIELDS = 128 };
 
@@ -48,8 +52,9 @@ struct http_head {
     uint8_t form;      /* enum http_form */
     uint8_t framing;   /* enum http_framing */
     bool close, upgrade;
-    bool named;       /* by the target or by a Host field, which agree when there are both */
-    struct peer host; /* with this port; 0: not said */
+    uint8_t upgrade_to; /* enum http_upgrade, of what the field lists */
+    bool named;         /* by the target or by a Host field, which agree when there are both */
+    struct peer host;   /* with this port; 0: not said */
     uint16_t port;
     uint64_t length;
     struct slice proxy_authorization;
@@ -61,8 +66,9 @@ struct http_head {
 /* Slices point into data. */
 enum http_result http_head_read(const char *data, size_t n, struct http_head *out);
 
-/* Whether bytes that may be few could begin a request: a method in capital letters. */
-bool http_might_be(const char *data, size_t n);
+/* Capital letters, as all methods have. Servers differ on others, "head" among them, and so on
+ * where the answer ends. */
+bool http_is_method(const char *s, size_t n);
 
 /* The head as it goes on from a proxy: origin form, without what concerned only the proxy. */
 void http_head_forward(const struct http_head *h, struct buf *out);

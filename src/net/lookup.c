@@ -30,14 +30,57 @@ bool lookup_knows(uint16_t type)
     return type == DNS_SRV || type == DNS_MX || type == DNS_TXT;
 }
 
-/* "_xmpp._tcp.example.com" is a service of example.com's. */
-void lookup_owner(const struct peer *asked, struct peer *out)
+/* ---- services ---- */
+
+/* Arrays rather than pointers, which would have to be adjusted at every start of the program. */
+enum { WORD = 20 };
+
+static bool is_one_of(const char *label, size_t n, const char (*words)[WORD], size_t nwords)
 {
-    const char *at = asked->name, *dot;
-    while (*at == '_' && (dot = strchr(at, '.')))
-        at = dot + 1;
-    if (!peer_parse(at, strlen(at), out))
-        *out = *asked;
+    for (size_t i = 0; i < nwords; i++)
+        if (strlen(words[i]) == n && memcmp(words[i], label, n) == 0)
+            return true;
+    return false;
+}
+
+/* The word of a label that begins with an underscore, and where the name goes on; 0: it does not.
+ */
+static size_t service_word(const char **at, const char **word)
+{
+    const char *dot = **at == '_' ? strchr(*at, '.') : NULL;
+    if (!dot)
+        return 0;
+    *word = *at + 1;
+    *at = dot + 1;
+    return (size_t)(dot - *word);
+}
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* "_xmpp-client._tcp.example.com" is a service of example.com's. */
+bool lookup_owner(const struct peer *asked, struct peer *out)
+{
+    static const char services[][WORD] = {
+#define SERVICE(word) word,
+#include "net/services.def"
+    };
+    static const char alone[][WORD] = {
+#define ALONE(word) word,
+#include "net/services.def"
+    };
+    static const char protocols[][WORD] = {"tcp", "udp", "sctp", "tls"};
+    const char *at = asked->name, *word = at;
+    size_t n = service_word(&at, &word);
+    if (!n)
+        return false;
+    if (is_one_of(word, n, services, COUNT(services)) && *at == '_') {
+        n = service_word(&at, &word);
+        if (!n || !is_one_of(word, n, protocols, COUNT(protocols)))
+            return false;
+    } else if (!is_one_of(word, n, alone, COUNT(alone))) {
+        return false;
+    }
+    return peer_parse(at, strlen(at), out);
 }
 
 /* ---- answers ---- */

@@ -71,6 +71,11 @@ static struct peer *keep(struct names *t, const struct peer *name)
     return arena_dup(&t->arena, name, offsetof(struct peer, name) + name->len + 1);
 }
 
+bool names_knows(const struct names *t, const struct peer *name)
+{
+    return t->slots[slot_of(t, name)] != 0;
+}
+
 int64_t names_number(struct names *t, const struct peer *name)
 {
     uint32_t at = slot_of(t, name);

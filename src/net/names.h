@@ -30,6 +30,7 @@ void names_free(struct names *t);
 
 /* The number of a name, new if need be; -1 when there are too many. */
 int64_t names_number(struct names *t, const struct peer *name);
+bool names_knows(const struct names *t, const struct peer *name); /* whether it has one */
 void names_address(uint32_t number, bool v6, uint8_t addr[16]);
 /* The name behind an address, or NULL. */
 const struct peer *names_find(const struct names *t, const uint8_t addr[16]);

@@ -278,8 +278,7 @@ static bool is_in(const uint8_t addr[16], const struct special *s)
     return rest == 0 || (addr[whole] ^ s->addr[whole]) >> (8 - rest) == 0;
 }
 
-/* Addresses that carry an IPv4 address along lead to it, somewhere on the way. */
-static bool carried(const uint8_t addr[16], uint8_t v4[16])
+bool addr_carries(const uint8_t addr[16], uint8_t v4[16])
 {
     static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b}, compatible[12];
     const uint8_t *from = NULL;
@@ -301,5 +300,5 @@ const char *addr_is_special(const uint8_t addr[16])
     for (size_t i = 0; i < sizeof(specials) / sizeof(specials[0]); i++)
         if (is_in(addr, &specials[i]))
             return specials[i].what;
-    return carried(addr, v4) ? addr_is_special(v4) : NULL;
+    return addr_carries(addr, v4) ? addr_is_special(v4) : NULL;
 }

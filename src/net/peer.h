@@ -48,5 +48,7 @@ socklen_t addr_to_sockaddr(const uint8_t addr[16], uint16_t port, struct sockadd
  * neighbours on the link, everybody at once, or the cloud's metadata. NULL when it may; otherwise
  * what it is, in words. */
 const char *addr_is_special(const uint8_t addr[16]);
+/* Whether an IPv6 address carries an IPv4 address along, to which it leads somewhere on the way. */
+bool addr_carries(const uint8_t addr[16], uint8_t v4[16]);
 
 #endif

@@ -81,14 +81,13 @@ static enum socks_code socks_code_of(int err)
     }
 }
 
-void proxy_failed(struct conn *c, int err, const char *why, const uint8_t addr[16])
+void proxy_failed(struct conn *c, const struct dial_end *end)
 {
-    char text[PEER_TEXT + 256], name[PEER_TEXT], place[128];
-    if (why) {
-        struct peer where;
+    char text[PEER_TEXT + 256], name[PEER_TEXT], place[DIAL_WORDS];
+    int err = -end->err;
+    if (end->why) {
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
-        peer_from_address(addr, &where);
-        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, why);
+        dial_words(end, place);
         struct gate_denial d = {
             .host = &c->host, .port = c->port, .verdict = v, .why = place, .client = c->who};
         d.verdict.allow = false;

@@ -97,49 +97,139 @@ bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v)
            graph_rule_at(r->graph, v->rule)->filtered;
 }
 
-struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
+/* The first verdict that allows some port of a host; the last one when there is none. *denied: the
+ * one to tell of then. */
+static struct graph_verdict ask_ports(struct net_rules *r, const struct peer *host,
+                                      struct graph_verdict *denied)
 {
-    struct graph_verdict first = rules_ask(r, host, r->ports[0], NET_TCP), v = first;
+    struct graph_verdict v = rules_ask(r, host, r->ports[0], NET_TCP);
+    *denied = v;
     for (size_t i = 0; i < r->nports && !v.allow; i++) {
         v = rules_ask(r, host, r->ports[i], NET_TCP);
         if (!v.allow)
             v = rules_ask(r, host, r->ports[i], NET_UDP);
-        if (rules_explicit(r, &first) && !rules_explicit(r, &v))
-            first = v; /* one port of it is denied, not the host */
+        if (rules_explicit(r, denied) && !rules_explicit(r, &v))
+            *denied = v; /* one port of it is denied, not the host */
     }
-    if (!v.allow && r->any_port)
-        first.allow = true;
-    return v.allow ? v : first;
+    return v;
 }
 
+struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host)
+{
+    struct graph_verdict denied, v = ask_ports(r, host, &denied);
+    if (!v.allow && r->any_port)
+        denied.allow = true;
+    return v.allow ? v : denied;
+}
+
+bool rules_allow_name(struct net_rules *r, const struct peer *host)
+{
+    struct graph_verdict denied;
+    return ask_ports(r, host, &denied).allow;
+}
+
+static const struct peer stranger = {.name = "host.invalid", .len = 12};
+
+bool rules_are_open(struct net_rules *r)
+{
+    if (!r->open)
+        r->open = rules_allow_name(r, &stranger) ? 2 : 1;
+    return r->open == 2;
+}
+
+/* ---- what a rule says of a host ---- */
+
+/* What the tests that hold say of it. */
 struct naming {
     const struct graph *graph;
-    bool named;
+    bool named;   /* the address, or a range that it is in */
+    bool spelled; /* the name, and no wildcard */
 };
+
+static bool is_spelled(const struct graph_test *t)
+{
+    return t->filter == FILTER_DOMAIN && t->str && !memchr(t->str, '*', t->len);
+}
 
 static void on_step(void *arg, uint32_t node, bool matched)
 {
     struct naming *n = arg;
     const struct graph_test *t = graph_test_at(n->graph, graph_node_at(n->graph, node)->test);
-    if (!matched)
+    if (!matched || (t->filter != FILTER_REMOTE && t->filter != FILTER_DOMAIN))
         return;
-    if (t->filter == FILTER_REMOTE && t->net.host != NET_HOST_ANY)
+    /* no wildcard reaches an address, so a domain was written as one */
+    if (t->filter == FILTER_DOMAIN || t->net.host != NET_HOST_ANY)
         n->named = true;
+    n->spelled = n->spelled || is_spelled(t);
+}
+
+static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
+                  struct naming *n)
+{
+    char text[PEER_TEXT];
+    struct graph_fact f = fact_of(h, port, proto, text);
+    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
+    *n = (struct naming){.graph = r->graph};
+    return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
+}
+
+/* Another rule may decide before one that says more is looked at. */
+static bool is_spelled_at(struct net_rules *r, const struct peer *host, uint16_t port)
+{
+    char text[PEER_TEXT];
+    size_t n = peer_text(host, port, text);
+    for (uint32_t i = 0; i < graph_test_count(r->graph); i++) {
+        const struct graph_test *t = graph_test_at(r->graph, i);
+        if (is_spelled(t) && net_domain_match(t->str, t->len, text, n))
+            return true;
+    }
+    return false;
+}
+
+bool rules_spell(struct net_rules *r, const struct peer *host)
+{
+    struct naming n;
+    for (size_t i = 0; i < r->nports; i++) {
+        bool allow = trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled;
+        if (allow || (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
+            return true;
+        if (rules_ask(r, host, r->ports[i], NET_TCP).allow && is_spelled_at(r, host, r->ports[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_one_place(const struct graph_test *t, const struct graph_fact *f)
+{
+    uint16_t lo, hi;
     if (t->filter == FILTER_DOMAIN)
-        n->named = true; /* no wildcard reaches an address, so it was written as one */
+        return domain_ports(t, &lo, &hi) && lo == hi &&
+               net_domain_match(t->str, t->len, f->str, f->len);
+    bool one = t->net.host == NET_HOST_LOCALHOST ||
+               (t->net.host == NET_HOST_ADDRESS && t->net.prefix == 128);
+    return t->filter == FILTER_REMOTE && one && t->net.port_lo == t->net.port_hi &&
+           net_endpoint_match(&t->net, &f->net);
+}
+
+bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t port)
+{
+    char text[PEER_TEXT];
+    bool named = false;
+    if ((!host->address && !peer_is_localhost(host)) || !rules_ask(r, host, port, NET_TCP).allow)
+        return false;
+    struct graph_fact f = fact_of(host, port, NET_TCP, text);
+    for (uint32_t i = 0; i < graph_test_count(r->graph) && !named; i++)
+        named = is_one_place(graph_test_at(r->graph, i), &f);
+    return named;
 }
 
 static bool names_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
                           uint16_t proto, bool allowed)
 {
     struct peer h;
-    char text[PEER_TEXT];
-    struct naming n = {r->graph, false};
+    struct naming n;
     peer_from_address(addr, &h);
-    struct graph_fact f = fact_of(&h, port, proto, text);
-    struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
-    bool allow = graph_trace(r->graph, r->cache, &q, on_step, &n).allow;
-    return allow == allowed && n.named;
+    return trace(r, &h, port, proto, &n) == allowed && n.named;
 }
 
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
@@ -155,7 +245,6 @@ bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t po
 bool rules_lead_out(const struct graph *g)
 {
     struct net_rules r;
-    struct peer stranger = {.name = "host.invalid", .len = 12};
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
         const struct graph_test *t = graph_test_at(g, i);
         if (t->filter == FILTER_DOMAIN ||

@@ -19,6 +19,7 @@ struct net_rules {
     uint16_t ports[RULES_PORTS]; /* that the policy tells apart, and one that it does not */
     size_t nports;
     bool any_port; /* there are more of them than fit: every name could be allowed */
+    uint8_t open;  /* whether every host is allowed: 0 unknown, 1 no, 2 yes */
 };
 
 int rules_init(struct net_rules *r, const struct graph *g); /* -1 without memory */
@@ -31,6 +32,14 @@ struct graph_verdict rules_ask(struct net_rules *r, const struct peer *host, uin
 bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v);
 /* Whether some port of the host could be allowed; the verdict is that, or a denial to tell of. */
 struct graph_verdict rules_ask_name(struct net_rules *r, const struct peer *host);
+/* Whether some port of it is allowed for certain. */
+bool rules_allow_name(struct net_rules *r, const struct peer *host);
+/* Whether a rule that allows it writes the name out, rather than a wildcard above it. */
+bool rules_spell(struct net_rules *r, const struct peer *host);
+bool rules_are_open(struct net_rules *r); /* any name at all is allowed, at some port */
+/* Whether a rule that allows this address, or this port of loopback, names it and the port and
+ * nothing besides. Never for other names. */
+bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t port);
 /* Whether a rule allows this very address, and not just any: then it may be a special one. */
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto);
 /* Whether a rule denies this very address, or a range that it is in: then no name leads there. */

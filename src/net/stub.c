@@ -40,12 +40,27 @@ static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t 
 }
 
 static void tell_denied(struct gate *g, const struct peer *host, const struct graph_verdict *v,
-                        const struct flow_key *k)
+                        const char *why, const struct flow_key *k)
 {
-    struct gate_denial d = {.host = host, .verdict = *v, .udp = true};
+    struct gate_denial d = {.host = host, .verdict = *v, .why = why, .udp = true};
+    d.verdict.allow = false;
     memcpy(d.client.addr, k->client, sizeof(d.client.addr));
     d.client.port = k->client_port;
     gate_deny(g, &d);
+}
+
+/* What is no address has to be looked up; 0: it is answered later. */
+static size_t answer_record(struct gate *g, const struct dns_query *q, const struct peer *owner,
+                            const struct asker *who, uint8_t *out)
+{
+    if (!dialer_may_ask(&g->dialer, &q->host, owner)) {
+        struct graph_verdict v = rules_ask_name(&g->rules, owner);
+        tell_denied(g, &q->host, &v, dialer_too_many, &who->key);
+        return dns_reply_code(q, DNS_FAILED, dialer_too_many, out);
+    }
+    return lookup_start(g, q, who)
+               ? 0
+               : dns_reply_code(q, DNS_FAILED, "too many questions at once", out);
 }
 
 /* 0: there is nothing to say, or not yet. */
@@ -63,21 +78,20 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
         return answer_reverse(g, &q, out);
     if (!q.named)
         return dns_reply_code(&q, DNS_NO_NAME, NULL, out);
+    bool record = lookup_knows(q.type);
     owner = q.host;
-    if (lookup_knows(q.type))
-        lookup_owner(&q.host, &owner);
     struct graph_verdict v = rules_ask_name(&g->rules, &owner);
+    if (record && !v.allow && lookup_owner(&q.host, &owner))
+        v = rules_ask_name(&g->rules, &owner);
     if (!v.allow && !asking_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
         !g->o->late_names) {
-        tell_denied(g, &owner, &v, &who->key);
+        tell_denied(g, &q.host, &v, NULL, &who->key);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }
     if (q.type == DNS_A || q.type == DNS_AAAA)
         return answer_address(g, &q, out);
-    if (lookup_knows(q.type) && v.allow && !peer_is_localhost(&owner))
-        return lookup_start(g, &q, who)
-                   ? 0
-                   : dns_reply_code(&q, DNS_FAILED, "too many questions at once", out);
+    if (record && !peer_is_localhost(&owner) && rules_allow_name(&g->rules, &owner))
+        return answer_record(g, &q, &owner, who, out);
     return dns_reply_code(&q, DNS_OK, NULL, out); /* there is nothing of that kind */
 }
 

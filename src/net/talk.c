@@ -2,10 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What clients say once their destination is known. TLS has to name it in its hello; plain HTTP has
- * to name it in every request, so requests are read one by one, each only when the answer to the
- * one before has ended. Anything else is passed on: it cannot lead elsewhere than to the host that
- * was dialled.
+ * Plain HTTP, once the destination is known (inspect.c): every request has to name it, so that
+ * requests are read one by one, each only when the answer to the one before has ended. HTTP/2 does
+ * not wait for answers; its requests are found in what the client says (h2.c).
+ *
+ * A proxy of somebody else's takes requests for any host, CONNECT among them. It is one when a rule
+ * names its very address and port, or its port on this machine: that is what a person wrote down.
+ * At a host that was allowed by its name CONNECT would lead around the comparison of names.
  */
 
 #include <stdio.h>
@@ -15,7 +18,7 @@
 #include "base/own.h"
 #include "net/gate-int.h"
 
-static void deny(struct conn *c, const struct peer *said, const char *how)
+void talk_refuse_name(struct conn *c, const struct peer *said, const char *how)
 {
     char why[PEER_MAX + 80];
     struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
@@ -24,11 +27,12 @@ static void deny(struct conn *c, const struct peer *said, const char *how)
         .host = &c->host, .port = c->port, .verdict = v, .why = why, .client = c->who};
     d.verdict.allow = false;
     gate_deny(c->gate, &d);
+    conn_reset(c);
 }
 
 /* An address was allowed as such, whatever name is used with it, and so is a port of this machine;
  * a name has to stay itself. */
-static bool agrees(const struct conn *c, const struct peer *said)
+bool talk_agrees(const struct conn *c, const struct peer *said)
 {
     struct graph_verdict v;
     if (peer_equal(said, &c->host))
@@ -41,9 +45,7 @@ static bool agrees(const struct conn *c, const struct peer *said)
     return !said->address || v.allow; /* another spelling of the same machine */
 }
 
-/* ---- first bytes ---- */
-
-static void deny_plain(struct conn *c, const char *why)
+void talk_refuse(struct conn *c, const char *why)
 {
     struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
     struct gate_denial d = {
@@ -51,48 +53,6 @@ static void deny_plain(struct conn *c, const char *why)
     d.verdict.allow = false;
     gate_deny(c->gate, &d);
     conn_reset(c);
-}
-
-bool talk_inspect(struct conn *c)
-{
-    static const char preface[] = "PRI * HTTP/2.0\r\n";
-    struct hello hello;
-    const char *data = queue_data(&c->in);
-    size_t n = queue_size(&c->in);
-    if (n == 0)
-        return false;
-    switch (hello_read((const uint8_t *)data, n, &hello)) {
-    case HELLO_MORE:
-        return false;
-    case HELLO_BAD:
-        deny_plain(c, "a TLS hello that cannot be read");
-        return false;
-    case HELLO_FOUND:
-        if (hello.named && !agrees(c, &hello.name)) {
-            deny(c, &hello.name, "the TLS hello");
-            conn_reset(c);
-            return false;
-        }
-        c->state = CONN_RELAY;
-        return true;
-    default:
-        break;
-    }
-    if (n >= 3 && memcmp(data, preface, n < sizeof(preface) - 1 ? n : sizeof(preface) - 1) == 0) {
-        if (n < sizeof(preface) - 1)
-            return false;
-        deny_plain(c, "HTTP/2 without TLS hides the names it asks for");
-        return false;
-    }
-    if (http_might_be(data, n)) {
-        if (n < 4 || !memchr(data, ' ', n < 24 ? n : 24))
-            return false; /* not enough to tell */
-        c->state = CONN_HTTP;
-        c->proxied = false;
-        return true;
-    }
-    c->state = CONN_RELAY;
-    return true;
 }
 
 /* ---- requests ---- */
@@ -103,6 +63,8 @@ static void begin_exchange(struct conn *c, const struct http_head *h)
     c->answering = false;
     c->head_method = h->method.n == 4 && memcmp(h->method.s, "HEAD", 4) == 0;
     c->upgrading = h->upgrade;
+    c->upgrade_to = h->upgrade_to;
+    c->connecting = h->form == HTTP_AUTHORITY;
     http_body_start(&c->body, h->framing, h->length);
     queue_free(&c->answer);
     c->answer_raw = false;
@@ -112,7 +74,8 @@ static void send_head(struct conn *c, const struct http_head *h)
 {
     OWN(buf) struct buf out = {0};
     if (!c->proxied) {
-        side_send(&c->server, queue_data(&c->in), h->size);
+        side_send(&c->server, queue_data(&c->in) + c->ahead, h->size - c->ahead);
+        c->ahead = 0;
         return;
     }
     http_head_forward(h, &out);
@@ -140,19 +103,32 @@ static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
     return true;
 }
 
+/* Why a request may not go on as it is; NULL when it may, as far as its form goes. */
+static const char *is_out_of_form(const struct conn *c, const struct http_head *h, bool their_proxy)
+{
+    if (h->form == HTTP_AUTHORITY && (c->proxied || !their_proxy))
+        return "CONNECT is for proxies, which a rule names by address and port";
+    if (h->form == HTTP_AUTHORITY && h->framing != HTTP_NO_BODY)
+        return "CONNECT with a body";
+    return c->proxied && !h->named ? "a request that names no host" : NULL;
+}
+
 static bool begin_request(struct conn *c)
 {
     struct http_head *h = &c->gate->head;
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
         return false;
-    if (got == HTTP_BAD || (h->form == HTTP_AUTHORITY) || (c->proxied && !h->named)) {
-        deny_plain(c, h->wrong ? h->wrong : "a request that names no host");
+    /* asked only where it matters */
+    bool whole = got == HTTP_FOUND && (h->form == HTTP_AUTHORITY || h->form == HTTP_ABSOLUTE);
+    bool theirs = whole && !c->proxied && rules_name_place(&c->gate->rules, &c->host, c->port);
+    const char *wrong = got == HTTP_BAD ? h->wrong : is_out_of_form(c, h, theirs);
+    if (wrong) {
+        talk_refuse(c, wrong);
         return false;
     }
-    if (!c->proxied && h->named && !agrees(c, &h->host)) {
-        deny(c, &h->host, "the request");
-        conn_reset(c);
+    if (!c->proxied && !theirs && h->named && !talk_agrees(c, &h->host)) {
+        talk_refuse_name(c, &h->host, "the request");
         return false;
     }
     if (c->proxied && !turn_to(c, &h->host, h->port))
@@ -177,7 +153,7 @@ static bool pass_body(struct conn *c)
     size_t n = queue_size(&c->in);
     ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
     if (used < 0) {
-        deny_plain(c, "a body that is not framed as it says");
+        talk_refuse(c, "a body that is not framed as it says");
         return false;
     }
     if (used > 0) {
@@ -198,12 +174,66 @@ bool talk_http(struct conn *c)
     return !c->awaiting && begin_request(c);
 }
 
+/* ---- HTTP/2 ---- */
+
+static bool h2_agrees(void *arg, const struct peer *said)
+{
+    struct conn *c = arg;
+    if (talk_agrees(c, said))
+        return true;
+    talk_refuse_name(c, said, "the request");
+    return false;
+}
+
+static bool begin_h2(struct conn *c)
+{
+    struct gate *g = c->gate;
+    if (g->nh2 >= H2_AT_ONCE) {
+        talk_refuse(c, "too many connections with HTTP/2 at once");
+        return false;
+    }
+    c->h2 = h2_new(c->upgraded, h2_agrees, c);
+    if (!c->h2) {
+        conn_reset(c);
+        return false;
+    }
+    g->nh2++;
+    return true;
+}
+
+bool talk_h2(struct conn *c)
+{
+    size_t n = queue_size(&c->in);
+    if (n == 0 || (!c->h2 && !begin_h2(c)))
+        return false;
+    const char *data = queue_data(&c->in);
+    ssize_t used = h2_read(c->h2, (const uint8_t *)data, n);
+    /* a name that was refused has ended the connection, and the bytes are gone with it */
+    if (used < 0 && !c->dead)
+        talk_refuse(c, h2_wrong(c->h2));
+    if (used <= 0)
+        return false;
+    side_send(&c->server, data + c->ahead, (size_t)used - c->ahead);
+    c->ahead = 0;
+    queue_take(&c->in, (size_t)used);
+    return false;
+}
+
 /* ---- answers ---- */
 
 static void end_answer(struct conn *c)
 {
     c->awaiting = c->answering = false;
     rest(c);
+}
+
+/* What it was asked to become: the next bytes have to be that. */
+static void become(struct conn *c)
+{
+    c->to_tls = !(c->upgrade_to & HTTP_TO_H2) && c->upgrade_to & HTTP_TO_TLS;
+    c->upgraded = c->upgrade_to & HTTP_TO_H2;
+    c->awaiting = false;
+    c->state = c->upgraded ? CONN_H2 : c->to_tls ? CONN_INSPECT : CONN_RELAY;
 }
 
 /* How long an answer's head is, 0 when it is not all there, or no answer. */
@@ -216,9 +246,13 @@ static size_t take_answer_head(struct conn *c, const char *data, size_t n)
     if (got != HTTP_FOUND)
         return 0;
     if (a.status == 101 && c->upgrading)
-        c->state = CONN_RELAY;
+        become(c);
     if (a.status < 200)
         return a.size; /* the real one follows */
+    if (c->connecting && a.status < 300) {
+        c->state = CONN_RELAY;
+        return a.size;
+    }
     c->close_after = a.close || a.until_close;
     c->answer_raw = a.until_close;
     http_body_start(&c->answer_body, a.framing, a.length);
@@ -250,7 +284,7 @@ static size_t take_answer(struct conn *c, const char *data, size_t n)
                             : take_answer_head(c, data + used, n - used);
         used += step;
     }
-    if (c->answer_raw || c->state == CONN_RELAY)
+    if (c->answer_raw || c->state != CONN_HTTP)
         used = n;
     side_send(&c->client, data, used);
     /* what was said without having been asked for nobody hears, and it is not kept */

@@ -230,8 +230,8 @@ static void on_dialled(void *arg, const struct dial_end *end)
 {
     struct flow *f = arg;
     struct gate *g = f->gate;
-    struct peer host, where;
-    char place[128];
+    struct peer host;
+    char place[DIAL_WORDS];
     f->dial = NULL;
     if (end->made) {
         f->watch.fd = end->made->fd;
@@ -244,8 +244,7 @@ static void on_dialled(void *arg, const struct dial_end *end)
     }
     gate_names(g, f->key.to, &host);
     if (end->why) {
-        peer_from_address(end->addr, &where);
-        snprintf(place, sizeof(place), "%.60s is %.50s", where.name, end->why);
+        dial_words(end, place);
         deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP), place);
         return;
     }

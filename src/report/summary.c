@@ -317,7 +317,8 @@ static bool is_by_settings(const struct suggesting *s, const struct group *group
 /* Whether a rule denied it that has the last word. */
 static bool is_final(const struct suggesting *s, const struct group *group)
 {
-    return is_rule_of(s, group, "<flags>") || is_by_settings(s, group);
+    return is_rule_of(s, group, "<flags>") || is_rule_of(s, group, "<buckle>/own.sb") ||
+           is_by_settings(s, group);
 }
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "run/own.h"
 #include "run/policy.h"
 #include "run/remedy.h"
 
@@ -17,7 +18,9 @@ static int plan_default(struct doctor *d, struct run_policy *policy, struct bk_e
     static const struct run_source source = {.kind = RUN_SHIPPED, .name = "default"};
     static const struct run_spec spec = {.sources = &source, .nsources = 1, .cwd = "/nowhere"};
     struct plan_options opt = {.arch = PLAN_NATIVE};
-    if (run_policy_gather(policy, &spec, "/tmp/nowhere", NULL, err) < 0 ||
+    OWN(buf) struct buf own = {0};
+    if (own_rules(spec.cwd, &own, err) < 0 ||
+        run_policy_gather(policy, &spec, "/tmp/nowhere", NULL, &own, err) < 0 ||
         run_policy_compile(policy, err) < 0)
         return -1;
     d->full = plan_make(policy->graph, &opt, &d->host, &d->plan, err) == 0;

@@ -19,6 +19,7 @@
 #include "profile/profile.h"
 #include "run/gitdir.h"
 #include "run/gitfiles.h"
+#include "run/own.h"
 
 struct run_source run_named_profile(const char *name)
 {
@@ -90,7 +91,7 @@ static int add_source(struct run_policy *p, const struct run_source *s, struct b
     case RUN_FILE:
         return profile_add_file(&p->unit, s->name, err);
     case RUN_TEXT:
-        return sbpl_add_text(&p->unit, s->name, s->text, s->n, err);
+        return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
     }
     return err_set(err, BK_E_BUG, "a source of no kind");
 }
@@ -135,7 +136,7 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
 }
 
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct meanings *meanings, struct bk_err *err)
+                      struct meanings *meanings, const struct buf *own, struct bk_err *err)
 {
     struct sbpl_options opt = {
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
@@ -149,7 +150,7 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
-    return 0;
+    return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

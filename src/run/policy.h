@@ -34,9 +34,9 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
 
 /* Gathers everything that the policy depends on, but for files that it imports. Free with
  * run_policy_free() whatever happened. `meanings` is what built-in names mean here, or NULL, and
- * has to outlive the policy. */
+ * has to outlive the policy; own: own_rules(), which end it, or nothing. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct meanings *meanings, struct bk_err *err);
+                      struct meanings *meanings, const struct buf *own, struct bk_err *err);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
 /* The same, and its rules have their words, for reports. */

@@ -19,6 +19,7 @@
 
 #include "base/own.h"
 #include "run/links.h"
+#include "run/own.h"
 #include "run/run-int.h"
 
 extern char **environ;
@@ -90,6 +91,13 @@ static int check_links(struct run *r, struct bk_err *err)
     return 0;
 }
 
+/* Whether another sandbox of ours is around this one: its judge answers for Buckle's own places,
+ * and leaves none to be had here. */
+static bool is_inside(const struct host *h)
+{
+    return h->listener_taken && getenv("SANDBOX_RUNTIME");
+}
+
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
     *r = (struct run){
@@ -109,10 +117,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
     /* the first process is still making its namespaces */
-    if (look_at_mounts(r, err) < 0)
-        return -1;
-    if (run_policy_meanings(&r->meanings, spec, err) < 0 ||
-        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->meanings, err) < 0)
+    if (look_at_mounts(r, err) < 0 || run_policy_meanings(&r->meanings, spec, err) < 0 ||
+        (!is_inside(&r->host) && own_rules(spec->cwd, &r->own, err) < 0) ||
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->meanings, &r->own, err) < 0)
         return -1;
     return check_links(r, err);
 }
@@ -342,5 +349,6 @@ void run_close(struct run *r)
     run_policy_free(&r->policy);
     meanings_free(&r->meanings);
     mounts_free(&r->mounts.now);
+    buf_free(&r->own);
     arena_free(&r->arena);
 }

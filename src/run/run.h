@@ -21,6 +21,7 @@ struct run {
     struct meanings meanings;  /* what built-in names mean here */
     struct mounts_view mounts; /* when it began */
     struct run_policy policy;
+    struct buf own; /* the rules that end it (own.h) */
     struct plan_options options;
     struct plan plan;
     struct scratch scratch;

@@ -25,6 +25,7 @@ struct run_source {
     bool imports_files; /* text: (import …) may open files, not only shipped profiles */
     bool protects;      /* text: it imports protected.sb, so that rules may use what that defines */
     bool last;          /* comes after whatever is added while the command runs */
+    bool apart;         /* text: no other can change what it means (sbpl_add_apart()) */
     const char *links;  /* notes of the links that its permissions lead through (links.h) */
     size_t nlinks;
 };

@@ -6,7 +6,7 @@
  * with whoever made it, and its plan tells what the running one cannot carry. Then its texts go to
  * the processes that enforce it: one record for each source, of which they make the same program.
  *
- *   record = kind, bytes of the name, bytes of the text (u32 each), name, text
+ *   record = kind, whether it is apart, bytes of the name, bytes of the text (u32 each), name, text
  */
 
 #include <errno.h>
@@ -20,13 +20,13 @@
 enum { SOURCES_MAX = 64 };
 
 struct head {
-    uint32_t kind, name, text;
+    uint32_t kind, apart, name, text;
 };
 
 static void put_source(struct buf *out, const struct run_source *s)
 {
     size_t n = s->kind == RUN_TEXT ? s->n : 0;
-    struct head h = {(uint32_t)s->kind, (uint32_t)strlen(s->name) + 1, (uint32_t)n};
+    struct head h = {(uint32_t)s->kind, s->apart, (uint32_t)strlen(s->name) + 1, (uint32_t)n};
     buf_add(out, (const char *)&h, sizeof(h));
     buf_add(out, s->name, h.name);
     buf_add(out, s->text ? s->text : "", n);
@@ -46,7 +46,8 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
         if (h.kind > RUN_TEXT || h.name == 0 || h.name > left || h.text > left - h.name ||
             at[h.name - 1])
             return 0;
-        out[n] = (struct run_source){.name = at, .text = at + h.name, .n = h.text};
+        out[n] = (struct run_source){
+            .name = at, .text = at + h.name, .n = h.text, .apart = h.apart != 0};
         out[n++].kind = h.kind == RUN_TEXT ? RUN_TEXT : RUN_SHIPPED;
         at += h.name + h.text;
         left -= h.name + h.text;
@@ -64,7 +65,7 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     struct bk_err err;
     spec.sources = sources;
     spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &meanings, &err) < 0)
+    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &meanings, &r->own, &err) < 0)
         return NULL;
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
@@ -117,7 +118,7 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {
-    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->meanings, err) < 0 ||
+    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->meanings, &r->own, err) < 0 ||
         run_policy_compile(policy, err) < 0)
         return -1;
     return compare(r, policy, waits, err);

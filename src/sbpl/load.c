@@ -16,6 +16,7 @@
 
 struct sbpl_text {
     struct source *source;
+    bool apart;
     struct sbpl_text *next;
 };
 
@@ -59,7 +60,7 @@ static int append(struct sbpl_unit *u, struct source *s, struct bk_err *err)
     if (!s)
         return -1;
     if (!t)
-        return err_nomem(err);
+        return err_set(err, BK_E_LIMIT, "the memory budget is too small for the texts");
     t->source = s;
     if (u->last)
         u->last->next = t;
@@ -78,6 +79,15 @@ int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_
                   struct bk_err *err)
 {
     return append(u, source_add(&u->map, name, text, n, err), err);
+}
+
+int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                   struct bk_err *err)
+{
+    if (sbpl_add_text(u, name, text, n, err) < 0)
+        return -1;
+    u->last->apart = true;
+    return 0;
 }
 
 int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
@@ -176,13 +186,28 @@ static int refused(struct sbpl_unit *u, struct bk_err *err)
     return first_error(u, err);
 }
 
+/* With names that mean what they meant in the beginning: a profile can define deny anew. */
+static void run_apart(struct machine *m, const struct source *src)
+{
+    m->scope = NULL;
+    m->policy = &m->profile;
+    if (symtab_init(&m->syms, m->arena) < 0)
+        machine_no_memory(m);
+    else
+        run_text(m, src);
+}
+
 int machine_load(struct machine *m, struct bk_err *err)
 {
     struct sbpl_unit *u = m->unit;
     for (const struct sbpl_text *t = u->first; t && !m->fatal; t = t->next)
-        run_text(m, t->source);
+        if (!t->apart)
+            run_text(m, t->source);
     if (!m->fatal)
         run_finalize(m);
+    for (const struct sbpl_text *t = u->first; t && !m->fatal; t = t->next)
+        if (t->apart)
+            run_apart(m, t->source);
     if (!m->fatal)
         check_version(m);
     return u->diags.errors ? first_error(u, err) : 0;

@@ -68,6 +68,10 @@ void sbpl_unit_free(struct sbpl_unit *u);
 int sbpl_add_file(struct sbpl_unit *u, const char *path, struct bk_err *err); /* "-": stdin */
 int sbpl_add_text(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                   struct bk_err *err);
+/* A text that has its say after all others, %finalize included, and in which names mean what they
+ * mean in an empty program, whatever the others define. */
+int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size_t n,
+                   struct bk_err *err);
 /* A shipped profile by name: "system.sb", "bsd.sb"… */
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
 

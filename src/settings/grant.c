@@ -40,6 +40,7 @@ static int renew(struct grants *g, const struct run_source *base, size_t n, stru
                  struct bk_err *err)
 {
     struct run_source all[GRANTS_SOURCES + 1];
+    bool shipped = n && (base[0].kind == RUN_SHIPPED || base[0].protects);
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (!base[i].last)
@@ -49,6 +50,7 @@ static int renew(struct grants *g, const struct run_source *base, size_t n, stru
                                            .name = "<grants>",
                                            .text = g->text.s,
                                            .n = g->text.n,
+                                           .apart = !shipped,
                                            .links = g->links.s,
                                            .nlinks = g->links.n};
     for (size_t i = 0; i < n; i++)

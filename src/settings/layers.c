@@ -41,6 +41,8 @@ bool settings_has(const struct settings *s, enum layer_id id)
 
 /* ---- places ---- */
 
+/* No policy opens them: run/own.c, which has to know each. */
+
 static const char *joined(struct settings *s, const char *folder, const char *name)
 {
     char path[PATH_MAX];

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import netbox
 import tap
 from internet import HOME4, OTHER4, OTHER6, SERVER4
-from netbox import CURL, PROFILE, TALK, Runner, talk
+from netbox import CURL, PROFILE, TALK, is_reached, listener_at_home, talk
 from running import SLOW
 from world import World
 
@@ -69,7 +69,8 @@ SMUGGLED = {
     "another host than the target's": "GET http://allowed.test/where HTTP/1.1\r\nHost: denied.test\r\n{login}\r\n",
     "a giant header": "GET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}X: {giant}",
     "very many fields": "GET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}{fields}\r\n",
-    "h2 prior knowledge": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a leading line end": "\r\nGET {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}\r\n",
+    "a method in small letters": "get {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}\r\n",
 }
 
 # prints the status line of what is answered, or nothing
@@ -106,23 +107,6 @@ def test_smuggling(net, who):
 # the same place, spelled as clients and servers have understood it
 LOOPBACK = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.0.0.1.",
             "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0", "[::]", "localhost.", "LOCALHOST", "a.localhost"]
-
-
-def listener_at_home(net, address, port):
-    s = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    s.bind((address, port))
-    s.listen(64)
-    s.setblocking(False)
-    return s
-
-
-def is_reached(listener):
-    try:
-        listener.accept()[0].close()
-        return True
-    except BlockingIOError:
-        return False
 
 
 ASK_PROXY = """
@@ -388,9 +372,9 @@ def flood(net):
     net.flood = net.net.listen(SERVER4, 8091)
 
     def pour(client):
-        client.recv(4096)
+        first = client.recv(4096)
         try:
-            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" if first.startswith(b"GET") else b"ok, then: ")
             client.settimeout(5)
             for _ in range(200):
                 client.sendall(b"x" * (1 << 20))

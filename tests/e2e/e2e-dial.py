@@ -23,8 +23,8 @@ from drive import FOLDER
 from internet import OTHER4, SERVER4
 from world import BIN, TOOLS, escape, people, until
 
-net_tests, client_tests, attack_tests = (importlib.import_module(name)
-                                         for name in ("e2e-net", "e2e-clients", "e2e-attacks"))
+net_tests, client_tests, attack_tests, gate_tests = (
+    importlib.import_module(name) for name in ("e2e-net", "e2e-clients", "e2e-attacks", "e2e-gate"))
 
 PRETEND = "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,ipc_ns=0,uts_ns=0"
 
@@ -274,7 +274,7 @@ def test_container(net, who):
 
 # what holds where there is a namespace
 CHOSEN = (net_tests.test_clients, client_tests.test_git, client_tests.test_ssh, attack_tests.test_fronting,
-          attack_tests.test_names)
+          attack_tests.test_names, gate_tests.test_others, gate_tests.test_proxies, gate_tests.test_own_addresses)
 
 
 def main():

@@ -365,6 +365,63 @@ def test_refused(person, t):
     t.equal(person.sh("git config core.fsmonitor", cwd=folder), "x\n", "is set")
 
 
+def test_named(person, t):
+    """Files that settings from before name."""
+    for key, value, path in (("core.hooksPath", ".husky", ".husky/pre-commit"),
+                             ("core.hooksPath", ".", "pre-commit"),
+                             ("include.path", "../team.cfg", "team.cfg"),
+                             ("includeIf.onbranch:x.path", "../team.cfg", "team.cfg"),
+                             ("filter.x.clean", "sh tools/clean.sh %f", "tools/clean.sh"),
+                             ("alias.x", "!./tools/x", "tools/x"),
+                             ("core.fsmonitor", "tools/watch", "tools/watch")):
+        folder = repository(person)
+        person.sh(f"git config '{key}' '{value}'", cwd=folder)
+        r = person.run("sh", "-c", f"mkdir -p $(dirname {path}); echo x >{path}", cwd=folder)
+        t.ok(r.status != 0 and not os.path.exists(os.path.join(folder, path)),
+             f"{key} = {value}: {path} cannot be planted", r)
+        r = person.run("sh", "-c", f"mkdir -p prepared/$(dirname {path}); echo x >prepared/{path}; "
+                       f"mv prepared/$(dirname {path})/* . ; mv prepared/* .; mv prepared/.husky .", cwd=folder)
+        t.ok(not os.path.exists(os.path.join(folder, path)), f"{key}: nor moved there", r)
+        t.quiet(person.run("sh", "-c", "echo y >>notes; git commit -q -a -m y --no-verify -c core.hooksPath= 2>/dev/null; "
+                           "echo z >other", cwd=folder), f"{key}: other files can be written")
+    folder = repository(person)
+    person.write(person.home + "/.gitconfig", "[core]\n\thooksPath = .hooks\n")
+    r = person.run("sh", "-c", "mkdir -p .hooks; echo x >.hooks/pre-commit", cwd=folder)
+    t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the person's own core.hooksPath", r)
+    os.unlink(person.home + "/.gitconfig")
+    outer = person.folder()
+    nested = os.path.join(outer, "nested")
+    person.sh(f"git init -q {nested} && git -C {nested} config core.hooksPath h", cwd=outer)
+    r = person.run("sh", "-c", "mkdir nested/h && echo x >nested/h/pre-commit", cwd=outer)
+    t.quiet(r, "not promised: files that a nested repository's settings name")
+
+
+def test_replaced(person, t):
+    """Not promised: which of two repositories is where; but not the working folder's own."""
+    outer = person.folder()
+    person.sh("git init -q nested && git -C nested remote add origin /there", cwd=outer)
+    r = person.run("sh", "-c", "mv nested aside && git init -q nested && git -C nested remote add origin /x", cwd=outer)
+    t.quiet(r, "a nested repository can be replaced by another")
+    folder = repository(person)
+    r = person.run("sh", "-c", "mv .git aside; rm -rf .git/HEAD; git init -q . ; git remote add origin /x; mv .git y", cwd=folder)
+    t.ok(os.path.isdir(folder + "/.git") and not os.path.exists(folder + "/aside"),
+         "the working folder's own stays", r)
+
+
+def test_rebase_killed(person, t):
+    """Who kills Buckle keeps it from tidying up; a timeout does not."""
+    folder = repository(person)
+    trap = Trap(person, folder)
+    script = ("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
+              f"GIT_SEQUENCE_EDITOR=\"printf 'break\\nexec {trap.script}\\n' >\" git rebase -q -i HEAD~1; sleep 60")
+    r = person.run("--timeout", "2", "sh", "-c", script, cwd=folder, timeout=60)
+    todo = os.path.join(folder, ".git/rebase-merge/git-rebase-todo")
+    with open(todo, encoding="utf-8") as f:
+        text = f.read()
+    t.ok("exec" in text and not any(line.startswith(("exec", "x ")) for line in text.split("\n")),
+         "a run that ends by its timeout: lines that execute are comments", text, r)
+
+
 def test_linked_worktree(person, t):
     """The working folder is a linked worktree."""
     main = repository(person)
@@ -400,7 +457,7 @@ def main():
         skip(f"{lacks} is not installed")
         return done()
     for_everybody([test_planted, test_pointers, test_rebase, test_everyday, test_refused,
-                   test_linked_worktree])
+                   test_named, test_replaced, test_rebase_killed, test_linked_worktree])
     done()
 
 

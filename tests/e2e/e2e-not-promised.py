@@ -6,10 +6,12 @@ goes no further. Whoever closes one of them finds the sentence to remove here. P
 
 import glob
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import fusable  # first: it may start the program again
+from machine import disk
 from running import BUCKLE, for_everybody
 from tap import done, skip
 from world import child_named
@@ -66,6 +68,39 @@ def test_reading(person, t):
     t.equal(person.run("cat", unknown, known, cwd=folder).out, "hunter2\n", "default")
     t.equal(person.run("sh", "-c", "head -c 4 /dev/zero | wc -c", cwd=folder).out, "4\n", "devices")
     t.equal(person.run("--profile", "strict", "cat", unknown, known, cwd=folder).out, "", "strict")
+
+
+# Mounts a file system with a disk on it beside a command that runs.
+LATER = """
+mkdir -p {place}
+{command} &
+until test -e {ready}; do sleep 0.02; done
+mount -t tmpfs none {place}
+mknod {place}/disk b {major} {minor} && chmod 666 {place}/disk
+wait
+"""
+
+
+def test_mounted_later(person, t):
+    """What somebody outside mounts meanwhile brings its devices along; what was there is closed."""
+    if os.geteuid() != 0:
+        return skip("mounting a file system takes root")
+    folder, place = person.folder(), person.folder("place")
+    with disk() as names:
+        if not names:
+            return skip("a disk takes root and a loop device")
+        look = f"head -c 6 {names[0]}; >ready; for i in $(seq 100); do " \
+               f"head -c 6 {place}/disk && break; sleep 0.05; done 2>/dev/null"
+        person.write(folder + "/look", look)
+        rdev = os.stat(names[0]).st_rdev
+        as_them = f"setpriv --reuid {person.uid} --regid {person.uid} --clear-groups"
+        script = LATER.format(place=place, ready=folder + "/ready", major=os.major(rdev),
+                              minor=os.minor(rdev),
+                              command=f"{as_them} {BUCKLE} run --report none sh look")
+        r = subprocess.run(["unshare", "-m", "--propagation", "shared", "sh", "-c", script], cwd=folder,
+                           env=person.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    t.equal(r.stdout, b"secret", "what is mounted later, and nothing else", r.stderr)
+    return None
 
 
 def test_among_members(person, t):
@@ -133,7 +168,7 @@ def test_repository_taken_over(person, t):
 
 def main():
     for_everybody([test_linked_before, test_run_by_others, test_handed, test_reading,
-                   test_among_members, test_not_hidden, test_helpers, test_repository_taken_over])
+                   test_mounted_later, test_among_members, test_not_hidden, test_helpers, test_repository_taken_over])
     return done()
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import names
 import running
 import tap
 from running import eventually, for_everybody
@@ -216,6 +217,144 @@ def test_protected(person, t):
     r = person.run("true", cwd=w)
     t.ok(r.status == 125 and "link" in r.err and person.home in r.err,
          "a link that the command could have made opens nothing", r)
+
+
+# How a policy can leave writing free, and everything that could be said to open the places.
+def loosest(person, w, *places):
+    """{name: command line that runs what follows it}"""
+    opens = [word for place in places for word in ("--allow-write", place)]
+    everything = json.dumps({"filesystem": {"allowWrite": ["/", *places]}})
+    disabled = json.dumps({"filesystem": {"disabled": True}})
+    free = "(version 1)(allow default)"
+    names_again = free + "(define (deny . all) #t)(define (subpath . all) (literal \"/\"))" \
+        "(define literal subpath)(define regex subpath)(define file-write* file-read*)" \
+        "(set! %finalize (lambda () (allow file-write* file-write-data file-write-create file-write-unlink)))"
+
+    def own(name, text):
+        return person.profile(name, text)
+    return {
+        "the default profile": ["buckle", "run", "--here"],
+        "flags": ["buckle", "run", "--here", *opens, "-w", w, "-w", person.home],
+        "open, and flags": ["buckle", "run", "--profile", "open", *opens, "-w", "/"],
+        "a profile that allows everything": ["buckle", "run", "--profile", own("free.sb", free)],
+        "one that gives names another meaning":
+            ["buckle", "run", "--profile", own("again.sb", names_again), *opens],
+        "settings": ["buckle", "run", "--here", "-s", person.write(person.home + "/all.json", everything)],
+        "settings without rules about files":
+            ["buckle", "run", "--here", "-s", person.write(person.home + "/none.json", disabled)],
+        "a preset": ["buckle", "run", "--here", "--preset", "builtin:safe-home", *opens],
+        "sandbox-exec": ["sandbox-exec", "-p", free],
+        "srt": ["srt", "-s", person.write(person.home + "/srt.json", everything)],
+        "cage": ["cage", "--allow", "/"],
+    }
+
+
+def look(path):
+    """What a place is, with all that is in it; None when nothing is there."""
+    if not os.path.lexists(path):
+        return None
+    st = os.lstat(path)
+    if os.path.islink(path):
+        return st.st_ino, os.readlink(path)
+    if os.path.isdir(path):
+        return st.st_ino, st.st_mode, {name: look(os.path.join(path, name)) for name in os.listdir(path)}
+    with open(path, encoding="utf-8") as f:
+        return st.st_ino, st.st_mode, st.st_nlink, f.read()
+
+
+def hold(path):
+    """Which folder, or link, it is; one may be made where there was none, but no link."""
+    return os.lstat(path).st_ino if os.path.lexists(path) else os.path.islink(path)
+
+
+def try_all(person, t, w, script, places, holders, env=None):
+    """Runs the script under each; places stay what they are, or absent, and what holds them in place."""
+    for name, (program, *words) in loosest(person, w, *places).items():
+        before, held = [look(p) for p in places], {p: hold(p) for p in holders if os.path.lexists(p)}
+        command = [*words, *([] if program == "sandbox-exec" else ["--"]), "sh", "-c", script]
+        r = person.call([running.BUCKLE, *command], cwd=w, env=env) if program == "buckle" else \
+            names.call(person, program, *command, cwd=w, env=env or {})
+        changed = [p for p, was in zip(places, before) if look(p) != was]
+        moved = [p for p, was in held.items() if hold(p) != was] + \
+                [p for p in holders if p not in held and os.path.islink(p)]
+        t.ok(os.path.exists(w + "/ran") and not changed and not moved,
+             f"{name}: all stays as it is", changed, moved, r)
+        person.sh(f"rm -rf {w}/ran {w}/evil* {w}/hard; mkdir -p {w}/evil/buckle; echo '{{}}' >{w}/evil/settings.json; "
+                  f"cp {w}/evil/settings.json {w}/evil/buckle/", cwd="/")
+
+
+EACH_WAY = """for p in {places}; do
+echo x >$p; echo x >$p/settings.json; mkdir -p $p/trust; touch $p/trust/x; chmod 777 $p; rm -rf $p; mv $p $p.old
+ln -sf /etc/passwd $p; ln -s {w}/evil $p; mv -T {w}/evil $p; ln $p/settings.json {w}/hard && echo x >{w}/hard
+d=$(dirname $p); mv $d $d.old && mkdir -p $p; ln -s {w}/evil $d; mv -T {w}/evil $d
+mv -T --exchange {w}/evil $d 2>/dev/null
+done 2>/dev/null; touch {w}/ran"""
+
+
+def test_places_of_ours(person, t):
+    """What decides about sandboxes is not written, whoever allows it."""
+    w = fresh(person)
+    home = person.home
+    places = [home + "/.config/buckle", home + "/.config/cage", home + "/.srt-settings.json", w + "/.buckle"]
+    for exists in (False, True):
+        if exists:
+            shutil.rmtree(home + "/.config", ignore_errors=True)
+            settings(person, w, "set", "network.allowLocalBinding", "false")
+            person.write(f"{w}/.buckle/settings.json", "{}")
+            person.write(home + "/.srt-settings.json", "{}")
+        try_all(person, t, w, EACH_WAY.format(places=" ".join(places), w=w), places,
+                [home, home + "/.config", *([w] if exists else [])])
+    os.unlink(home + "/.srt-settings.json")
+
+
+def test_places_elsewhere(person, t):
+    """Nor where a variable or a link has put it into a folder that can be written."""
+    w = fresh(person)
+    xdg = w + "/cfg"
+    policy = person.write(w + "/policy.json", "{}")
+    places = [xdg + "/buckle", xdg + "/cage", policy]
+    for exists in (False, True):
+        person.sh(f"rm -rf {xdg}; mkdir {xdg}")
+        if exists:
+            person.write(xdg + "/buckle/settings.json", "{}")
+        try_all(person, t, w, EACH_WAY.format(places=" ".join(places), w=w), places, [w, xdg],
+                env={"XDG_CONFIG_HOME": xdg, "BUCKLE_POLICY": policy})
+    for what, link in {
+            "the folder": "mkdir -p ~/.config dot/buckle; ln -s $PWD/dot/buckle ~/.config/buckle",
+            "the folder around it": "mkdir -p dot/buckle; ln -s $PWD/dot ~/.config",
+            "a file": "mkdir -p ~/.config/buckle dot/buckle; echo '{}' >dot/buckle/settings.json; "
+                      "ln -s $PWD/dot/buckle/settings.json ~/.config/buckle/settings.json",
+            "a folder that is not there": "mkdir -p ~/.config dot; ln -s $PWD/dot/buckle ~/.config/buckle",
+            "links to links": "mkdir -p ~/.config dot/buckle; ln -s dot two; ln -s $PWD/two/buckle ~/.config/buckle",
+    }.items():
+        w = fresh(person)
+        person.sh(link, cwd=w)
+        config, real, two = person.home + "/.config", w + "/dot/buckle", w + "/two"
+        places = [real + "/settings.json" if what == "a file" else real, config + "/buckle"]
+        script = EACH_WAY.format(places=f"{' '.join(places)} {two}", w=w)
+        try_all(person, t, w, script, places + ([two] if os.path.islink(two) else []),
+                [config, w + "/dot", person.home, w])
+        person.sh(f"rm -rf {config}")
+
+
+def test_last_word(person, t):
+    """A profile cannot change what comes after it: the machine's policy, and the person's flags."""
+    w, o = fresh(person), person.folder("outside")
+    policy = person.write(person.home + "/last.json", json.dumps({"filesystem": {"denyWrite": [o]}}))
+    for what, text in {
+            "deny": "(define (deny . all) #t)", "deny by another": "(set! deny allow)",
+            "filters": "(define (subpath . all) (literal \"/nowhere\"))(define regex subpath)",
+            "operations": "(define file-write* file-read*)(define file-write-create file-read*)",
+            "the end": "(define (%finalize) (allow file-write* file-write-create file-write-data (regex \"^/\")))",
+            "quote": "(define quote list)", "syntax": "(define-macro (deny . all) #t)"}.items():
+        profile = person.profile("last.sb", "(version 1)(allow default)" + text)
+        for name, words, env in (("the machine's policy", [], {"BUCKLE_POLICY": policy}),
+                                 ("a flag", ["--deny-write", o], {})):
+            r = person.run("--report", "none", "--profile", profile, *words, "sh", "-c",
+                           f"echo x >{o}/new; touch ran", cwd=w, env=env)
+            t.ok(os.path.exists(w + "/ran") and not os.path.exists(o + "/new"),
+                 f"a profile that defines {what} anew does not lift {name}", r)
+            person.sh(f"rm -f {w}/ran {o}/new")
 
 
 def test_turned_links(person, t):
@@ -612,7 +751,8 @@ def test_profile(person, t):
     t.ok(c.status == 0, "which check takes as well", c)
 
 
-TESTS = [test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_bad, test_files, test_edit, test_watch, test_appears,
+TESTS = [test_turned_links, test_new_repository, test_sockets, test_ports, test_layers, test_distrust, test_projects, test_policy, test_protected, test_places_of_ours,
+         test_places_elsewhere, test_last_word, test_bad, test_files, test_edit, test_watch, test_appears,
          test_control, test_waits, test_reports, test_profile]
 
 if __name__ == "__main__":

@@ -262,13 +262,30 @@ def test_intact_afterwards(x, t):
     t.ok(x.shows("^outside"), "the outer shell reads again", x.screen())
 
 
+@with_terminal
+def test_scripts(x, t):
+    """A script that starts a shell inside, and goes on reading from the terminal afterwards."""
+    x.type(f"PS1='in> ' sh -c '{BUCKLE} run /bin/bash --norc --noprofile -i; read a; echo got $a'")
+    t.ok(x.rests("in>") and "job control" not in x.screen(), "a prompt, with job control", x.screen())
+    x.type("sleep 1000")
+    time.sleep(0.3)
+    x.key("C-z")
+    t.ok(x.shows(r"Stopped +sleep 1000") and x.rests("in>"), "^Z stops a job inside", x.screen())
+    x.type("kill %1; exit 0")
+    time.sleep(0.5)
+    x.type("exit 0")
+    x.type("line")
+    t.ok(x.shows("^got (line|exit 0)"), "the script reads again", x.screen())
+    t.ok(x.rests("out>"), "and ends", x.screen())
+
+
 def main():
     lacks = missing("tmux", "bash")
     if lacks:
         skip(f"{lacks} is not installed")
         return done()
     for_everybody([test_shell, test_interrupt, test_inner_jobs, test_outer_jobs, test_size,
-                   test_editors, test_intact_afterwards])
+                   test_editors, test_intact_afterwards, test_scripts])
     return done()
 
 

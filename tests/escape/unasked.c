@@ -312,18 +312,33 @@ static int unasked_disks(char **a)
 
 /* ---- the terminal's foreground ---- */
 
-/* Takes the terminal, and stays for a while. */
+/* Takes the terminal again and again. READS: has one of the group that it left behind read from it,
+ * for which the kernel stops all of them. */
 static int unasked_foreground(char **a)
 {
+    char byte;
     int fd = open("/dev/tty", O_RDWR);
     must(fd, "/dev/tty");
+    pid_t behind = strcmp(a[1], "reads") == 0 ? fork() : getpid();
+    must(behind, "fork");
+    for (int i = 0; behind == 0 && i < 20; i++) {
+        fcntl(fd, F_SETFL, O_NONBLOCK);
+        usleep(20000);
+        (void)!read(fd, &byte, 1);
+    }
+    if (behind == 0)
+        _exit(0);
     signal(SIGTTOU, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);
     must(setpgid(0, 0), "a group of its own");
     tell("take the foreground", tcsetpgrp(fd, getpid()));
     if (atoi(a[0]) > 0)
         tell("give it to another", tcsetpgrp(fd, atoi(a[0])));
-    usleep(300000);
+    for (double end = now() + 0.6; now() < end; usleep(2000))
+        (void)!tcsetpgrp(fd, getpid());
+    tell("keep it", tcsetpgrp(fd, getpid()));
+    if (behind != getpid())
+        kill(behind, SIGKILL);
     return 0;
 }
 
@@ -335,6 +350,6 @@ const struct attack attacks_unasked[] = {
     {"unasked-limits", 0, unasked_limits},
     {"unasked-crash", 0, unasked_crash},
     {"unasked-disks", 1, unasked_disks},
-    {"unasked-foreground", 1, unasked_foreground},
+    {"unasked-foreground", 2, unasked_foreground},
     {0},
 };

@@ -257,6 +257,28 @@ static int wait_sends(char **a)
     return sum_up(n);
 }
 
+/* Connected sockets, whose messages somebody carries: as many as fit of the largest, and nobody who
+ * reads them. */
+static int wait_carried(char **a)
+{
+    enum { LARGE = 60000 };
+    static char letter[LARGE];
+    int n = atoi(a[2]), server = socket(AF_UNIX, SOCK_DGRAM, 0);
+    must(bind(server, (struct sockaddr *)&at, sizeof(at)), "bind");
+    for (int i = 0; i < n; i++) {
+        int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+        must(connect(sock, (struct sockaddr *)&at, sizeof(at)), "connect");
+        for (int k = 0; k < 20; k++, usleep(200))
+            if (send(sock, letter, LARGE, 0) == LARGE)
+                atomic_fetch_add(&begun, 1);
+    }
+    measure(a[1], n);
+    while (recv(server, letter, LARGE, 0) == LARGE && atomic_fetch_add(&came, 1) + 1 < begun)
+        ;
+    printf("own: all were carried: %s\n", atomic_load(&came) == atomic_load(&begun) ? "ok" : "no");
+    return sum_up(0);
+}
+
 /* ---- those who give up ---- */
 
 static void on_signal(int sig)
@@ -318,8 +340,12 @@ static int wait_full(char **a)
     return 0;
 }
 
-const struct attack attacks_wear_wait[] = {
-    {"wait-opens", 3, wait_opens}, {"wait-same", 3, wait_same},
-    {"wait-chain", 3, wait_chain}, {"wait-connects", 3, wait_connects},
-    {"wait-sends", 3, wait_sends}, {"wait-signals", 3, wait_signals},
-    {"wait-full", 3, wait_full},   {0}};
+const struct attack attacks_wear_wait[] = {{"wait-opens", 3, wait_opens},
+                                           {"wait-same", 3, wait_same},
+                                           {"wait-chain", 3, wait_chain},
+                                           {"wait-connects", 3, wait_connects},
+                                           {"wait-sends", 3, wait_sends},
+                                           {"wait-signals", 3, wait_signals},
+                                           {"wait-full", 3, wait_full},
+                                           {"wait-carried", 3, wait_carried},
+                                           {0}};

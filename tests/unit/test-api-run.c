@@ -558,6 +558,18 @@ static void test_many(void)
     is_int(sum, 8, "several at once from one thread");
 }
 
+/* What decides about sandboxes, under a policy that allows everything. */
+static void test_own_places(void)
+{
+    static const char free[] = "(version 1)(allow default)";
+    struct buckle_command *c =
+        shell("echo x >plain && ! mkdir .buckle && ! echo x >.srt-settings.json");
+    buckle_command_text(c, "free.sb", free, strlen(free));
+    struct buckle_run *run = start(c);
+    is_int(finish(run), 0, "a policy that allows everything does not open Buckle's settings");
+    buckle_run_free(run);
+}
+
 int main(void)
 {
     char name[] = "/tmp/buckle-api-XXXXXX", remove[64];
@@ -577,6 +589,7 @@ int main(void)
     test_seatbelt();
     test_questions();
     test_many();
+    test_own_places();
     snprintf(remove, sizeof(remove), "rm -rf %s", name);
     ok(chdir("/") == 0 && system(remove) == 0, "clean");
     return done_testing();

@@ -106,6 +106,15 @@ static void test_todo(void)
     is_int((intmax_t)git_todo_disarm(&a, "p\0exec x\n", 9, &out, &n), 1, "behind a NUL byte");
     ok(n == 11 && !memcmp(out, "p\0# exec x\n", 11), "it is disarmed too");
     ok(!git_todo_is_quiet("p\0", 2), "and no such list is quiet");
+    static const char was[] = "pick 1\nexec make\npick 2\n";
+    size_t m = sizeof(was) - 1;
+    ok(git_todo_adds_nothing(was, m, "exec make\npick 2\n", 17),
+       "a list that goes on adds nothing");
+    ok(git_todo_adds_nothing(was, m, "", 0), "nor does an empty one");
+    ok(git_todo_adds_nothing(was, m, "pick 3\nbreak\n", 13), "nor do lines that execute nothing");
+    ok(!git_todo_adds_nothing(was, m, "exec make x\n", 12), "another command is new");
+    ok(!git_todo_adds_nothing(was, m, "x make\n", 7), "so is the same one spelled otherwise");
+    ok(!git_todo_adds_nothing(was, m, "p\0\n", 3), "a NUL byte is not taken");
     OWN(arena) struct arena little;
     arena_init(&little, 8);
     is_int((intmax_t)git_todo_disarm(&little, "exec x\nexec y\n", 14, &out, &n), 2, "no memory");

@@ -120,6 +120,50 @@ static void test_forward(void)
            "an upgrade is asked for");
 }
 
+static void test_methods(void)
+{
+    static const char *const good[] = {"GET", "A", "M-SEARCH", "BASELINE-CONTROL", "RPC_IN_DATA"};
+    static const char *const none[] = {
+        "", "get", "Get", "-GET", "G!T", "G ET", "GE\tT", "GET1", "ABCDEFGHIJKLMNOPQRSTU"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        ok(http_is_method(good[i], strlen(good[i])), "a method: %s", good[i]);
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        ok(!http_is_method(none[i], strlen(none[i])), "no method: %s", none[i]);
+    ok(read_text("get / HTTP/1.1\r\nHost: a\r\n\r\n") == HTTP_BAD, "in small letters: refused");
+    ok(read_text("head / HTTP/1.1\r\nHost: a\r\n\r\n") == HTTP_BAD,
+       "of which servers do not agree where the answer ends");
+}
+
+static void test_upgrades(void)
+{
+    static const struct {
+        const char *field;
+        uint8_t to;
+    } rows[] = {
+        {"websocket", 0},
+        {"h2c", HTTP_TO_H2},
+        {"H2C", HTTP_TO_H2},
+        {"h2c-14", HTTP_TO_H2},
+        {"HTTP/2.0", HTTP_TO_H2},
+        {"websocket, h2c", HTTP_TO_H2},
+        {"TLS/1.2,TLS/1.0", HTTP_TO_TLS},
+        {"tls/1.3 , h2c", HTTP_TO_H2 | HTTP_TO_TLS},
+        {"", 0},
+        {",,", 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[200];
+        snprintf(text, sizeof(text),
+                 "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: %s\r\n\r\n",
+                 rows[i].field);
+        ok(read_text(text) == HTTP_FOUND && head.upgrade && head.upgrade_to == rows[i].to,
+           "an upgrade to \"%s\"", rows[i].field);
+    }
+    ok(read_text("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: a\r\nUpgrade: h2c\r\n\r\n") == HTTP_FOUND &&
+           head.upgrade_to == HTTP_TO_H2,
+       "in a second field");
+}
+
 /* The body's bytes taken from text in steps of n; -1 when it is malformed. */
 static ssize_t taken(const char *text, size_t step)
 {
@@ -175,8 +219,7 @@ int main(void)
     test_refused();
     test_forward();
     test_bodies();
-    ok(http_might_be("G", 1) && http_might_be("GET ", 4) && !http_might_be("SSH-2.0-", 8) &&
-           !http_might_be("\x16\x03", 2) && http_might_be("M-SEARCH *", 10),
-       "what may be a request");
+    test_methods();
+    test_upgrades();
     return done_testing();
 }

@@ -102,8 +102,7 @@ static void test_kept(void)
         "(allow file-write* (regex (string-append \"^\" (param \"EMPTY\") \"/[.]npm/\")))",
         "(allow file-write* (regex (string-append \"^\" (param \"DIR\") \"/.*\")))",
         "(allow file-write* (subpath (param \"DIR\")))",
-        "(if (positive? (string-length (param \"EMPTY\"))) (allow file* (subpath (param "
-        "\"EMPTY\"))))",
+        "(if (not (string=? (param \"EMPTY\") \"\")) (allow file* (subpath (param \"EMPTY\"))))",
         "(deny mach-lookup (xpc-service-name-prefix \"\"))",
         "(allow mach-register (local-name-prefix \"\"))",
         "(allow sysctl-read (sysctl-name-regex #\"\"))",

@@ -577,8 +577,57 @@ static void test_threads(void)
     }
 }
 
+/* ---- texts apart ---- */
+
+static void check_apart(const char *text, const char *apart, const char *want, const char *name)
+{
+    OWN(program) struct program p = {0};
+    sbpl_unit_init(&p.unit, &sbpl_any);
+    bool added = sbpl_add_text(&p.unit, "t.sb", text, strlen(text), &p.err) == 0 &&
+                 sbpl_add_apart(&p.unit, "apart.sb", apart, strlen(apart), &p.err) == 0;
+    ok(added && program_compile(&p), "%s: it loads", name);
+    is_str(program_says(&p, "file-write-data", "/shut/x"), want, "%s", name);
+}
+
+static void test_apart(void)
+{
+    static const char shut[] = "(define places '(\"/shut\"))\n"
+                               "(deny file-write* file-write-data (apply subpath places))";
+    static const char *const texts[] = {
+        "",
+        "(define (deny . all) #t)",
+        "(set! deny allow)",
+        "(define-macro (deny . all) #t)",
+        "(define (subpath . all) (literal \"/nowhere\"))",
+        "(define file-write-data file-read-data)(define file-write* file-read*)",
+        "(define (apply . all) (literal \"/nowhere\"))",
+        "(define places '(\"/nowhere\"))",
+        "(define-macro (quote x) `(list \"/nowhere\"))",
+        "(define-macro (define . all) #t)",
+        "(define (%finalize) (allow file-write* file-write-data (subpath \"/shut\")))",
+        "(set! %finalize (lambda () (allow file-write-data (subpath \"/shut\"))))",
+        "(disable-rule-checks)",
+        "(with-filter (literal \"/nowhere\") (allow file-write*))",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        char whole[512];
+        snprintf(whole, sizeof(whole), "(version 1)(allow default)%s", texts[i]);
+        check_apart(whole, shut, "deny", texts[i]);
+    }
+    check_apart("(version 1)(deny default)", "(allow file-write* (subpath \"/shut\"))", "allow",
+                "it can allow as well");
+    check_apart("(version 2)(deny default)", "(allow file-write* (subpath \"/shut\"))", "allow",
+                "in any version of the language");
+    OWN(program) struct program p = {0};
+    sbpl_unit_init(&p.unit, &sbpl_any);
+    ok(sbpl_add_text(&p.unit, "a.sb", "(version 1)(define x 1)", 23, &p.err) == 0 &&
+           sbpl_add_apart(&p.unit, "b.sb", "(define y x)", 12, &p.err) == 0 && !program_compile(&p),
+       "it knows nothing of what others define");
+}
+
 int main(void)
 {
+    test_apart();
     if (!mkdtemp(folder)) {
         printf("Bail out! no temporary folder\n");
         return 1;

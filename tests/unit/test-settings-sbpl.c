@@ -251,9 +251,12 @@ static void test_protected(void)
         "file-write-create /w/.git vnode-type=SYMLINK → deny",
         "file-write-create /w/.git vnode-type=DIRECTORY → allow",
         "file-read-data /w/.bashrc → allow",
-        "linux!file-write-data /w/.git/config extension=buckle.created-repository → allow",
-        "linux!file-write-data /w/.git/hooks/x extension=buckle.created-repository → deny",
-        "linux!file-write-data /w/.git/hooks/x.sample extension=buckle.created-repository → allow",
+        "linux!file-write-data /w/.git/config extension=buckle.git-judged → allow",
+        "linux!file-write-data /w/x/config extension=buckle.git-settings → deny",
+        "linux!file-write-data /w/.git/hooks/x extension=buckle.git-hooks → deny",
+        "linux!file-write-data /w/.git/hooks/x.sample extension=buckle.git-judged → allow",
+        "linux!file-write-create /w/sub/.git extension=buckle.git-pointer → deny",
+        "linux!file-write-data /w/.git/rebase-merge/git-rebase-todo extension=buckle.git-state → deny",
         "linux!file-write-create /w/.BASHRC → allow", "macos!file-write-create /w/.BASHRC → deny",
         "macos!file-write-create /w/.Git/Hooks/x → deny", "macos!file-link /w/.git/hooks/x → deny");
 

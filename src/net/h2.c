@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/h2.h"
+
+#include <nghttp2/nghttp2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/http.h"
+
+enum { HEAD = 9, CONTINUATIONS_MAX = 64, PAD_LENGTH = 1, PRIORITY = 5 };
+
+enum frame_type {
+    DATA,
+    HEADERS,
+    PRIORITY_FRAME,
+    RST_STREAM,
+    SETTINGS,
+    PUSH_PROMISE,
+    PING,
+    GOAWAY,
+    WINDOW_UPDATE,
+    CONTINUATION,
+    FRAME_TYPES,
+};
+
+enum { END_STREAM = 0x1, ACK = 0x1, END_HEADERS = 0x4, PADDED = 0x8, WITH_PRIORITY = 0x20 };
+
+/* Fields that say what a request is; each at most once, and before all others. */
+enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PROTOCOL, PSEUDOS };
+
+/* What is known of the fields that are being read. */
+struct block {
+    uint32_t stream; /* 0: none is */
+    bool end_stream;
+    bool others;  /* fields that are not of those have begun, */
+    bool host;    /* and one of them names the host */
+    bool connect; /* the method */
+    uint8_t seen; /* bits of enum pseudo */
+    uint8_t frames;
+    uint16_t fields;
+    uint32_t packed, unpacked;
+};
+
+struct h2 {
+    nghttp2_hd_inflater *inflater;
+    h2_named *named;
+    void *arg;
+    const char *wrong;
+    bool begun;       /* the preface has been read, */
+    bool settled;     /* and the settings, which come first */
+    uint32_t last;    /* the highest stream so far */
+    uint32_t passing; /* bytes left of a frame that is not looked into */
+    struct block block;
+};
+
+struct frame {
+    uint32_t size, stream;
+    uint8_t type, flags;
+    const uint8_t *payload;
+};
+
+struct h2 *h2_new(bool upgraded, h2_named *named, void *arg)
+{
+    struct h2 *h = calloc(1, sizeof(*h));
+    if (!h)
+        return NULL;
+    *h = (struct h2){.named = named, .arg = arg, .last = upgraded ? 1 : 0};
+    if (nghttp2_hd_inflate_new(&h->inflater) != 0) {
+        free(h);
+        return NULL;
+    }
+    return h;
+}
+
+void h2_free(struct h2 *h)
+{
+    if (h)
+        nghttp2_hd_inflate_del(h->inflater);
+    free(h);
+}
+
+const char *h2_wrong(const struct h2 *h)
+{
+    return h->wrong;
+}
+
+static bool bad(struct h2 *h, const char *why)
+{
+    h->wrong = why;
+    return false;
+}
+
+/* ---- fields ---- */
+
+static bool is(const nghttp2_vec *v, const char *word)
+{
+    return v->len == strlen(word) && memcmp(v->base, word, v->len) == 0;
+}
+
+static bool read_name(struct h2 *h, const nghttp2_vec *value)
+{
+    struct peer host;
+    uint16_t port;
+    if (!peer_parse_authority((const char *)value->base, value->len, 80, &host, &port))
+        return bad(h, "an :authority that names no host");
+    h->wrong = NULL;
+    return h->named(h->arg, &host);
+}
+
+static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec *value)
+{
+    static const char names[PSEUDOS][12] = {
+        [METHOD] = ":method", [SCHEME] = ":scheme",     [AUTHORITY] = ":authority",
+        [PATH] = ":path",     [PROTOCOL] = ":protocol",
+    };
+    struct block *b = &h->block;
+    unsigned which = 0;
+    while (which < PSEUDOS && !is(name, names[which]))
+        which++;
+    if (which == PSEUDOS || b->others || b->seen & 1u << which)
+        return bad(h, "fields of a request that come twice, too late or not at all");
+    b->seen |= (uint8_t)(1u << which);
+    switch (which) {
+    case METHOD:
+        b->connect = is(value, "CONNECT");
+        return http_is_method((const char *)value->base, value->len) ||
+               bad(h, "a method that is none");
+    case SCHEME:
+        return is(value, "http") || is(value, "https") || bad(h, "a :scheme that is not http");
+    case AUTHORITY:
+        return read_name(h, value);
+    case PATH:
+        return (value->len && *value->base == '/') || is(value, "*") ||
+               bad(h, "a :path that is none");
+    default:
+        return true;
+    }
+}
+
+/* What belongs to one hop of HTTP/1; behind a server that goes on in HTTP/1 it could hide a
+ * request. */
+static bool is_of_one_hop(const nghttp2_vec *name)
+{
+    static const char names[][20] = {"connection", "keep-alive", "proxy-connection",
+                                     "transfer-encoding", "upgrade"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (is(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_small_token(const nghttp2_vec *name)
+{
+    for (size_t i = 0; i < name->len; i++) {
+        unsigned char c = name->base[i];
+        if (c <= ' ' || c >= 0x7f || c == ':' || (c >= 'A' && c <= 'Z'))
+            return false;
+    }
+    return name->len > 0;
+}
+
+static bool is_value(const nghttp2_vec *value)
+{
+    return !value->len ||
+           (!memchr(value->base, '\0', value->len) && !memchr(value->base, '\r', value->len) &&
+            !memchr(value->base, '\n', value->len));
+}
+
+static bool read_field(struct h2 *h, const nghttp2_nv *nv)
+{
+    struct block *b = &h->block;
+    nghttp2_vec name = {nv->name, nv->namelen}, value = {nv->value, nv->valuelen};
+    b->unpacked += (uint32_t)(name.len + value.len);
+    if (++b->fields > H2_FIELDS_MAX || b->unpacked > H2_DECODED_MAX)
+        return bad(h, "more fields than a request needs");
+    if (!is_value(&value))
+        return bad(h, "a field with bytes that do not belong there");
+    if (name.len && *name.base == ':')
+        return read_pseudo(h, &name, &value);
+    b->others = true;
+    if (!is_small_token(&name) || is_of_one_hop(&name))
+        return bad(h, "a field that HTTP/2 does not have");
+    if (!is(&name, "host"))
+        return true;
+    if (b->host)
+        return bad(h, "more than one host");
+    b->host = true;
+    return read_name(h, &value);
+}
+
+/* ---- blocks of fields ---- */
+
+/* A stream begins with a request; what comes later on it are trailers, which are none. */
+static bool end_block(struct h2 *h)
+{
+    struct block *b = &h->block;
+    bool begins = b->stream > h->last;
+    unsigned needed = 1u << METHOD | 1u << SCHEME | 1u << PATH;
+    nghttp2_hd_inflate_end_headers(h->inflater);
+    if (!begins && (b->seen || !b->end_stream))
+        return bad(h, "a second request on one stream");
+    if (begins && (b->seen & needed) != needed)
+        return bad(h,
+                   b->connect ? "CONNECT asks for another host" : "a request without all it needs");
+    if (begins && b->connect && !(b->seen & 1u << PROTOCOL))
+        return bad(h, "CONNECT asks for another host");
+    if (begins && !b->host && !(b->seen & 1u << AUTHORITY))
+        return bad(h, "a request that names no host");
+    if (begins)
+        h->last = b->stream;
+    *b = (struct block){0};
+    return true;
+}
+
+static bool unpack(struct h2 *h, const uint8_t *data, size_t n, bool last)
+{
+    for (;;) {
+        nghttp2_nv nv;
+        int flags = 0;
+        ssize_t used = nghttp2_hd_inflate_hd2(h->inflater, &nv, &flags, data, n, last);
+        if (used < 0)
+            return bad(h, "fields that cannot be unpacked");
+        data += used;
+        n -= (size_t)used;
+        if (flags & NGHTTP2_HD_INFLATE_EMIT && !read_field(h, &nv))
+            return false;
+        if (flags & NGHTTP2_HD_INFLATE_FINAL)
+            return n == 0 || bad(h, "fields that cannot be unpacked");
+        if (!(flags & NGHTTP2_HD_INFLATE_EMIT) && n == 0)
+            return !last || bad(h, "fields that end too early");
+    }
+}
+
+static bool read_fields(struct h2 *h, const struct frame *f, const uint8_t *data, size_t n)
+{
+    struct block *b = &h->block;
+    bool last = f->flags & END_HEADERS;
+    b->packed += (uint32_t)n;
+    if (b->packed > H2_BLOCK_MAX || ++b->frames > CONTINUATIONS_MAX)
+        return bad(h, "more fields than a request needs");
+    return unpack(h, data, n, last) && (!last || end_block(h));
+}
+
+static bool read_headers(struct h2 *h, const struct frame *f)
+{
+    const uint8_t *data = f->payload;
+    size_t n = f->size, before = 0, padding = 0;
+    if (f->flags & PADDED)
+        before += PAD_LENGTH;
+    if (f->flags & WITH_PRIORITY)
+        before += PRIORITY;
+    if (n < before)
+        return bad(h, "a frame that is too short");
+    if (f->flags & PADDED)
+        padding = data[0];
+    if (padding > n - before)
+        return bad(h, "a frame that is too short");
+    h->block = (struct block){.stream = f->stream, .end_stream = f->flags & END_STREAM};
+    return read_fields(h, f, data + before, n - before - padding);
+}
+
+/* ---- frames ---- */
+
+/* Where frames of a type may be, and how long. */
+enum place { ON_CONNECTION = 1, ON_STREAM = 2, ON_EITHER = 3, NOWHERE = 0 };
+
+static const struct {
+    uint8_t place;        /* enum place */
+    uint8_t shortest, of; /* at least so long, and a multiple of it; 0: of any length */
+} frames[FRAME_TYPES] = {
+    [DATA] = {ON_STREAM, 0, 0},           [HEADERS] = {ON_STREAM, 0, 0},
+    [PRIORITY_FRAME] = {ON_STREAM, 5, 5}, [RST_STREAM] = {ON_STREAM, 4, 4},
+    [SETTINGS] = {ON_CONNECTION, 0, 6},   [PUSH_PROMISE] = {NOWHERE, 0, 0},
+    [PING] = {ON_CONNECTION, 8, 8},       [GOAWAY] = {ON_CONNECTION, 8, 0},
+    [WINDOW_UPDATE] = {ON_EITHER, 4, 4},  [CONTINUATION] = {ON_STREAM, 0, 0},
+};
+
+/* A client's streams have odd numbers, and begin with HEADERS. Of the server's own, which it may
+ * push, a client can say that it wants none. */
+static bool is_in_place(const struct h2 *h, const struct frame *f)
+{
+    if (f->type >= FRAME_TYPES) /* an extension's; nobody has to understand it */
+        return true;
+    unsigned place = f->stream ? ON_STREAM : ON_CONNECTION;
+    if (!(frames[f->type].place & place))
+        return false;
+    if (f->type == HEADERS || f->type == CONTINUATION)
+        return f->stream & 1;
+    return f->type != DATA || (f->stream & 1 && f->stream <= h->last);
+}
+
+static bool is_of_length(const struct frame *f)
+{
+    if (f->type >= FRAME_TYPES)
+        return true;
+    unsigned shortest = frames[f->type].shortest, of = frames[f->type].of;
+    bool exact = shortest && of; /* one such thing, not several */
+    if (f->type == HEADERS || f->type == CONTINUATION)
+        return f->size <= H2_FRAME_MAX;
+    if (f->type == SETTINGS && f->flags & ACK)
+        return f->size == 0;
+    return f->size >= shortest && (!of || f->size % of == 0) && (!exact || f->size == shortest);
+}
+
+static bool check_frame(struct h2 *h, const struct frame *f)
+{
+    bool goes_on = f->type == CONTINUATION && f->stream == h->block.stream;
+    if (!h->settled && (f->type != SETTINGS || f->flags & ACK))
+        return bad(h, "HTTP/2 that does not begin with its settings");
+    h->settled = true;
+    if (h->block.stream ? !goes_on : f->type == CONTINUATION)
+        return bad(h, "a frame in the middle of a request's fields");
+    if (!is_in_place(h, f))
+        return bad(h, "a frame where none of its kind may be");
+    return is_of_length(f) || bad(h, "a frame of a wrong length");
+}
+
+static struct frame head_of(const uint8_t *p)
+{
+    return (struct frame){.size = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2],
+                          .type = p[3],
+                          .flags = p[4],
+                          .stream = (uint32_t)(p[5] & 0x7f) << 24 | (uint32_t)p[6] << 16 |
+                                    (uint32_t)p[7] << 8 | p[8],
+                          .payload = p + HEAD};
+}
+
+/* The bytes of one frame, or of the part that is there of one that is not looked into; 0: there are
+ * too few, -1: refused. */
+static ssize_t read_frame(struct h2 *h, const uint8_t *data, size_t n)
+{
+    if (h->passing) {
+        size_t part = n < h->passing ? n : h->passing;
+        h->passing -= (uint32_t)part;
+        return (ssize_t)part;
+    }
+    if (n < HEAD)
+        return 0;
+    struct frame f = head_of(data);
+    bool fields = f.type == HEADERS || f.type == CONTINUATION;
+    if (fields && f.size <= H2_FRAME_MAX && n - HEAD < f.size)
+        return 0;
+    if (!check_frame(h, &f))
+        return -1;
+    if (!fields) {
+        h->passing = f.size;
+        return HEAD;
+    }
+    if (f.type == HEADERS ? !read_headers(h, &f) : !read_fields(h, &f, f.payload, f.size))
+        return -1;
+    return (ssize_t)(HEAD + f.size);
+}
+
+ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)
+{
+    size_t used = 0;
+    if (!h->begun) {
+        size_t there = n < H2_PREFACE_SIZE ? n : H2_PREFACE_SIZE;
+        if (memcmp(data, H2_PREFACE, there) != 0) {
+            bad(h, "HTTP/2 that does not begin as it must");
+            return -1;
+        }
+        if (there < H2_PREFACE_SIZE)
+            return 0;
+        h->begun = true;
+        used = H2_PREFACE_SIZE;
+    }
+    while (used < n) {
+        ssize_t one = read_frame(h, data + used, n - used);
+        if (one < 0)
+            return -1;
+        if (one == 0)
+            break;
+        used += (size_t)one;
+    }
+    return (ssize_t)used;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Input: what a client says over HTTP/2, behind the preface. Read in one piece and byte by byte, as
+ * much of it is passed on, the same names are put to us, and it is refused at the same place. A
+ * first line is the same however it is cut, too.
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/first.h"
+#include "net/h2.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+struct heard {
+    uint32_t names;
+    uint32_t sum;
+    size_t passed;
+    bool refused;
+};
+
+static bool on_name(void *arg, const struct peer *host)
+{
+    struct heard *h = arg;
+    require(host->len == strlen(host->name) && host->len);
+    h->names++;
+    for (size_t i = 0; i < host->len; i++)
+        h->sum = h->sum * 31 + (uint8_t)host->name[i];
+    return host->name[0] != 'd';
+}
+
+static void read_all(const uint8_t *data, size_t n, size_t step, struct heard *heard)
+{
+    struct h2 *h = h2_new(false, on_name, heard);
+    size_t at = 0, there = 0;
+    require(h);
+    while (there < n && !heard->refused) {
+        there = n - there < step ? n : there + step;
+        ssize_t used = h2_read(h, data + at, there - at);
+        require(used < 0 || (size_t)used <= there - at);
+        heard->refused = used < 0;
+        at += used > 0 ? (size_t)used : 0;
+    }
+    heard->passed = at;
+    h2_free(h);
+}
+
+static void check_first(const char *s, size_t n)
+{
+    struct first whole = {0}, cut = {0};
+    enum first_result a = first_read(&whole, s, n), b = FIRST_MORE;
+    for (size_t i = 0; i < n && b == FIRST_MORE; i++)
+        b = first_read(&cut, s + i, 1);
+    require(a == b && (a != FIRST_MORE || first_end(&whole) == first_end(&cut)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct heard whole = {0}, cut = {0};
+    size_t n = H2_PREFACE_SIZE + size;
+    uint8_t *all = malloc(n);
+    require(all);
+    memcpy(all, H2_PREFACE, H2_PREFACE_SIZE);
+    if (size)
+        memcpy(all + H2_PREFACE_SIZE, data, size);
+    read_all(all, n, n, &whole);
+    read_all(all, n, 1, &cut);
+    require(whole.refused == cut.refused && whole.names == cut.names && whole.sum == cut.sum);
+    /* what was before the refusal in the same piece is not passed on */
+    require(whole.refused ? whole.passed <= cut.passed : whole.passed == cut.passed);
+    free(all);
+    check_first((const char *)data, size);
+    return 0;
+}

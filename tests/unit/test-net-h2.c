@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* HTTP/2 as clients speak it: names are found however fields are packed and cut, and what a server
+ * might read otherwise is refused. Fields are packed by the library that also unpacks them; what it
+ * would not write is written here. */
+
+#include <nghttp2/nghttp2.h>
+#include <stdlib.h>
+
+#include "net/h2.h"
+#include "tap.h"
+
+enum { DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION };
+enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8 };
+
+static uint8_t wire[200000];
+static size_t size;
+static char names[4096]; /* that were put to us, each with a space behind it */
+static nghttp2_hd_deflater *packer;
+static const uint8_t filler[40000] = {0xff, 0xff, 0xff, 0xff};
+
+static bool on_name(void *arg, const struct peer *host)
+{
+    (void)arg;
+    strcat(strcat(names, host->name), " ");
+    return strcmp(host->name, "denied.test") != 0;
+}
+
+static void put(const void *data, size_t n)
+{
+    if (n)
+        memcpy(wire + size, data, n);
+    size += n;
+}
+
+static void put_frame(unsigned type, unsigned flags, uint32_t stream, const void *data, size_t n)
+{
+    uint8_t head[] = {(uint8_t)(n >> 16),      (uint8_t)(n >> 8),      (uint8_t)n,
+                      (uint8_t)type,           (uint8_t)flags,         (uint8_t)(stream >> 24),
+                      (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
+    put(head, sizeof(head));
+    put(data, n);
+}
+
+static void begin(void)
+{
+    size = 0;
+    if (packer)
+        nghttp2_hd_deflate_del(packer);
+    nghttp2_hd_deflate_new(&packer, 4096);
+    put(H2_PREFACE, H2_PREFACE_SIZE);
+    put_frame(SETTINGS, 0, 0, NULL, 0);
+}
+
+/* Fields as "name=value" words, packed; ended by NULL. */
+static size_t pack(const char *const *fields, uint8_t *out, size_t cap)
+{
+    nghttp2_nv nv[64];
+    size_t n = 0;
+    for (; fields[n]; n++) {
+        const char *equals = strchr(fields[n], '=');
+        nv[n] = (nghttp2_nv){.name = (uint8_t *)(uintptr_t)fields[n],
+                             .namelen = (size_t)(equals - fields[n]),
+                             .value = (uint8_t *)(uintptr_t)(equals + 1),
+                             .valuelen = strlen(equals + 1)};
+    }
+    ssize_t used = nghttp2_hd_deflate_hd(packer, out, cap, nv, n);
+    return used < 0 ? 0 : (size_t)used;
+}
+
+static void put_request(uint32_t stream, unsigned flags, const char *const *fields)
+{
+    uint8_t block[8192];
+    size_t n = pack(fields, block, sizeof(block));
+    put_frame(HEADERS, flags, stream, block, n);
+}
+
+static void put_plain(uint32_t stream, const char *authority)
+{
+    char named[300];
+    snprintf(named, sizeof(named), ":authority=%s", authority);
+    put_request(stream, END_STREAM | END_HEADERS,
+                (const char *[]){":method=GET", ":scheme=http", ":path=/", named, "a=b", NULL});
+}
+
+/* Reads the wire in pieces; what was passed on, or -1. */
+static ssize_t read_in(size_t piece, const char **wrong)
+{
+    struct h2 *h = h2_new(false, on_name, NULL);
+    size_t at = 0, there = 0;
+    ssize_t used = 0;
+    names[0] = '\0';
+    while (used >= 0 && there < size) {
+        there = size - there < piece ? size : there + piece;
+        used = h2_read(h, wire + at, there - at);
+        at += used > 0 ? (size_t)used : 0;
+    }
+    *wrong = used < 0 ? h2_wrong(h) : NULL;
+    h2_free(h);
+    return used < 0 ? -1 : (ssize_t)at;
+}
+
+static void passes(const char *want, const char *what)
+{
+    const char *wrong;
+    bool same = true;
+    for (size_t piece = 1; piece < 40; piece++)
+        same = same && read_in(piece, &wrong) == (ssize_t)size && strcmp(names, want) == 0;
+    ok(same && read_in(size, &wrong) == (ssize_t)size, "%s", what);
+    is_str(names, want, "%s: its names", what);
+}
+
+/* words: NULL when it is a name that is refused. */
+static void fails(const char *words, const char *what)
+{
+    const char *wrong = NULL;
+    bool same = true;
+    for (size_t piece = 1; piece < 40; piece++)
+        same = same && read_in(piece, &wrong) == -1;
+    ok(same && read_in(size, &wrong) == -1, "%s: refused", what);
+    if (words)
+        ok(wrong && strstr(wrong, words), "%s: because of %s", what, wrong ? wrong : "a name");
+    else
+        ok(!wrong, "%s: because of its name", what);
+}
+
+static void test_requests(void)
+{
+    begin();
+    put_plain(1, "a.test");
+    put_plain(3, "A.Test:8080"); /* from the table, mostly */
+    put_plain(5, "b.test");
+    passes("a.test a.test b.test ", "three requests");
+    begin();
+    put_plain(1, "a.test");
+    put_plain(3, "denied.test");
+    fails(NULL, "another name on the second stream");
+    begin();
+    put_plain(1, "denied.test"); /* the table has it now */
+    fails(NULL, "another name");
+    begin();
+    put_request(1, END_HEADERS,
+                (const char *[]){":method=POST", ":scheme=https", ":path=/x", "host=a.test", NULL});
+    put_frame(DATA, 0, 1, filler, 1000);
+    put_frame(DATA, 0, 1, NULL, 0);
+    put_frame(WINDOW, 0, 1, "\0\0\0\1", 4);
+    put_request(1, END_STREAM | END_HEADERS, (const char *[]){"grpc-status=0", NULL});
+    put_frame(99, 0, 7, "x", 1);
+    put_frame(PING, 0, 0, "12345678", 8);
+    put_frame(GOAWAY, 0, 0, "12345678910", 11);
+    passes("a.test ", "a body and trailers");
+    begin();
+    put_request(1, END_STREAM | END_HEADERS,
+                (const char *[]){":method=CONNECT", ":protocol=websocket", ":scheme=http",
+                                 ":path=/", ":authority=a.test", NULL});
+    passes("a.test ", "a socket by CONNECT");
+}
+
+static void test_pieces(void)
+{
+    uint8_t block[1000];
+    static const char *const fields[] = {":method=GET",       ":scheme=http",           ":path=/",
+                                         ":authority=a.test", "x=abcdefghijklmnopqrst", NULL};
+    for (size_t cut = 0; cut < 22; cut += 7) {
+        begin();
+        size_t n = pack(fields, block, sizeof(block));
+        put_frame(HEADERS, END_STREAM, 1, block, cut);
+        put_frame(CONTINUATION, 0, 1, block + cut, 1);
+        put_frame(CONTINUATION, END_HEADERS, 1, block + cut + 1, n - cut - 1);
+        passes("a.test ", "fields in three frames");
+    }
+    begin();
+    size_t n = pack(fields, block + 1, sizeof(block) - 20);
+    block[0] = 9;
+    memset(block + 1 + n, 0, 9);
+    put_frame(HEADERS, END_STREAM | END_HEADERS | PADDED, 1, block, n + 10);
+    passes("a.test ", "with padding");
+}
+
+static void test_upgraded(void)
+{
+    struct h2 *h = h2_new(true, on_name, NULL);
+    begin();
+    put_plain(1, "a.test");
+    ok(h2_read(h, wire, size) == -1, "after an upgrade the first stream is taken");
+    h2_free(h);
+    h = h2_new(true, on_name, NULL);
+    begin();
+    put_plain(3, "a.test");
+    ok(h2_read(h, wire, size) == (ssize_t)size, "and the next is not");
+    h2_free(h);
+}
+
+/* A field that is written out. */
+static size_t plain_field(uint8_t *out, const char *name, const char *value, size_t n)
+{
+    size_t at = 0, len = strlen(name);
+    out[at++] = 0;
+    out[at++] = (uint8_t)len;
+    memcpy(out + at, name, len);
+    at += len;
+    out[at++] = (uint8_t)n;
+    memcpy(out + at, value, n);
+    return at + n;
+}
+
+static void put_odd(const char *name, const char *value, size_t n)
+{
+    uint8_t block[1000];
+    size_t at = 0;
+    begin();
+    at += plain_field(block + at, ":method", "GET", 3);
+    at += plain_field(block + at, ":scheme", "http", 4);
+    at += plain_field(block + at, ":path", "/", 1);
+    at += plain_field(block + at, ":authority", "a.test", 6);
+    at += plain_field(block + at, name, value, n);
+    put_frame(HEADERS, END_STREAM | END_HEADERS, 1, block, at);
+}
+
+static void test_fields(void)
+{
+    static const struct {
+        const char *name, *value;
+        size_t n;
+        const char *words;
+    } rows[] = {
+        {"host", "denied.test", 11, NULL},
+        {"Host", "a.test", 6, "a field"},
+        {"", "x", 1, "a field"},
+        {"a b", "x", 1, "a field"},
+        {"a:b", "x", 1, "a field"},
+        {"a", "b\r\nc", 4, "a field"},
+        {"a", "b\nc", 3, "a field"},
+        {"a", "b\0c", 3, "a field"},
+        {"transfer-encoding", "chunked", 7, "a field"},
+        {"connection", "close", 5, "a field"},
+        {"upgrade", "x", 1, "a field"},
+        {":authority", "a.test", 6, "twice"},
+        {":status", "200", 3, "twice"},
+        {":", "x", 1, "twice"},
+        {"host", "a b", 3, "names no host"},
+        {"host", "", 0, "names no host"},
+        {"host", "u@a.test", 8, "names no host"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        put_odd(rows[i].name, rows[i].value, rows[i].n);
+        fails(rows[i].words, rows[i].name);
+    }
+    put_odd("te", "trailers", 8);
+    passes("a.test ", "a field that HTTP/2 has");
+}
+
+static void test_forms(void)
+{
+    static const struct {
+        const char *fields[6];
+        const char *words;
+    } rows[] = {
+        {{":method=GET", ":scheme=http", ":path=/", NULL}, "names no host"},
+        {{":method=GET", ":scheme=http", ":authority=a.test", NULL}, "all it needs"},
+        {{":method=GET", ":path=/", ":authority=a.test", NULL}, "all it needs"},
+        {{":scheme=http", ":path=/", ":authority=a.test", NULL}, "all it needs"},
+        {{"a=b", NULL}, "all it needs"},
+        {{":method=get", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "method"},
+        {{":method=GET", ":scheme=ftp", ":path=/", ":authority=a.test", NULL}, ":scheme"},
+        {{":method=GET", ":scheme=http", ":path=http://b/", ":authority=a.test", NULL}, ":path"},
+        {{":method=GET", ":scheme=http", ":path=", ":authority=a.test", NULL}, ":path"},
+        {{":method=CONNECT", ":authority=a.test:80", NULL}, "CONNECT"},
+        {{":method=CONNECT", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "CONNECT"},
+        {{":method=GET", ":scheme=http", ":path=/", "a=b", ":authority=a.test", NULL}, "too late"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        begin();
+        put_request(1, END_STREAM | END_HEADERS, rows[i].fields);
+        fails(rows[i].words, rows[i].words);
+    }
+}
+
+static void test_frames(void)
+{
+    static const struct {
+        uint8_t type, flags;
+        uint32_t stream;
+        size_t n;
+        const char *words;
+    } rows[] = {
+        {SETTINGS, 0, 0, 5, "length"},        {SETTINGS, 1, 0, 6, "length"},
+        {SETTINGS, 0, 1, 6, "where none"},    {PING, 0, 0, 7, "length"},
+        {PING, 0, 0, 16, "length"},           {PING, 0, 1, 8, "where none"},
+        {WINDOW, 0, 0, 3, "length"},          {RST, 0, 1, 5, "length"},
+        {RST, 0, 0, 4, "where none"},         {GOAWAY, 0, 0, 7, "length"},
+        {PRIORITY, 0, 1, 4, "length"},        {PUSH, 4, 1, 20, "where none"},
+        {CONTINUATION, 4, 1, 0, "middle"},    {DATA, 0, 0, 1, "where none"},
+        {DATA, 0, 3, 1, "where none"},        {DATA, 0, 2, 1, "where none"},
+        {HEADERS, 5, 0, 10, "where none"},    {HEADERS, 5, 2, 10, "where none"},
+        {HEADERS, 5, 1, 0, "second request"}, {HEADERS, 4, 1, 0, "second request"},
+        {HEADERS, 13, 3, 0, "too short"},     {HEADERS, 37, 3, 4, "too short"},
+        {HEADERS, 5, 3, 40000, "length"},     {HEADERS, 5, 3, 10, "unpacked"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        begin();
+        put_plain(1, "a.test");
+        put_frame(rows[i].type, rows[i].flags, rows[i].stream, filler, rows[i].n);
+        if (rows[i].type == HEADERS && rows[i].stream == 1 && rows[i].flags == 5)
+            put_plain(1, "a.test"); /* trailers may be empty, and are over then */
+        char what[80];
+        snprintf(what, sizeof(what), "frame %d on %u of %zu bytes", rows[i].type, rows[i].stream,
+                 rows[i].n);
+        fails(rows[i].words, what);
+    }
+    size = 0;
+    put(H2_PREFACE, H2_PREFACE_SIZE);
+    put_frame(PING, 0, 0, "12345678", 8);
+    fails("settings", "something before the settings");
+    size = 0;
+    put("PRI * HTTP/2.0\r\n\r\nXM\r\n\r\n", H2_PREFACE_SIZE);
+    fails("begin", "another beginning");
+}
+
+static void test_bounds(void)
+{
+    uint8_t block[30000];
+    begin();
+    put_plain(1, "a.test");
+    memset(block, 0xbe, sizeof(block)); /* the newest of the table, again and again */
+    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, block, sizeof(block));
+    fails("more fields", "fields that unpack to much more");
+    begin();
+    put_frame(HEADERS, END_STREAM, 1, NULL, 0);
+    for (int i = 0; i < 100; i++)
+        put_frame(CONTINUATION, 0, 1, NULL, 0);
+    fails("more fields", "frames without end");
+    begin();
+    put_frame(HEADERS, END_STREAM, 1, "\0\1a\1b", 5);
+    size_t half = size;
+    ok(half > 0, "fields whose frame ends in the middle");
+    put_frame(CONTINUATION, END_HEADERS, 1, "\0\1", 2);
+    fails("unpacked", "fields that are cut");
+    begin();
+    put_request(
+        1, END_STREAM | END_HEADERS,
+        (const char *[]){":method=GET", ":scheme=http", ":path=/", ":authority=a.test", NULL});
+    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82", 4); /* a table of 4097 */
+    fails("unpacked", "a larger table than the usual one");
+}
+
+int main(void)
+{
+    test_requests();
+    test_pieces();
+    test_upgraded();
+    test_fields();
+    test_forms();
+    test_frames();
+    test_bounds();
+    nghttp2_hd_deflate_del(packer);
+    return done_testing();
+}
