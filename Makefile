@@ -16,7 +16,7 @@ PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK)
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
 # what is tried inside `buckle run`; npm comes with some packages of node, too
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
-PKG_PROGRAMS = ntfs-3g gdb strace gnupg openssh-client cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils e2fsprogs
+PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail openssh-server redis-server linux-perf
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # a small internet, and those who use it

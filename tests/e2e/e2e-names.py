@@ -526,38 +526,59 @@ def test_detached(person, t):
 # ---- case ----
 
 
-def folding(person):
+def make_ntfs(image, at, person):
+    return [["mkfs.ntfs", "-F", "-q", image],
+            ["lowntfs-3g", "-o", f"ignore_case,allow_other,uid={person.uid},gid={person.uid}", image, at]]
+
+
+def make_vfat(image, at, person):
+    return [["mkfs.vfat", image], ["mount", "-o", f"loop,quiet,uid={person.uid},gid={person.uid}", image, at]]
+
+
+def make_ext4(image, at, person):
+    return [["mke2fs", "-q", "-t", "ext4", "-O", "casefold", "-E", "encoding=utf8", image],
+            ["mount", "-o", "loop", image, at], ["mkdir", at + "/Home"], ["chattr", "+F", at + "/Home"],
+            ["chown", f"{person.uid}:{person.uid}", at, at + "/Home"]]
+
+
+FOLDING = {"ntfs": make_ntfs, "vfat": make_vfat, "ext4": make_ext4}
+
+
+def folding(person, kind):
     """A file system that folds case, of this person's; None where none can be had."""
-    if only_root_mounts():
-        return None
-    lacks = missing("mkfs.ntfs", "lowntfs-3g")
-    if lacks:
-        skip(f"{lacks} is not installed")
-        return None
-    image = os.path.join(drive.FOLDER, "image-" + person.name)
-    at = os.path.join(os.path.realpath(drive.FOLDER), "Folds-" + person.name)
-    os.makedirs(at, exist_ok=True)
+    image = os.path.join(drive.FOLDER, f"{kind}-{person.name}")
+    at = os.path.join(os.path.realpath(drive.FOLDER), f"Folds-{kind}-{person.name}")
+    os.makedirs(at)
     subprocess.run(["truncate", "-s", "16M", image], check=True)
-    subprocess.run(["mkfs.ntfs", "-F", "-q", image], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-    made = subprocess.run(["lowntfs-3g", "-o", f"ignore_case,allow_other,uid={person.uid},gid={person.uid}", image, at],
-                          check=False)
-    if made.returncode:
-        skip("a file system that folds case cannot be mounted here")
-        return None
+    for words in FOLDING[kind](image, at, person):
+        if missing(words[0]):
+            skip(f"{words[0]} is not installed")
+            return None
+        made = subprocess.run(words, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if made.returncode:
+            unmount(at)
+            skip(f"{kind} that folds case cannot be mounted here")
+            return None
     return at
 
 
 def test_case(person, t):
-    at = folding(person)
-    if not at:
+    if only_root_mounts():
         return
+    for kind in FOLDING:
+        at = folding(person, kind)
+        if at:
+            try_case(person, t, kind, at)
+
+
+def try_case(person, t, kind, at):
     home = Home(person)
     home.top = at + "/Home"
-    os.makedirs(home.top)
+    os.makedirs(home.top, exist_ok=True)
     home.env = {"HOME": home.top}
     home.work = home.top + "/Work"
     os.makedirs(home.work)
+    person.own(home.work)
     try:
         home.write(".aws/credentials")
         home.write(".netrc")
@@ -567,19 +588,19 @@ def test_case(person, t):
         person.sh(f"git init -q {home.work}")
         for tier, flags in TIERS.items():
             flags = (*flags, "--deny-read", home.path("Private"))
-            reads(home, t, f"case, {tier}", *(home.path(p) for p in (
+            reads(home, t, f"{kind}, {tier}", *(home.path(p) for p in (
                 ".aws/credentials", ".AWS/credentials", ".Aws/CREDENTIALS", ".NETRC", ".netrc", "private/a",
                 "PRIVATE/A")), at + "/HOME/.aws/credentials", flags=flags)
         for path in ".BASHRC", ".Bashrc", ".GIT/hooks/x", ".git/HOOKS/x", ".VSCODE/tasks.json", ".Claude/Settings.json", \
                 ".con\ufb01g/buckle/x", ".ba\u017fhrc", ".git/\u200chooks/x":
             r = home.sh(f"mkdir -p $(dirname {path}); echo PLANTED >>{path}")
             with open(home.path("Work/.bashrc"), encoding="utf-8") as f:
-                t.ok(r.status != 0 and f.read() == "old\n", f"case: {path!a} is not written", r)
+                t.ok(r.status != 0 and f.read() == "old\n", f"{kind}: {path!a} is not written", r)
         r = home.sh("cat README && echo x >Makefile && mkdir -p Src/Sub && echo x >Src/Sub/File && git add . && "
                     "rm -r Src Makefile")
-        t.quiet(r, "case: everything else is written", "text\n")
+        t.quiet(r, f"{kind}: everything else is written", "text\n")
         r = home.sh("echo x >keep/x", "--deny-write", home.path("Work/Keep"))
-        t.ok(r.status != 0, "case: --deny-write", r)
+        t.ok(r.status != 0, f"{kind}: --deny-write", r)
     finally:
         unmount(at)
 
