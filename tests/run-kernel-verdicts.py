@@ -92,6 +92,9 @@ SERVES = {"connect-seqpacket": socket.SOCK_SEQPACKET,
           **dict.fromkeys(("connect-dgram", "sendto-unix", "sendmsg-unix", "sendmmsg-unix"),
                           socket.SOCK_DGRAM)}
 MADE = "buckle.created-repository"
+# Patterns speak of names; the judge looks whether there is a repository, and what is written.
+GIT_JUDGES = re.compile("/\\.gitmodules$|/\\.git/modules/.*/(config|hooks)(/|$)|"
+                        "/\\.git/worktrees/[^/]*/(gitdir|commondir)$|/\\.G[iI][tT]/")
 
 
 class NotHere(Exception):
@@ -141,8 +144,9 @@ class Row:
             raise NotHere("not a canonical path: the kernel never asks about it")
         if self.path.startswith("/proc/"):
             raise NotHere("procfs has files of its own")
-        if self.path.endswith("/.gitmodules"):
-            raise NotHere("the judge decides by its content: e2e-git.py")
+        regular = self.kind not in ("dir", "symlink")
+        if GIT_JUDGES.search(self.path) or (regular and self.path.endswith("/.git")):
+            raise NotHere("the judge decides by what it is to git, and what it says: e2e-git.py")
         own = re.match("/dev/(shm|pts)(?=/|$)", self.path)
         if own:
             raise NotHere(f"the sandbox has a {own[0]} of its own")

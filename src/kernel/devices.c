@@ -73,15 +73,20 @@ static int type_of(mode_t mode)
     return S_ISBLK(mode) ? 3 : 4;
 }
 
+static int clone_mount(const char *path)
+{
+    return (int)syscall(SYS_open_tree, AT_FDCWD, path,
+                        KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+}
+
 /* What cannot be opened again stays closed. */
 static void keep(struct opened *o, const char *path, const struct stat *st)
 {
     bool maker = S_ISCHR(st->st_mode) && st->st_rdev == makedev(5, 2);
-    const char *from = maker ? "/dev/pts/ptmx" : path;
     char *name = o->n < OPENED ? arena_strndup(&o->arena, path, strlen(path)) : NULL;
-    int tree = !name ? -1
-                     : (int)syscall(SYS_open_tree, AT_FDCWD, from,
-                                    KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    int tree = name && maker ? clone_mount("/dev/pts/ptmx") : -1;
+    if (name && tree < 0)
+        tree = clone_mount(path);
     if (tree < 0)
         return;
     o->trees[o->n] = tree;
@@ -125,8 +130,9 @@ static void keep_beneath(struct opened *o, const char *folder, int depth)
     DIR *d = depth < DEPTH ? opendir(folder) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         int n = snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        bool files = e->d_type == DT_REG || e->d_type == DT_LNK || e->d_name[0] == '.';
-        if (files || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
+        /* containers mount devices on plain files, so that one of these may be a device */
+        bool other = e->d_type == DT_LNK || e->d_name[0] == '.';
+        if (other || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
             lstat(path, &st) < 0)
             continue;
         if (S_ISDIR(st.st_mode))

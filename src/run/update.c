@@ -65,7 +65,8 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     struct bk_err err;
     spec.sources = sources;
     spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &meanings, &r->own, &err) < 0)
+    if (!spec.nsources ||
+        run_policy_gather(&policy, &spec, run_tmpdir(r), &meanings, &r->own, &err) < 0)
         return NULL;
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
