@@ -190,6 +190,7 @@ DISABLED = Table(
 REPOSITORIES = Table(
     "worktrees and submodules",
     "w/.git/modules/sub/config w/.git/modules/a/b/hooks/x w/.git/worktrees/wt/config.worktree "
+    "w/.git/modules/sub/HEAD w/.git/modules/sub/objects/x w/.git/modules/sub/refs/x w/.git/modules/a/b/HEAD w/.git/modules/a/b/objects/x w/.git/modules/a/b/refs/x "
     "w/.git/worktrees/wt/HEAD w/.git/index w/wt/.git/hooks/x",
     {},
     """
@@ -207,6 +208,7 @@ REPOSITORIES = Table(
 NESTED = Table(
     "protected names at any depth, in repositories of any kind",
     "w/a/.git/config w/a/.git/modules/m/config w/a/.git/modules/m/n/hooks/x w/a/.git/worktrees/t/config.worktree "
+    "w/a/.git/modules/m/HEAD w/a/.git/modules/m/objects/x w/a/.git/modules/m/refs/x w/a/.git/modules/m/n/HEAD w/a/.git/modules/m/n/objects/x w/a/.git/modules/m/n/refs/x "
     "w/a/.git/worktrees/t/HEAD w/a/.git/index w/a/b/.bashrc w/a/b/.vscode/tasks.json w/a/b/.claude/agents/x w/a/b/file",
     {"filesystem": {"allowWrite": ["."]}},
     """

@@ -203,7 +203,7 @@ def trap_7(who):
         who.own(world.path(folder))
     for name in (".git/config", "prepared/config", "prepared/hooks/pre-commit", "plain/file"):
         with open(world.path(name), "w") as f:
-            f.write("original")
+            f.write("original" if name != "plain/file" else "another")
         who.own(world.path(name))
     p = world.path
     check_batch(who, world, [
