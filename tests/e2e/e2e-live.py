@@ -317,7 +317,11 @@ def socket_of(pid, uid):
 def links_of(pid):
     """What a process has open; some of it may be closed meanwhile."""
     found = []
-    for fd in os.listdir(f"/proc/{pid}/fd"):
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except FileNotFoundError:
+        return found  # it has ended
+    for fd in names:
         try:
             found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         except FileNotFoundError:
