@@ -11,7 +11,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from running import for_everybody, missing
+from running import PEOPLE, for_everybody, missing
 from tap import done, skip
 
 NAMES = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "A",
@@ -172,6 +172,8 @@ def test_planted(person, t):
         r = person.run("sh", "-c", script, cwd=folder)
         person.call(["sh", "-c", LOOK], cwd=folder)
         t.ok(not trap.sprung(), f"{name}: git runs nothing", script, r)
+        if person is not PEOPLE[0]:
+            continue  # git does the same for everybody
         control = repository(person)
         trap = Trap(person, control)
         script = script.replace(folder, control)
@@ -227,7 +229,7 @@ POINTERS = {
 
 def test_pointers(person, t):
     for name, script in POINTERS.items():
-        for sandboxed in (True, False):
+        for sandboxed in (True, False) if person is PEOPLE[0] else (True,):
             folder = linked(person)
             trap = Trap(person, folder)
             # a repository with bad settings, prepared as far as that can be done
