@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Who knows where an agent was started: the agent itself, if it tells its hooks in a variable; else
- * the session that is kept for its process, which was told at the first call, before the model had
- * gone anywhere. Where there can be no session, the kernel knows where the agent's process is.
+ * Where an agent was started. Some agents set a variable for their hooks. For others the session of
+ * the agent's process remembers the folder of the first call, which comes before the model has
+ * changed it. Without a session, the kernel says where the agent's process is.
  */
 
 #include "hook-root.h"

@@ -268,23 +268,27 @@ static const struct {
 
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
-/* Whether a path inside the folder of hooks, of which `in` bytes remain, is what `git init` puts
- * into a repository that the command makes: the folder, and samples that git does not run. */
-static bool is_sample(const struct asked *a, size_t in)
+bool git_is_sample(const char *name, size_t len)
 {
     static const char end[] = ".sample";
     size_t n = sizeof(end) - 1;
+    return len > n && memcmp(name + len - n, end, n) == 0;
+}
+
+/* Whether a path inside the folder of hooks, of which `in` bytes remain, is what `git init` puts
+ * into a repository that the command makes: the folder, and samples. */
+static bool is_template(const struct asked *a, size_t in)
+{
     const char *rest = a->path + a->len - in;
     if (in == 0)
         return a->type == S_IFDIR;
-    return a->type == S_IFREG && !memchr(rest + 1, '/', in - 1) && in > n + 1 &&
-           memcmp(a->path + a->len - n, end, n) == 0;
+    return a->type == S_IFREG && !memchr(rest + 1, '/', in - 1) && git_is_sample(rest + 1, in - 1);
 }
 
 static enum git_class hook_class(const struct asked *a, size_t gitdir, size_t in)
 {
     bool created = is_created(a);
-    if (created && (a->doing == DOES_REMOVE || is_sample(a, in)))
+    if (created && (a->doing == DOES_REMOVE || is_template(a, in)))
         return GIT_JUDGED;
     bool named = git_path_ends_in(a->path, gitdir, ".git");
     return a->doing == DOES_REMOVE && !named ? GIT_JUDGED : GIT_HOOKS;

@@ -159,15 +159,20 @@ static bool is_in_place(const struct git_held *h)
            memcmp(path, h->path, (size_t)n) == 0;
 }
 
+/* Whether the file has what the memory had when it was looked at last. */
+static bool is_up_to_date(const struct git_held *h, const struct stat *st)
+{
+    return h->published && st->st_size == h->size && st->st_mtim.tv_sec == h->seen.tv_sec &&
+           st->st_mtim.tv_nsec == h->seen.tv_nsec;
+}
+
 static void look(struct worker *w, struct git_held *h)
 {
     static char text[GIT_TEXT_MAX];
     struct stat st;
     if (fstat(h->memory, &st) < 0 || st.st_size == 0 || st.st_size > (off_t)sizeof(text))
         return;
-    bool same = h->published && st.st_size == h->size && st.st_mtim.tv_sec == h->seen.tv_sec &&
-                st.st_mtim.tv_nsec == h->seen.tv_nsec;
-    ssize_t n = same ? -1 : pread(h->memory, text, sizeof(text), 0);
+    ssize_t n = is_up_to_date(h, &st) ? -1 : pread(h->memory, text, sizeof(text), 0);
     if (n <= 0 || !is_in_place(h) || !is_harmless(w, h, text, (size_t)n))
         return;
     h->published = git_publish(h->folder, h->name, text, (size_t)n, h->mode) == 0;
@@ -177,15 +182,12 @@ static void look(struct worker *w, struct git_held *h)
     h->size = st.st_size;
 }
 
-/* What was written last and did not become the file is told. */
+/* Reports what was written last if it did not become the file. */
 static void let_go(struct worker *w, struct git_held *h)
 {
     struct stat st;
     look(w, h);
-    bool pending = fstat(h->memory, &st) == 0 && st.st_size > 0 &&
-                   (!h->published || st.st_size != h->size || st.st_mtim.tv_sec != h->seen.tv_sec ||
-                    st.st_mtim.tv_nsec != h->seen.tv_nsec);
-    if (pending)
+    if (fstat(h->memory, &st) == 0 && st.st_size > 0 && !is_up_to_date(h, &st))
         ask_git_later(w, h->class, h->path, strlen(h->path));
     git_settle(w);
     close(h->memory);

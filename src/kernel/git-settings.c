@@ -28,7 +28,6 @@
 #include "base/own.h"
 #include "git/change.h"
 #include "git/config.h"
-#include "git/pointer.h"
 #include "git/todo.h"
 #include "kernel/worker.h"
 
@@ -49,8 +48,8 @@ static void find(struct worker *w, const char *what)
 
 ssize_t git_read_file(int folder, const char *name, char *text, size_t max, struct stat *st)
 {
-    OWN(fd)
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    OWN(fd) int fd = openat(folder, name, flags);
     if (fd < 0 || fstat(fd, st) < 0)
         return -errno;
     if (!S_ISREG(st->st_mode))
@@ -184,9 +183,8 @@ static bool worktree_is_real(struct worker *w, const struct git_place *place,
     return true;
 }
 
-/* folder -1: as if there had been none. */
-static bool are_harmless(struct worker *w, const char *path, size_t len, int folder,
-                         const char *name, const char *text, size_t n)
+bool git_settings_are_harmless(struct worker *w, const char *path, size_t len, int folder,
+                               const char *name, const char *text, size_t n)
 {
     struct reading r = {.has_first = false};
     struct git_place place = {0};
@@ -214,18 +212,6 @@ static bool are_harmless(struct worker *w, const char *path, size_t len, int fol
     if (harmless)
         w->git.detail[0] = '\0';
     return harmless;
-}
-
-bool git_settings_are_harmless(struct worker *w, const char *path, size_t len, int folder,
-                               const char *name, const char *text, size_t n)
-{
-    return are_harmless(w, path, len, folder, name, text, n);
-}
-
-bool git_settings_alone_are_harmless(struct worker *w, const char *path, size_t len,
-                                     const char *text, size_t n)
-{
-    return are_harmless(w, path, len, -1, NULL, text, n);
 }
 
 /* ---- moving a file there ---- */
@@ -258,7 +244,7 @@ static bool content_is_harmless(struct worker *w, enum git_class class, const st
         return git_settings_are_harmless(w, path, new->path_len, new->parent, new->name, judged,
                                          judged_len);
     case GIT_POINTER:
-        return !new->found &&git_pointer_is_own(w, path, new->path_len, judged, judged_len);
+        return git_pointer_is_own(w, path, new->path_len, judged, judged_len) && !new->found;
     case GIT_STATE:
         return is_todo(new) ? todo_is_harmless(w, new)
                             : git_state_is_safe(new->name, judged, judged_len);
@@ -342,18 +328,12 @@ static int complete_settings(struct completing *c, const char *name)
     ssize_t have = git_read_file(c->folder, name, judged, sizeof(judged), &st);
     judged_len = have < 0 ? 0 : (size_t)have;
     find(c->w, "a file that cannot be read");
-    if (have >= 0 && git_settings_alone_are_harmless(c->w, c->path, c->len + n, judged, judged_len))
+    if (have >= 0 &&
+        git_settings_are_harmless(c->w, c->path, c->len + n, -1, name, judged, judged_len))
         return git_publish(c->folder, name, judged, judged_len, st.st_mode);
     int err = ask_entry(c, GIT_SETTINGS, name, S_IFREG);
     git_settle(c->w);
     return err;
-}
-
-static bool is_sample(const struct dirent *e)
-{
-    static const char end[] = ".sample";
-    size_t n = strlen(e->d_name), m = sizeof(end) - 1;
-    return n > m && strcmp(e->d_name + n - m, end) == 0;
 }
 
 /* Nothing but samples, which git does not run. */
@@ -372,7 +352,7 @@ static int complete_hooks(struct completing *c)
         bool dots = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
         bool plain = fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
         snprintf(name, sizeof(name), "hooks/%s", e->d_name);
-        if (!dots && !(plain && is_sample(e)))
+        if (!dots && !(plain && git_is_sample(e->d_name, strlen(e->d_name))))
             err = ask_entry(c, GIT_HOOKS, name, S_IFREG);
     }
     closedir(d);

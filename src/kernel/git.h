@@ -90,6 +90,8 @@ size_t git_facts(enum git_class class, struct graph_fact *f);
 bool git_is_gitdir(const struct worker *w, const char *path, size_t len);
 bool git_path_ends_in(const char *path, size_t len, const char *name);
 size_t git_parent_len(const char *path, size_t len);
+/* Whether git takes a file of this name for a sample, which it does not run. */
+bool git_is_sample(const char *name, size_t len);
 /* Whether it is X of REPOSITORY/worktrees/X. */
 bool git_is_worktree(const struct worker *w, const char *path, size_t len);
 /* Whether the folder has an entry of this name, whatever it is. */
@@ -113,12 +115,10 @@ int git_ask_folder_move(struct worker *w, const struct request *r, const struct 
                         const struct pinned *new);
 /* Forgets what was cleared and found. */
 void git_settle(struct worker *w);
-/* Whether new settings at this path are harmless; when not, detail says which key is not. */
+/* Whether new settings at this path are harmless; when not, detail says which key is not. They are
+ * compared with what name has in folder; folder -1: with nothing, the repository is new. */
 bool git_settings_are_harmless(struct worker *w, const char *path, size_t len, int folder,
                                const char *name, const char *text, size_t n);
-/* The same for settings of a repository that is new. */
-bool git_settings_alone_are_harmless(struct worker *w, const char *path, size_t len,
-                                     const char *text, size_t n);
 /* Puts a text in place of a name, as a new file. */
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode);
 /* Reads a regular file whole, less than max bytes; its length or a negated errno. */
