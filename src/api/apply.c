@@ -90,8 +90,9 @@ static int compile(struct work *w, const struct buckle_command *c, struct bk_err
     w->gathered = true;
     if (run_policy_meanings(&w->meanings, &w->spec, err) < 0 ||
         own_rules(w->cwd, &w->own, err) < 0 ||
-        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->meanings, &w->own, err) < 0)
+        run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->own, err) < 0)
         return -1;
+    run_policy_mean(&w->policy, &w->meanings);
     return run_policy_compile(&w->policy, err);
 }
 

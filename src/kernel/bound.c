@@ -33,6 +33,7 @@ struct question {
     bool denied;                     /* where is it denied (or told of), rather than allowed? */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
     int type;                        /* BOUND_… */
+    struct bound_memory *memory;     /* what is known of its tests; NULL: it is found each time */
     struct arena *arena;
 };
 
@@ -107,14 +108,25 @@ static bool find_region(const struct graph_test *t, uint32_t rule, struct arena 
     return out->len > 1 || exact;
 }
 
-/* The region of a test; false when it is everywhere. */
-static bool region_of(const struct graph_test *t, uint32_t rule, struct arena *arena,
+/* The region of a node's test; false when it is everywhere. */
+static bool region_of(const struct question *q, const struct graph_node *node,
                       struct bound_path *out)
 {
-    if (!find_region(t, rule, arena, out))
-        return false;
-    *out = with_ends(*out);
-    return true;
+    enum { UNKNOWN, EVERYWHERE, BOUNDED };
+    struct bound_memory *m = q->memory;
+    if (!m || m->known[node->test] == UNKNOWN) {
+        bool bounded = find_region(graph_test_at(q->g, node->test), node->rule, q->arena, out);
+        if (bounded)
+            *out = with_ends(*out);
+        if (m) {
+            m->known[node->test] = bounded ? BOUNDED : EVERYWHERE;
+            m->regions[node->test] = *out;
+        }
+        return bounded;
+    }
+    *out = m->regions[node->test];
+    out->rule = node->rule;
+    return m->known[node->test] == BOUNDED;
 }
 
 /* Adds one region, dropping what it covers, its equal too: the latest rule is the reason. Entries
@@ -218,23 +230,33 @@ static enum outcome outcome_within(const struct graph_test *t, const struct boun
     return t->how == GRAPH_PREFIX && begins ? ALWAYS : EITHER;
 }
 
+/* What the folder that is asked about, or the type, leaves of a test; its region where that is not
+ * everywhere. */
+static enum outcome outcome_of(const struct question *q, const struct graph_node *node,
+                               struct bound_path *region, bool *bounded)
+{
+    const struct graph_test *t = graph_test_at(q->g, node->test);
+    bool holds;
+    *bounded = false;
+    if (decides_type(q, t, &holds))
+        return holds ? ALWAYS : NEVER;
+    *bounded = region_of(q, node, region);
+    return *bounded && q->within ? outcome_within(t, region, q->within) : EITHER;
+}
+
 /* The result may lie in scratch. */
 static struct region_set bound_node(const struct question *q, const struct graph_node *node,
                                     const struct region_set *sets, struct bound_path *scratch)
 {
     struct region_set s = {.list = scratch};
     struct bound_path p;
+    bool bounded;
     if (node->kind == GRAPH_NODE_DECISION) {
         s.everywhere = q->denied ? !is_silent_allow(node) : node->allow;
         return s;
     }
-    const struct graph_test *test = graph_test_at(q->g, node->test);
     const struct region_set *match = &sets[node->match], *unmatch = &sets[node->unmatch];
-    bool holds;
-    if (decides_type(q, test, &holds))
-        return holds ? *match : *unmatch;
-    bool bounded = region_of(test, node->rule, q->arena, &p);
-    enum outcome o = bounded && q->within ? outcome_within(test, &p, q->within) : EITHER;
+    enum outcome o = outcome_of(q, node, &p, &bounded);
     if (o != EITHER)
         return o == ALWAYS ? *match : *unmatch;
     if (bounded)
@@ -276,8 +298,7 @@ static bool run_on(struct running *run, const struct question *q, uint32_t i,
         return false;
     const struct region_set *match = &sets[node->match];
     bool nothing = !match->everywhere && match->n == 0;
-    if (!nothing && (!match->everywhere ||
-                     !region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p)))
+    if (!nothing && (!match->everywhere || !region_of(q, node, &p)))
         return false;
     sets[run->node].everywhere = run->set.everywhere; /* all that is asked about it afterwards */
     if (!nothing)
@@ -295,25 +316,37 @@ static void run_out(struct running *run, struct region_set *sets, struct arena *
     run->is = false;
 }
 
+/* By how many others each node is asked for (2 is many). In one folder, most tests leave one branch
+ * and most nodes are nobody's. */
+static void find_wanted(const struct question *q, uint32_t entry, uint8_t *wanted)
+{
+    wanted[entry] = 1;
+    for (uint32_t i = entry + 1; i-- > 0;) {
+        const struct graph_node *node = graph_node_at(q->g, i);
+        struct bound_path p;
+        bool bounded;
+        if (!wanted[i] || node->kind != GRAPH_NODE_FILTER)
+            continue;
+        enum outcome o = q->within ? outcome_of(q, node, &p, &bounded) : EITHER;
+        if (o != NEVER)
+            wanted[node->match] += wanted[node->match] < 2;
+        if (o != ALWAYS)
+            wanted[node->unmatch] += wanted[node->unmatch] < 2;
+    }
+}
+
 /* The sets of all nodes that op can reach; NULL when nothing can be said. */
 static struct region_set *bound_all(const struct question *q, enum vocab_op op)
 {
     uint32_t entry = graph_entry(q->g, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set *sets = arena_array(q->arena, (size_t)entry + 1, sizeof(*sets));
-    uint8_t *wanted = arena_alloc(q->arena, (size_t)entry + 1); /* by how many: 2 is many */
+    uint8_t *wanted = arena_alloc(q->arena, (size_t)entry + 1);
     struct running run = {.is = false};
     /* without regard to case the policy's paths are not the ones on disk */
     if (!sets || !wanted || graph_options_of(q->g)->fold_case)
         return NULL;
-    wanted[entry] = 1;
-    for (uint32_t i = entry + 1; i-- > 0;) {
-        const struct graph_node *node = graph_node_at(q->g, i);
-        if (!wanted[i] || node->kind != GRAPH_NODE_FILTER)
-            continue;
-        wanted[node->match] += wanted[node->match] < 2;
-        wanted[node->unmatch] += wanted[node->unmatch] < 2;
-    }
+    find_wanted(q, entry, wanted);
     for (uint32_t i = 0; i <= entry; i++) {
         if (!wanted[i] || run_on(&run, q, i, sets, wanted))
             continue;
@@ -353,11 +386,36 @@ size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type ty
     return sets ? give(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
 }
 
+int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *arena)
+{
+    uint32_t n = graph_test_count(g) + 1;
+    m->known = arena_alloc(arena, n);
+    m->regions = arena_array(arena, n, sizeof(*m->regions));
+    m->wanted = arena_alloc(arena, graph_node_count(g) + 1);
+    return m->known && m->regions && m->wanted ? 0 : -1;
+}
+
+/* Most folders that are asked about are denied by the first rule that names them. */
+static bool leads_to_allow(const struct question *q, uint32_t entry)
+{
+    uint8_t *wanted = q->memory->wanted;
+    bool allows = false;
+    memset(wanted, 0, (size_t)entry + 1);
+    find_wanted(q, entry, wanted);
+    for (uint32_t i = 0; i <= entry && !allows; i++) {
+        const struct graph_node *node = graph_node_at(q->g, i);
+        allows = wanted[i] && node->kind == GRAPH_NODE_DECISION && node->allow;
+    }
+    return allows || graph_options_of(q->g)->fold_case;
+}
+
 bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
-                        struct arena *arena)
+                        struct bound_memory *memory, struct arena *arena)
 {
     struct bound_path in = with_ends(*within);
-    struct question q = {.g = g, .within = &in, .arena = arena};
+    struct question q = {.g = g, .within = &in, .memory = memory, .arena = arena};
+    if (!leads_to_allow(&q, graph_entry(g, op)))
+        return false;
     const struct region_set *sets = bound_all(&q, op);
     struct bound_path scratch[BOUND_MAX];
     struct region_set inside = {.list = scratch};
@@ -383,7 +441,7 @@ static uint32_t unbounded_rule(const struct question *q, enum vocab_op op,
             at = holds ? node->match : node->unmatch;
             continue;
         }
-        bool bounded = region_of(graph_test_at(q->g, node->test), node->rule, q->arena, &p);
+        bool bounded = region_of(q, node, &p);
         if (!bounded && (match->everywhere || match->n))
             return node->rule;
         at = sets[node->unmatch].everywhere ? node->unmatch : node->match;

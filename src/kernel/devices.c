@@ -133,12 +133,11 @@ static void keep_beneath(struct opened *o, const char *folder, int depth)
         /* containers mount devices on plain files, so that one of these may be a device */
         bool other = e->d_type == DT_LNK || e->d_name[0] == '.';
         if (other || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
-            lstat(path, &st) < 0)
+            faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 || lstat(path, &st) < 0)
             continue;
         if (S_ISDIR(st.st_mode))
             keep_beneath(o, path, depth + 1);
-        else if (is_device(st.st_mode) && is_allowed(o, path, st.st_mode) &&
-                 faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+        else if (is_device(st.st_mode) && is_allowed(o, path, st.st_mode))
             keep(o, path, &st);
     }
     if (d)

@@ -43,9 +43,18 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type
                    const struct bound_path *within, struct bound_path *list, size_t cap,
                    bool *everywhere, uint32_t *rule, struct arena *arena);
 
+/* What is known of a graph's tests, for whoever asks about many folders. */
+struct bound_memory {
+    uint8_t *known; /* by test */
+    struct bound_path *regions;
+    uint8_t *wanted; /* by node: of one question */
+};
+
+int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *arena);
+
 /* Whether op could be allowed anywhere in a folder, or to a file. */
 bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
-                        struct arena *arena);
+                        struct bound_memory *memory, struct arena *arena);
 
 /* ---- plan-reads.c ---- */
 

@@ -313,25 +313,30 @@ static bool hides_allowed(struct reads *r, const struct plan_guard *one)
 
 /* Something empty can lie over a folder, or over single files in it; but not over one that has a
  * folder to be put back. */
-static void choose_masks(struct reads *r)
+static int choose_masks(struct reads *r)
 {
+    struct bound_memory memory;
     bool open = false;
-    if (r->p->host.fuse) /* and it takes a look at the whole graph for each */
-        return;
+    if (r->p->host.fuse || r->nguards == 0)
+        return 0;
+    if (bound_remember(&memory, r->g, &r->p->arena) < 0)
+        return -1;
     for (size_t i = 0; i < r->nguards; i++) {
         struct plan_guard *one = &r->guards[i];
         struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule, 0};
         open |= one->open;
-        one->whole = one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &r->p->arena);
+        one->whole =
+            one->exact || !plan_allows_within(r->g, OP_FILE_READ_DATA, &in, &memory, &r->p->arena);
         open |= hides_allowed(r, one);
     }
-    r->p->masked = !open && r->nguards > 0;
+    r->p->masked = !open;
     if (!open)
-        return;
+        return 0;
     for (size_t i = 0; i < READING; i++)
         if (r->ops[i].guarded)
             ask_instead(&r->ops[i], "there is no FUSE for a sentry", GRAPH_NO_RULE);
     r->nguards = 0;
+    return 0;
 }
 
 /* Where else what is denied is seen: a guard stands there too. */
@@ -524,7 +529,8 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
         if (look_at(&r, i, against) < 0)
             return err_nomem(err);
     choose(&r);
-    choose_masks(&r);
+    if (choose_masks(&r) < 0)
+        return err_nomem(err);
     for (size_t i = 0; i < READING; i++)
         if (set_tier(&r, i) < 0)
             return err_nomem(err);

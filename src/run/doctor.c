@@ -20,7 +20,7 @@ static int plan_default(struct doctor *d, struct run_policy *policy, struct bk_e
     struct plan_options opt = {.arch = PLAN_NATIVE};
     OWN(buf) struct buf own = {0};
     if (own_rules(spec.cwd, &own, err) < 0 ||
-        run_policy_gather(policy, &spec, "/tmp/nowhere", NULL, &own, err) < 0 ||
+        run_policy_gather(policy, &spec, "/tmp/nowhere", &own, err) < 0 ||
         run_policy_compile(policy, err) < 0)
         return -1;
     d->full = plan_make(policy->graph, &opt, &d->host, &d->plan, err) == 0;

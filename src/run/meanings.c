@@ -363,6 +363,7 @@ struct search {
     struct range names;
     struct range wild[WILD];
     size_t nwild, nparts;
+    bool begins[256]; /* by first byte: most entries of most folders are none of ours */
 };
 
 static void prepare(const struct finder *f, const struct range *names, struct search *s)
@@ -370,6 +371,10 @@ static void prepare(const struct finder *f, const struct range *names, struct se
     *s = (struct search){.names = *names};
     for (size_t i = names->lo; i < names->hi; s->nparts++) {
         struct range part = same_part(f, names, i);
+        unsigned char first = (unsigned char)f->records[i].path[names->skip];
+        s->begins[first] = true;
+        if (first == '*')
+            memset(s->begins, true, sizeof(s->begins));
         if (is_wild(f, &part, names->skip) && s->nwild < WILD)
             s->wild[s->nwild++] = part;
         i = part.hi;
@@ -388,6 +393,8 @@ static int entry_named(struct finder *f, const struct spot *in, const struct ent
     const struct range *names = &s->names;
     size_t n = strlen(e->name), lo = names->lo, hi = names->hi;
     char pattern[256];
+    if (!s->begins[(unsigned char)e->name[0]])
+        return 0;
     for (size_t i = 0; i < s->nwild; i++) {
         copy_part(f, &s->wild[i], names->skip, pattern);
         if (fnmatch(pattern, e->name, 0) == 0 && step(f, in, e->name, e->type, s->wild[i]) < 0)

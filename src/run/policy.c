@@ -136,13 +136,11 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
 }
 
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct meanings *meanings, const struct buf *own, struct bk_err *err)
+                      const struct buf *own, struct bk_err *err)
 {
     struct sbpl_options opt = {
         .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
     int set = set_params(p, spec, tmpdir, &opt, err);
-    if (meanings)
-        opt.sequels = meanings_sequels(meanings, &opt.nsequels);
     sbpl_unit_init(&p->unit, &opt);
     if (set < 0)
         return -1;
@@ -151,6 +149,11 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
     return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
+}
+
+void run_policy_mean(struct run_policy *p, struct meanings *meanings)
+{
+    p->unit.opt.sequels = meanings_sequels(meanings, &p->unit.opt.nsequels);
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

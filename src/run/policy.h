@@ -32,11 +32,12 @@ int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, 
 /* What is mounted twice at this moment, and where upper and lower case are the same. */
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err);
 
-/* Gathers everything that the policy depends on, but for files that it imports. Free with
- * run_policy_free() whatever happened. `meanings` is what built-in names mean here, or NULL, and
- * has to outlive the policy; own: own_rules(), which end it, or nothing. */
+/* Gathers the texts of a policy; files that they import are read when it is compiled. own:
+ * own_rules(), which end it, or nothing. Free with run_policy_free() whatever happened. */
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
-                      struct meanings *meanings, const struct buf *own, struct bk_err *err);
+                      const struct buf *own, struct bk_err *err);
+/* Before it is compiled: what built-in names mean. They have to outlive the policy. */
+void run_policy_mean(struct run_policy *p, struct meanings *meanings);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
 /* The same, and its rules have their words, for reports. */

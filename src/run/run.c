@@ -107,6 +107,8 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     find_connector(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
+    if (look_at_mounts(r, err) < 0) /* the kernel lists none while it copies them */
+        return -1;
     /* nothing takes longer, and none of what follows is needed for it */
     if (!probe && !run_by_seatbelt())
         ground_start(&r->ground, &r->host, spec->cwd);
@@ -117,10 +119,11 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
     /* the first process is still making its namespaces */
-    if (look_at_mounts(r, err) < 0 || run_policy_meanings(&r->meanings, spec, err) < 0 ||
+    if (run_policy_meanings(&r->meanings, spec, err) < 0 ||
         (!is_inside(&r->host) && own_rules(spec->cwd, &r->own, err) < 0) ||
-        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->meanings, &r->own, err) < 0)
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own, err) < 0)
         return -1;
+    run_policy_mean(&r->policy, &r->meanings);
     return check_links(r, err);
 }
 

@@ -65,9 +65,9 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     struct bk_err err;
     spec.sources = sources;
     spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources ||
-        run_policy_gather(&policy, &spec, run_tmpdir(r), &meanings, &r->own, &err) < 0)
+    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own, &err) < 0)
         return NULL;
+    run_policy_mean(&policy, &meanings);
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
         return NULL;
@@ -119,8 +119,10 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {
-    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->meanings, &r->own, err) < 0 ||
-        run_policy_compile(policy, err) < 0)
+    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own, err) < 0)
+        return -1;
+    run_policy_mean(policy, &r->meanings);
+    if (run_policy_compile(policy, err) < 0)
         return -1;
     return compare(r, policy, waits, err);
 }
