@@ -73,14 +73,14 @@ fuzz: ## libFuzzer, FUZZ_SECONDS (20) for each target
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(RUNNER) fuzz
 
 accept: build ## write golden files and examples anew; read the difference before committing it
-	@BUCKLE=build/buckle tests/run-golden.py --accept
-	@BUCKLE=build/buckle tests/run-plans.py --accept
-	@BUCKLE=build/buckle tests/run-examples.py --accept
-	@BUCKLE=build/buckle tests/run-keys.py --accept
+	@BUCKLE=build/buckle tests/runners/run-golden.py --accept
+	@BUCKLE=build/buckle tests/runners/run-plans.py --accept
+	@BUCKLE=build/buckle tests/runners/run-examples.py --accept
+	@BUCKLE=build/buckle tests/runners/run-keys.py --accept
 
 format: ## let clang-format arrange the tree
 	$(call need,$(PKG_FORMAT))
-	@tests/run-format.sh --write
+	@tests/runners/run-format.sh --write
 
 install: build ## install below DESTDIR and PREFIX (/usr/local)
 	@meson configure build -Dprefix=$(PREFIX) && ninja -C build --quiet >/dev/null

@@ -7,7 +7,7 @@
  * know by name. Messages for people leave the program here too, so that they all look alike.
  */
 
-#include "args.h"
+#include "cli/args.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/spelling.h"
 #include "base/own.h"
 
 static const struct cli_option *find_long(const struct cli_option *table, const char *name,

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 
 /*
  * What a person typed, sorted by a command's option table. Values point into argv. An option that

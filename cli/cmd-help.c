@@ -3,9 +3,9 @@
 
 /* `buckle help [COMMAND]`: the same texts as --help, for those who ask this way. */
 
-#include "args.h"
+#include "cli/args.h"
 #include "base/own.h"
-#include "help.h"
+#include "cli/help.h"
 
 static int run(struct cli_args *args)
 {

@@ -31,7 +31,7 @@ struct cli_command {
     bool letters;         /* its options have letters only */
     bool one_dash;        /* -name is --name, and switches take =true or =false, as in Go */
     int (*run)(struct cli_args *args);  /* exit status */
-    int (*main)(int argc, char **argv); /* drop-in names sort their words themselves (drop.h) */
+    int (*main)(int argc, char **argv); /* drop-in names sort their words themselves (compat.h) */
 };
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
+#include "cli/args.h"
 #include "base/own.h"
-#include "drop.h"
+#include "cli/compat/compat.h"
 #include "sbpl/sbpl.h"
 #include "settings/keys.h"
 

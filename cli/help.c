@@ -3,11 +3,11 @@
 
 /* --help, from the tables that also drive parsing: what is listed here is what is understood. */
 
-#include "help.h"
+#include "cli/help.h"
 
 #include <string.h>
 
-#include "args.h"
+#include "cli/args.h"
 
 enum { COLUMN = 28 };
 

@@ -4,7 +4,7 @@
 #define BK_CLI_HELP_H
 
 #include "base/buf.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 
 void help_program(struct buf *out);
 void help_options(const struct cli_option *options, struct buf *out);

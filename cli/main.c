@@ -6,18 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
+#include "cli/args.h"
 #include "base/own.h"
-#include "drop.h"
-#include "help.h"
+#include "cli/compat/compat.h"
+#include "cli/help.h"
 
 #define COMMAND(name) extern const struct cli_command cmd_##name;
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
 
 const struct cli_command *const cli_commands[] = {
 #define COMMAND(name) &cmd_##name,
-#include "commands.def"
+#include "cli/commands.def"
 #undef COMMAND
     NULL,
 };

@@ -289,20 +289,20 @@ def check_suites():
     return [
         Suite("unit", unit_programs("gcc")),
         Suite("unit (sanitizers)", unit_programs("asan"), SAN_ENV),
-        Suite("golden", [[tests("run-golden.py")], [tests("run-plans.py")]], staged),
-        Suite("verdicts", [[tests("run-verdicts.py")]], staged),
-        Suite("verdicts (kernel)", [[tests("run-kernel-verdicts.py")]], staged),
-        Suite("verdicts (sentries)", [[tests("run-kernel-verdicts.py")]], dict(staged, TIER="sentry")),
-        *[Suite(f"verdicts (as Linux {version})", [[tests("run-kernel-verdicts.py")]],
+        Suite("golden", [[tests("runners", "run-golden.py")], [tests("runners", "run-plans.py")]], staged),
+        Suite("verdicts", [[tests("runners", "run-verdicts.py")]], staged),
+        Suite("verdicts (kernel)", [[tests("runners", "run-kernel-verdicts.py")]], staged),
+        Suite("verdicts (sentries)", [[tests("runners", "run-kernel-verdicts.py")]], dict(staged, TIER="sentry")),
+        *[Suite(f"verdicts (as Linux {version})", [[tests("runners", "run-kernel-verdicts.py")]],
                 dict(staged, BUCKLE_PRETEND=f"kernel={version}.0")) for version in OLDER],
-        Suite("verdicts (sanitizers)", [[tests("run-verdicts.py")]], asan),
+        Suite("verdicts (sanitizers)", [[tests("runners", "run-verdicts.py")]], asan),
         Suite("fuzz replay", replay_programs("gcc")),
         Suite("fuzz replay (sanitizers)", replay_programs("asan"), SAN_ENV),
         Suite("e2e", e2e_programs(), staged, timeout=300),
         Suite("e2e (sanitizers)", e2e_programs(but=SLOW_E2E + LATER_SANITIZED), asan,
               timeout=300),
-        Suite("examples", [[tests("run-examples.py")], [tests("run-keys.py")]], staged),
-        Suite("tree", [[tests(f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
+        Suite("examples", [[tests("runners", "run-examples.py")], [tests("runners", "run-keys.py")]], staged),
+        Suite("tree", [[tests("runners", f)] for f in ("run-format.sh", "run-tree.py", "run-numbers.py")],
               staged),
     ]
 
@@ -311,7 +311,7 @@ def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     suites = [
         Suite("unit (clang)", unit_programs("clang")),
-        Suite("arm64", [[tests("run-arm64.py")]], timeout=1800),
+        Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(only=SLOW_E2E + LATER_SANITIZED), asan_env(),
               timeout=900),
         Suite("programs", [[tests("e2e", "e2e-programs.py"), "heavy"]], staged_env(), timeout=900),
@@ -323,8 +323,8 @@ def long_suites():
         Suite("escapes, load", [[tests("e2e", "e2e-escape.py")], [tests("e2e", "e2e-load.py")]],
               {"BUCKLE": BUCKLE, "TOOLS": os.path.join(TOP, "build", "gcc", "tests"),
                "ESCAPE_SECONDS": "10", "LOAD": "full"}, timeout=1800),
-        Suite("verdicts (valgrind)", [[tests("run-verdicts.py")]], valgrind, timeout=900),
-        Suite("fuzz", [[tests("run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
+        Suite("verdicts (valgrind)", [[tests("runners", "run-verdicts.py")]], valgrind, timeout=900),
+        Suite("fuzz", [[tests("runners", "run-fuzz.py")]], {"FUZZ_SECONDS": "60"}, timeout=900),
     ]
     for suite in suites:
         suite.at_once = PROCESSORS
@@ -342,7 +342,7 @@ def bench_suites():
 
 
 def fuzz_suites():
-    return [Suite("fuzz", [[tests("run-fuzz.py")]], {}, timeout=3600)]
+    return [Suite("fuzz", [[tests("runners", "run-fuzz.py")]], {}, timeout=3600)]
 
 
 MODES = {

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "agent/json.h"
-#include "agent/view.h"
+#include "agent/agent-view.h"
 
 /*
  * What agents send before they use a tool, and what they want to hear. They differ in names, not in

@@ -22,7 +22,7 @@ struct job_spec {
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;
-    int session; /* its end of a socket to the session (keeper.h) */
+    int session; /* its end of a socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;
     size_t max_output;
 };

@@ -5,10 +5,10 @@
 
 #include "agent/job.h"
 #include "agent/json.h"
-#include "agent/keeper.h"
+#include "agent/session.h"
 #include "agent/mcp.h"
 #include "agent/rpc.h"
-#include "kernel/scratch.h"
+#include "kernel/launch/tmpdir.h"
 
 enum { MCP_CALLS = 256 };
 

@@ -3,7 +3,7 @@
 #ifndef BK_AGENT_MCP_H
 #define BK_AGENT_MCP_H
 
-#include "agent/view.h"
+#include "agent/agent-view.h"
 #include "base/err.h"
 
 /* `buckle mcp`: a sandboxed shell for agents that speak the Model Context Protocol. */

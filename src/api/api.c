@@ -6,6 +6,7 @@
  * judge is the memory that one thread needs to walk it, and remembers its last verdict.
  */
 
+#include "analyze/analyze.h"
 #include "api/api.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "api/question.h"
 #include "base/own.h"
-#include "graph/stack.h"
+#include "analyze/stack.h"
 #include "profile/profile.h"
 
 struct buckle_profile {

@@ -12,11 +12,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "api/command.h"
+#include "api/command-options.h"
 #include "base/own.h"
-#include "kernel/apply.h"
-#include "run/own.h"
-#include "run/policy.h"
+#include "kernel/launch/apply-self.h"
+#include "run/own-rules.h"
+#include "run/run-policy.h"
 
 struct work {
     char cwd[PATH_MAX], tmpdir[PATH_MAX];

@@ -16,7 +16,7 @@
 
 #include "api/wire.h"
 #include "base/own.h"
-#include "run/policy.h"
+#include "run/run-policy.h"
 
 /* ---- starting ---- */
 

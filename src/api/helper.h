@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <sys/types.h>
 
-#include "api/command.h"
-#include "kernel/scratch.h"
+#include "api/command-options.h"
+#include "kernel/launch/tmpdir.h"
 
 /*
  * Whatever forks, enters namespaces, listens to signals or keeps its state in one place is done in

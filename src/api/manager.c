@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/view.h"
-#include "api/gates.h"
+#include "agent/agent-view.h"
+#include "api/proxies.h"
 #include "api/run-int.h"
 #include "base/own.h"
-#include "kernel/scratch.h"
+#include "kernel/launch/tmpdir.h"
 #include "report/store.h"
 #include "report/tag.h"
 

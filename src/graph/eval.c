@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "graph/graph-int.h"
-#include "graph/lint-int.h"
 
 /* Beyond this many tests that hold, looking at each node is cheaper than asking each test. */
 enum { JUMP_MAX = 32 };

@@ -234,4 +234,7 @@ bool graph_same_decision(const struct graph *g, uint32_t a, uint32_t b);
 /* eval.c */
 const struct entry *graph_entry_of(const struct graph *g, const struct graph_query *q);
 
+/* eval.c: whether test `a` of the same filter holds for the literal of test `b`. */
+bool graph_literal_holds(const struct graph *g, struct graph_cache *cache, uint32_t a, uint32_t b);
+
 #endif

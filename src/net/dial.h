@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "net/loop.h"
-#include "net/here.h"
-#include "net/pace.h"
+#include "net/own-address.h"
+#include "net/lookup-rate.h"
 #include "net/peer.h"
 #include "net/rules.h"
 #include "net/upstream.h"

@@ -6,13 +6,13 @@
 #include "net/consent.h"
 #include "net/dial.h"
 #include "net/dns.h"
-#include "net/first.h"
+#include "net/first-line.h"
 #include "net/gate.h"
 #include "net/h2.h"
-#include "net/hello.h"
+#include "net/tls-hello.h"
 #include "net/http.h"
 #include "net/loop.h"
-#include "net/names.h"
+#include "net/name-address.h"
 #include "net/rules.h"
 #include "net/socks.h"
 
@@ -208,7 +208,7 @@ enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struc
  * asked for: it leads nowhere. */
 bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out);
 
-/* ---- asking.c ---- */
+/* ---- gate-ask.c ---- */
 
 int asking_begin(struct gate *g); /* 0 or a negated errno */
 void asking_end(struct gate *g);
@@ -221,13 +221,13 @@ enum may asking_may(struct gate *g, const struct gate_client *who, const struct 
                     uint16_t port, uint16_t proto, uint32_t *id, const char **why);
 void asking_leave(struct gate *g, uint32_t id);
 
-/* ---- announce.c ---- */
+/* ---- gate-announce.c ---- */
 
 int announce_begin(struct gate *g); /* 0 or a negated errno */
 /* Finds out where a new connection is to go, now or later. */
 void announce_await(struct conn *c);
 
-/* ---- arrive.c ---- */
+/* ---- orig-dst.c ---- */
 
 /* Sets a new connection's host and port; false when it leads nowhere. */
 bool arrive_redirected(struct conn *c, bool v6);
@@ -282,7 +282,7 @@ bool talk_inspect(struct conn *c);
 bool inspect_server(struct conn *c, const char *data, size_t n);
 bool inspect_more(struct conn *c, const char *data, size_t n);
 
-/* ---- talk.c ---- */
+/* ---- plain-http.c ---- */
 
 bool talk_http(struct conn *c);
 bool talk_h2(struct conn *c);
@@ -303,11 +303,11 @@ void datagram_answer(const struct gate *g, const struct flow_key *k, const void 
 /* What a closed port answers. */
 void datagram_refuse(const struct gate *g, const struct flow_key *k);
 
-/* ---- refused.c ---- */
+/* ---- refused-packets.c ---- */
 
 void refused_hear(const struct listener *l);
 
-/* ---- stub.c ---- */
+/* ---- dns-stub.c ---- */
 
 void stub_datagram(struct gate *g, int fd);
 struct asker;

@@ -9,7 +9,7 @@
 
 #include "graph/graph.h"
 #include "net/peer.h"
-#include "net/lay.h"
+#include "net/netns-setup.h"
 #include "net/upstream.h"
 
 /*

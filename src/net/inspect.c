@@ -3,7 +3,7 @@
 
 /*
  * A client's first bytes, which tell what it speaks. TLS, HTTP/1 and HTTP/2 name their host, and go
- * on to be read (talk.c). At the ports of websites a host that was allowed by its name hears
+ * on to be read (plain-http.c). At the ports of websites a host that was allowed by its name hears
  * nothing else, ssh excepted: what a server might understand and we do not is refused. At other
  * ports, what does not end as a request's first line passes, as it comes: it is sent on while the
  * line is still looked at, since some protocols have no lines, but a request's line never to its

@@ -11,7 +11,7 @@
 
 #include "base/own.h"
 #include "format/format.h"
-#include "sbpl/decompile.h"
+#include "analyze/decompile.h"
 
 int profile_split(const char *name, char *path, size_t size, const char **member,
                   struct bk_err *err)

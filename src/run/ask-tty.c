@@ -32,7 +32,7 @@
 
 #include "base/buf.h"
 #include "base/own.h"
-#include "kernel/hold.h"
+#include "kernel/launch/pause.h"
 
 enum {
     QUEUE = 64,      /* more than the gate asks at once */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "run/own.h"
-#include "run/policy.h"
+#include "run/own-rules.h"
+#include "run/run-policy.h"
 #include "run/remedy.h"
 
 /* ---- what it amounts to ---- */

@@ -3,7 +3,7 @@
 #ifndef BK_RUN_DOCTOR_H
 #define BK_RUN_DOCTOR_H
 
-#include "kernel/plan.h"
+#include "kernel/plan/plan.h"
 
 /*
  * What this host can enforce. Abilities are probed, not looked up; what they amount to is found by

@@ -4,7 +4,7 @@
 #define BK_RUN_REMEDY_H
 
 #include "base/buf.h"
-#include "kernel/host.h"
+#include "kernel/host/host.h"
 
 /* What to do about an ability that this host lacks: lines of text, without indentation. Looks at
  * the settings that are known to take it away. */

@@ -19,7 +19,7 @@
 
 #include "base/own.h"
 #include "run/links.h"
-#include "run/own.h"
+#include "run/own-rules.h"
 #include "run/run-int.h"
 
 extern char **environ;

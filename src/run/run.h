@@ -3,13 +3,13 @@
 #ifndef BK_RUN_RUN_H
 #define BK_RUN_RUN_H
 
-#include "kernel/cgroup.h"
-#include "kernel/environ.h"
-#include "kernel/ground.h"
-#include "kernel/launch.h"
-#include "kernel/scratch.h"
+#include "kernel/launch/cgroup.h"
+#include "kernel/launch/environ.h"
+#include "kernel/launch/init.h"
+#include "kernel/launch/launch.h"
+#include "kernel/launch/tmpdir.h"
 #include "net/upstream.h"
-#include "run/policy.h"
+#include "run/run-policy.h"
 
 /*
  * One run of a command: spec → policy → plan → launch. Whatever a front end wants to show (the

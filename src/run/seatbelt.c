@@ -15,8 +15,8 @@
 #include "base/own.h"
 #include "net/rules.h"
 #include "run/run-int.h"
-#include "seatbelt/run.h"
-#include "seatbelt/wrap.h"
+#include "macos/macos-run.h"
+#include "macos/sandbox-exec.h"
 
 bool run_by_seatbelt(void)
 {

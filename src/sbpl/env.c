@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sbpl/machine.h"
-#include "sbpl/ready.h"
+#include "sbpl/precompiled.h"
 
 /* The name's binding in one environment. A program can make both the list of bindings and the chain
  * of environments long, so walking them is counted, to be charged. */

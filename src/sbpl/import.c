@@ -15,7 +15,7 @@
 
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
-#include "sbpl/ready.h"
+#include "sbpl/precompiled.h"
 
 enum { IMPORT_DEPTH = 32, IMPORT_MAX = 1000, IMPORT_PATH = 4096 };
 

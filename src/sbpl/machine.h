@@ -240,7 +240,7 @@ struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val
                         size_t n);
 struct val *filter_literal_path(struct machine *m, const char *s, size_t n);
 /* Refuses a path filter that matches every file because its text, or a parameter in it, is empty;
- * warns of one that matches none (empty.c). */
+ * warns of one that matches none (empty-names.c). */
 bool path_is_given(struct machine *m, src_pos pos, const struct val *v, const struct graph_test *t);
 /* Notes that the string is the value of the unit's parameter of that number. */
 void string_of_param(struct val *v, size_t param);

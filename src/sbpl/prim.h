@@ -28,7 +28,8 @@ struct val *want_number(struct machine *m, const struct call *c, int i);
 
 /* v, or NULL after reporting that memory ran out. */
 struct val *made(struct machine *m, struct val *v);
-/* The same for a string that was made of another, which may be an empty parameter (empty.c). */
+/* The same for a string that was made of another, which may be an empty parameter (empty-names.c).
+ */
 struct val *made_of(struct machine *m, struct val *v, const struct val *from);
 
 #endif

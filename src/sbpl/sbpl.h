@@ -93,7 +93,7 @@ struct sbpl_flat_options {
     const char *message; /* of every denial that is reported, instead of its own; or NULL */
 };
 
-/* The program's rules alone, as a text that loads on macOS: see flat.c. */
+/* The program's rules alone, as a text that loads on macOS: see flatten.c. */
 int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flat_options *o, struct buf *out,
                  struct bk_err *err);
 

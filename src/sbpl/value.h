@@ -38,7 +38,7 @@ enum val_type {
     V_FILTER,   /* a condition */
     V_MODIFIER, /* (with …) or an (apply-message-filter …) */
     V_PORT,     /* open-input-string */
-    V_UNREAD,   /* stands for a definition in a shipped text: only in symbol.global (ready.h) */
+    V_UNREAD, /* stands for a definition in a shipped text: only in symbol.global (precompiled.h) */
 };
 
 struct env;

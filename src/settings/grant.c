@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "settings/rule.h"
+#include "settings/flag-rule.h"
 
 static const struct {
     const char *option;

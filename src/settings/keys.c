@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/spelling.h"
 
 const struct setting_key setting_keys[SETTING_COUNT] = {
 #define KEY(id, section, name, shape, stance, effect, brief)                                       \

@@ -3,7 +3,7 @@
 #ifndef BK_SETTINGS_PATHS_H
 #define BK_SETTINGS_PATHS_H
 
-#include "settings/policy.h"
+#include "settings/access.h"
 
 /*
  * One entry of a list of paths, as a person wrote it, becomes places: ~, $VAR and ${VAR} are

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/spelling.h"
 #include "base/source.h"
 #include "graph/regex/regex.h"
 #include "settings/preset-int.h"

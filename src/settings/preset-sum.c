@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/near.h"
+#include "base/spelling.h"
 #include "base/own.h"
 #include "graph/regex/regex.h"
 #include "settings/preset-int.h"

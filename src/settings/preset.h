@@ -4,7 +4,7 @@
 #define BK_SETTINGS_PRESET_H
 
 #include "settings/paths.h"
-#include "settings/policy.h"
+#include "settings/access.h"
 
 /*
  * Presets: named sets of paths that commands may write, read or not see, in YAML files, and some

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "graph/net.h"
-#include "settings/rule.h"
+#include "settings/flag-rule.h"
 #include "settings/sbpl-int.h"
 
 static int deny_places(struct writer *w, const char *operations, const struct places *list,

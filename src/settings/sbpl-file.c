@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "settings/rule.h"
+#include "settings/flag-rule.h"
 #include "settings/sbpl-int.h"
 
 static const char read_linux[] =

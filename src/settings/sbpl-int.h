@@ -3,7 +3,7 @@
 #ifndef BK_SETTINGS_SBPL_INT_H
 #define BK_SETTINGS_SBPL_INT_H
 
-#include "settings/policy.h"
+#include "settings/access.h"
 
 /* Denied places, and which allowed ones are taken out of each: inside[d * allow->n + a]. */
 struct carving {

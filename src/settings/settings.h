@@ -5,7 +5,7 @@
 
 #include "settings/keys.h"
 #include "settings/paths.h"
-#include "settings/policy.h"
+#include "settings/access.h"
 
 /*
  * Settings files, in layers. What a later layer says wins over an earlier one; denials of all of

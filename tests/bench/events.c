@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/keeper.h"
+#include "agent/session.h"
 
 enum { SESSION_FD = 8 };
 

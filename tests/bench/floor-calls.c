@@ -35,7 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/kabi.h"
+#include "kernel/host/kabi.h"
 
 enum { PATH_PART = 256 };
 enum how { CONTINUE, HERE, POLL, PERFORM };

@@ -32,8 +32,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "kernel/kabi.h"
-#include "net/lay.h"
+#include "kernel/host/kabi.h"
+#include "net/netns-setup.h"
 
 static void __attribute__((noreturn)) give_up(const char *what)
 {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "floor.h"
-#include "kernel/kabi.h"
+#include "kernel/host/kabi.h"
 
 static char **points;
 static size_t npoints;

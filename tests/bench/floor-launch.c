@@ -39,7 +39,7 @@
 #include <unistd.h>
 
 #include "floor.h"
-#include "kernel/kabi.h"
+#include "kernel/host/kabi.h"
 
 void __attribute__((noreturn)) give_up(const char *what)
 {

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernel/ground.h"
-#include "kernel/launch.h"
+#include "kernel/launch/init.h"
+#include "kernel/launch/launch.h"
 #include "sbpl/sbpl.h"
 
 extern char **environ;

@@ -19,7 +19,7 @@
 
 #include "bench.h"
 #include "format/format.h"
-#include "sbpl/decompile.h"
+#include "analyze/decompile.h"
 #include "sbpl/sbpl.h"
 
 _Noreturn void die(const char *fmt, ...)

@@ -5,7 +5,7 @@ import os
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, "tests"))
+sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 
 import tap  # noqa: E402
 

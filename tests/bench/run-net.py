@@ -4,7 +4,7 @@
 
     tests/bench/run-net.py [--quick] [--write]
 
-A small internet (tests/internet.py): a server in one network namespace, and in another the client,
+A small internet (tests/lib/internet.py): a server in one network namespace, and in another the client,
 who reaches it through each relay in turn; every relay has a loopback in front and a cable behind it.
 All are told the server's address, so that no name server is measured. Rounds are interleaved and
 ratios taken round by round. What is small is measured with everybody on one processor, since who wakes

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import textwrap
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import running
 from agents import Client, settings
 from running import eventually, for_everybody, processes

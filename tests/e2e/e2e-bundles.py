@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compiled profiles and bundles of iOS 6 to 13 and collections of macOS 14: written by an encoder of
-the tests' own (tests/bundles.py), read by the program, found equal to what they were made of. Real
+the tests' own (tests/lib/bundles.py), read by the program, found equal to what they were made of. Real
 profiles lie outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus)."""
 
 import json
@@ -10,7 +10,7 @@ import re
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import bundles
 from corpus import CORPUS, profiles
 from drive import buckle, write

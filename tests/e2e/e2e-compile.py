@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from corpus import CORPUS, SHARED, TOP, files, profiles
 from drive import FOLDER, buckle, write
 from tap import done, equal, ok, skip

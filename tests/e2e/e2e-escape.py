@@ -7,7 +7,7 @@ An attacker prints a line for each attempt. Every attempt must fail, except thos
 What got out is also looked for from outside: a folder beside the attacker's own must be as it was,
 to the nanosecond.
 
-Everything is tried by root and by an ordinary user, and in several sandboxes: see tests/escaping.py.
+Everything is tried by root and by an ordinary user, and in several sandboxes: see tests/lib/escaping.py.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ import sys
 import termios
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import fusable  # first: it may start the program again
 import races

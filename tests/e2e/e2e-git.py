@@ -10,7 +10,7 @@ must not run it. A marker file says whether it did.
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from running import PEOPLE, for_everybody, missing
 from tap import done, skip
 

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 MARK = "BUCKLE_TESTS_MOUNTS"
 if os.geteuid() == 0 and MARK not in os.environ:
     # mounts of our own, which nobody else sees; those that the sandbox copies hear of later ones

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The network filtered by name: real clients, with the proxy variables and without them, against
-servers in a small internet (tests/internet.py). Prints TAP.
+servers in a small internet (tests/lib/internet.py). Prints TAP.
 """
 
 import json
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
 import internet
 import netbox

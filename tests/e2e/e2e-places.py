@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import drive
 from running import BUCKLE, PEOPLE, SLOW, Checks, eventually, for_everybody, missing
 from tap import done, equal, ok, skip

@@ -15,7 +15,7 @@ import pwd
 import socket
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from running import BUCKLE, Person, for_everybody, missing, suggested_flags
 from tap import done, skip
 

@@ -15,7 +15,7 @@ import re
 import sys
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-sys.path.insert(0, TESTS)
+sys.path.insert(0, os.path.join(TESTS, "lib"))
 from drive import buckle, write
 from tap import done, ok, skip
 

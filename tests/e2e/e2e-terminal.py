@@ -7,7 +7,7 @@ import re
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from running import BUCKLE, SLOW, eventually, for_everybody, missing
 from tap import done, skip
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "format/format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze.h"
 #include "sbpl/sbpl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/first.h"
+#include "net/first-line.h"
 #include "net/h2.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/hello.h"
+#include "net/tls-hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "seatbelt/logline.h"
+#include "macos/logline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "kernel/kabi.h"
-#include "kernel/sentry-int.h"
+#include "kernel/host/kabi.h"
+#include "kernel/sentry/sentry-int.h"
 #include "sbpl/sbpl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -28,8 +28,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/confine.h"
-#include "kernel/sentry.h"
+#include "kernel/launch/walls.h"
+#include "kernel/sentry/sentry.h"
 #include "report/event.h"
 #include "sbpl/sbpl.h"
 

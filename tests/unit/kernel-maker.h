@@ -5,7 +5,7 @@
 
 /* Profiles and hosts for the tests of the planner: a text becomes a graph, and that a plan. */
 
-#include "kernel/plan.h"
+#include "kernel/plan/plan.h"
 #include "sbpl-maker.h"
 
 /* A host that can do everything, as an ordinary user; `changes` as host_pretend() takes them. */

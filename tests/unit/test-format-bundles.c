@@ -4,7 +4,7 @@
 /*
  * Bundles that lie: every truncation, every flipped byte and every word set to what it should not
  * be, for each era, gives an error that names an offset or a graph; and what each field is refused
- * for. The bundles are those of the fuzzer's corpus, which tests/bundles.py wrote.
+ * for. The bundles are those of the fuzzer's corpus, which tests/lib/bundles.py wrote.
  */
 
 #include <stdlib.h>

@@ -23,9 +23,9 @@
 #endif
 
 #include "kernel-maker.h"
-#include "kernel/judged.h"
-#include "kernel/kabi.h"
-#include "kernel/own-filter.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/host/kabi.h"
+#include "kernel/shared/own-filter.h"
 
 enum { PROGRAM = 4096, X32 = 0x40000000 };
 

@@ -5,7 +5,7 @@
  * would refuse cannot be seen here, only where a group is looked for and what is written into it.
  */
 
-#include "kernel/cgroup.h"
+#include "kernel/launch/cgroup.h"
 
 #include <fcntl.h>
 #include <stdio.h>

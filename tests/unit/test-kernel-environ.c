@@ -3,7 +3,7 @@
 
 /* Which variables reach a command. */
 
-#include "kernel/environ.h"
+#include "kernel/launch/environ.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/fifo.h"
+#include "kernel/judge/fifo.h"
 #include "tap.h"
 
 static char folder[] = "/tmp/buckle-fifo-XXXXXX", path[64];

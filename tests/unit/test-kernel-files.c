@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "kernel-maker.h"
-#include "kernel/judged.h"
-#include "kernel/kabi.h"
-#include "kernel/plan-words.h"
-#include "kernel/seal.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/host/kabi.h"
+#include "kernel/plan/plan-words.h"
+#include "kernel/launch/kernel-files.h"
 
 #define CLOSED "(version 1)(deny default)"
 #define OPEN "(version 1)(allow default)(allow file-write-setugid)"

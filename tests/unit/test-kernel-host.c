@@ -21,7 +21,7 @@
 #include <time.h>
 
 #include "base/own.h"
-#include "kernel/host.h"
+#include "kernel/host/host.h"
 #include "tap.h"
 
 static void check_table(void)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel/kept-socket.h"
+#include "kernel/judge/kept-socket.h"
 #include "tap.h"
 
 static struct kept_sockets kept = {.lock = PTHREAD_MUTEX_INITIALIZER};

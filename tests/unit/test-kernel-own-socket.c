@@ -3,7 +3,7 @@
 
 /* Sockets that the command bound: known under every name, not by their name, and not for ever. */
 
-#include "kernel/own-socket.h"
+#include "kernel/judge/own-socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "kernel/caps.h"
+#include "kernel/plan/capabilities.h"
 #include "kernel-maker.h"
-#include "kernel/judged.h"
-#include "kernel/kabi.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/host/kabi.h"
 
 static const struct plan_options plain = {.arch = PLAN_X86_64};
 

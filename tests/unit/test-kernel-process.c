@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 
 #include "kernel-maker.h"
-#include "kernel/judged.h"
-#include "kernel/kabi.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/host/kabi.h"
 
 #define CLOSED "(version 1)(deny default)"
 #define OPEN "(version 1)(allow default)(allow file-write-setugid)"

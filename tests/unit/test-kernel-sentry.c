@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/sentry-int.h"
+#include "kernel/sentry/sentry-int.h"
 #include "sbpl-maker.h"
 
 /* ---- tables ---- */

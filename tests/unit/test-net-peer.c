@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 
 #include "net/peer.h"
-#include "net/names.h"
+#include "net/name-address.h"
 #include "tap.h"
 
 static const char *canonical(const char *text)

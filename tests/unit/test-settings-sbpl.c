@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "sbpl-maker.h"
-#include "settings/policy.h"
+#include "settings/access.h"
 
 #define PLACES(...)                                                                                \
     {                                                                                              \

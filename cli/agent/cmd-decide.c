@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle decide`: what would become of a command that an agent wants to run. */
+
+#include <string.h>
+
+#include "cli/agent/cli-agent-view.h"
+#include "base/own.h"
+
+static const struct cli_option options[] = {
+    VIEW_OPTIONS,
+    {"bypass", 0, NULL, "the request asks to run outside (dangerouslyDisableSandbox)", NULL},
+    {"json", 'j', NULL, "print JSON", NULL},
+    {0},
+};
+
+enum { RUNS_OUTSIDE = 3, IS_ASKED = 4 };
+
+static const int statuses[] = {
+    [DECIDE_SANDBOXED] = CLI_OK,
+    [DECIDE_REFUSE] = CLI_NO,
+    [DECIDE_OUTSIDE] = RUNS_OUTSIDE,
+    [DECIDE_ASK] = IS_ASKED,
+};
+
+static int run(struct cli_args *args)
+{
+    OWN(agent_view) struct agent_view v = {0};
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    if (args->npos > 1)
+        return cli_usage(args, "one command, quoted as a shell would get it");
+    if (view_from_args(&v, args, &err) < 0)
+        return cli_fail(&err);
+    struct decide_settings s = view_decides(&v);
+    struct decide_request r = {.command = args->npos ? args->pos[0] : NULL,
+                               .bypass = args_has(args, "bypass")};
+    struct decision d = decide(&s, &r);
+    if (args_has(args, "json"))
+        buf_fmt(&out, "{\"decision\": \"%s\", \"sandboxed\": %s, \"reason\": \"%s\"}\n",
+                decide_action_name(d.action), d.sandboxed ? "true" : "false", d.reason);
+    else
+        buf_fmt(&out, "%s%s: %s\n", decide_action_name(d.action),
+                d.action != DECIDE_ASK ? ""
+                : d.sandboxed          ? ", then run-sandboxed"
+                                       : ", then run-outside",
+                d.reason);
+    return cli_emit(&out, statuses[d.action]);
+}
+
+const struct cli_command cmd_decide = {
+    .name = "decide",
+    .usage = "[OPTION…] COMMAND",
+    .brief = "say whether an agent's command runs inside, outside, or not at all",
+    .about =
+        "Takes a command as a shell would get it, in one argument, and says what the settings for\n"
+        "the working directory make of it: run-sandboxed, ask, run-outside or refuse, and why.\n"
+        "Nothing is run.\n"
+        "\n"
+        "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 1 refuse, 2 error.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle hook`: an agent asks before it uses a tool, on standard input, and hears on standard
+ * output what to do: run the command under Buckle, ask the person, leave it, or nothing. Whatever
+ * goes wrong here is a refusal; its exit status 2 means the same to agents that look no further.
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/hook.h"
+#include "cli/agent/cli-agent-view.h"
+#include "base/own.h"
+#include "cli/agent/hook-install.h"
+#include "cli/agent/hook-root.h"
+#include "macos/sandbox-exec.h"
+
+static const struct cli_option options[] = {
+    {"settings", 0, "FILE", "settings besides those that are found", "file"},
+    {"shell", 0, "PROGRAM", "the shell that runs commands (bash, or sh)", "file"},
+    {"tool", 0, "NAME", "a tool of this name runs commands, too", NULL},
+    {"here", 0, NULL, "run commands even if the agent was started in / or the home directory",
+     NULL},
+    {"install", 0, "AGENT",
+     "write the hook into an agent's configuration: claude, gemini or a file", "claude gemini"},
+    {"project", 0, NULL, "with --install: into the project's configuration, not the person's",
+     NULL},
+    {"uninstall", 0, "AGENT", "take it out again", "claude gemini"},
+    {0},
+};
+
+enum { REFUSED = 2, MESSAGE_MOST = 16 << 20 };
+
+static int say(json_t *answer, int status)
+{
+    OWN(json) json_t *a = answer;
+    OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
+    OWN(buf) struct buf shown = {0};
+    if (text)
+        buf_json_text(&shown, text, strlen(text));
+    if (!shown.n || !buf_ok(&shown) || puts(shown.s) < 0 || fflush(stdout) != 0)
+        return REFUSED;
+    return status;
+}
+
+static int refuse(const char *reason)
+{
+    fprintf(stderr, "buckle: %s\n", reason);
+    return say(hook_refusal(reason), REFUSED);
+}
+
+static json_t *read_message(void)
+{
+    OWN(buf) struct buf text = {0};
+    char block[65536];
+    ssize_t n;
+    while ((n = read(STDIN_FILENO, block, sizeof(block))) != 0) {
+        if (n < 0 && errno != EINTR)
+            return NULL;
+        if (n > 0)
+            buf_add(&text, block, (size_t)n);
+        if (text.n > MESSAGE_MOST)
+            return NULL;
+    }
+    return buf_ok(&text) && text.n ? json_loadb(text.s, text.n, JSON_REJECT_DUPLICATES, NULL)
+                                   : NULL;
+}
+
+/* ---- the command ---- */
+
+/* A call that is being answered. */
+struct answering {
+    const struct cli_args *args;
+    struct hook_call call;
+    char program[PATH_MAX]; /* where we are, and will be in a moment */
+    struct hook_root root;
+    struct agent_view view;
+    const char **files; /* settings that were named */
+    size_t nfiles;
+};
+
+static void answering_free(struct answering *a)
+{
+    view_free(&a->view);
+    for (size_t i = 0; a->files && i < a->nfiles; i++)
+        free((char *)a->files[i]);
+    free(a->files);
+}
+#define OWN_answering answering_free
+
+/* From the project's folder: the one that we are in may be the model's choice. */
+static int name_files(struct answering *a)
+{
+    const char *file;
+    a->files = calloc(args_count(a->args, "settings") + 1, sizeof(*a->files));
+    for (size_t i = 0; a->files && (file = args_nth(a->args, "settings", i)); i++) {
+        OWN(buf) struct buf whole = {0};
+        if (file[0] != '/')
+            buf_fmt(&whole, "%s/", a->root.path);
+        buf_str(&whole, file);
+        if (!buf_ok(&whole))
+            return -1;
+        a->files[a->nfiles++] = steal_ptr(&whole.s);
+    }
+    return a->files ? 0 : -1;
+}
+
+static void wrap(struct answering *a, struct buf *out)
+{
+    pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
+    const struct cli_args *args = a->args;
+    const struct hook_call *call = &a->call;
+    shell_word(out, a->program);
+    buf_str(out, " run --annotate --watch-net --root ");
+    shell_word(out, a->root.path);
+    if (args_has(args, "here"))
+        buf_str(out, " --here");
+    for (size_t i = 0; i < a->nfiles; i++) {
+        buf_str(out, " --settings ");
+        shell_word(out, a->files[i]);
+    }
+    if (session > 0) {
+        buf_fmt(out, " --session %d --command-text ", (int)session);
+        shell_word(out, call->command);
+    }
+    buf_str(out, " -- ");
+    shell_word(out, view_shell(args));
+    buf_str(out, " -c ");
+    shell_word(out, call->command);
+}
+
+static int program_path(char out[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0)
+        return -1;
+    out[n] = '\0';
+    return access(out, X_OK);
+}
+
+static int refuse_root(const char *root, const char *all)
+{
+    OWN(buf) struct buf why = {0};
+    buf_safe(&why, root, strlen(root));
+    buf_fmt(
+        &why,
+        " is %s: a command could write to all of it; start the agent in a project's folder, list "
+        "filesystem.allowWrite in your settings, or give the hook --here",
+        all);
+    return refuse(buf_ok(&why) ? why.s : "out of memory");
+}
+
+static int carry_out(struct answering *a, struct decision d)
+{
+    static const enum hook_effect effects[] = {[DECIDE_SANDBOXED] = HOOK_ALLOW,
+                                               [DECIDE_ASK] = HOOK_ASK,
+                                               [DECIDE_OUTSIDE] = HOOK_ALLOW,
+                                               [DECIDE_REFUSE] = HOOK_DENY};
+    OWN(buf) struct buf wrapped = {0};
+    if (d.action == DECIDE_REFUSE || !d.sandboxed)
+        return say(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
+    const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
+    if (all)
+        return refuse_root(a->root.path, all);
+    wrap(a, &wrapped);
+    if (!buf_ok(&wrapped))
+        return refuse("out of memory");
+    return say(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
+}
+
+static int refuse_error(const struct bk_err *err)
+{
+    OWN(buf) struct buf why = {0};
+    buf_fmt(&why, "%s%s%s", err->file, err->file[0] ? ": " : "", err->msg);
+    return refuse(buf_ok(&why) ? why.s : "out of memory");
+}
+
+static int answer_call(const struct cli_args *args, const json_t *message)
+{
+    OWN(answering) struct answering a = {.args = args};
+    struct hook_call *call = &a.call;
+    struct bk_err err;
+    OWN(mem) const char **tools = args_all(args, "tool");
+    if (!tools)
+        return refuse("out of memory");
+    if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
+        return refuse("a message that is no call of a tool; the command does not run");
+    if (!call->shell)
+        return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
+    if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
+        a.view.mode =
+            PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
+    if (program_path(a.program) < 0)
+        return refuse("cannot tell where buckle is");
+    if (hook_root(call, a.program, &a.root, &err) < 0)
+        return refuse_error(&err);
+    if (name_files(&a) < 0)
+        return refuse("out of memory");
+    if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
+        return refuse_error(&err);
+    struct decide_settings s = view_decides(&a.view);
+    struct decide_request r = {.command = call->command, .bypass = call->bypass};
+    return carry_out(&a, decide(&s, &r));
+}
+
+static int run(struct cli_args *args)
+{
+    struct bk_err err;
+    if (args->npos)
+        return cli_usage(args, "hook takes options only");
+    if (args_has(args, "install") || args_has(args, "uninstall")) {
+        bool install = args_has(args, "install");
+        const char *agent = args_value(args, install ? "install" : "uninstall");
+        return hook_install(agent, args_has(args, "project"), install, &err) < 0 ? cli_fail(&err)
+                                                                                 : CLI_OK;
+    }
+    OWN(json) json_t *message = read_message();
+    return message ? answer_call(args, message)
+                   : refuse("what the agent sent is not JSON; the command does not run");
+}
+
+const struct cli_command cmd_hook = {
+    .name = "hook",
+    .usage = "[OPTION…]",
+    .brief = "put an agent's commands into the sandbox, as its hook before tools",
+    .about =
+        "Reads one message of an agent's hook before tools from standard input and answers on\n"
+        "standard output: a shell's command is rewritten to run under Buckle, put to the person,\n"
+        "left alone or refused, as `buckle decide` would have it. Other tools are left alone.\n"
+        "What cannot be understood is refused.\n"
+        "\n"
+        "Exit status: 0 with an answer, 2 when nothing may run.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle status`: how things stand for the working directory, in a few lines. */
+
+#include <string.h>
+
+#include "cli/agent/cli-agent-view.h"
+#include "agent/control-socket.h"
+#include "base/own.h"
+
+static const struct cli_option options[] = {
+    VIEW_OPTIONS,
+    {"json", 'j', NULL, "print JSON", NULL},
+    {0},
+};
+
+static const char *mode_words(const struct settings_result *r)
+{
+    return !r->enabled     ? "disabled: agents' commands run without a sandbox"
+           : r->auto_allow ? "enabled: what runs inside needs no approval"
+                           : "enabled: each command needs an approval";
+}
+
+static void list_layers(const struct settings *s, struct buf *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct settings_layer *l = &s->layers[i];
+        if (l->id == LAYER_DEFAULTS || !l->path)
+            continue;
+        buf_fmt(out, "%s%s ", any ? "\n                " : "", settings_layer_name(l->id));
+        buf_safe(out, l->path, strlen(l->path));
+        if (!l->trusted)
+            buf_str(out, " (not trusted: may only narrow)");
+        any = true;
+    }
+    buf_str(out, any ? "\n" : "none; the default profile\n");
+}
+
+static void say(const struct agent_view *v, struct buf *out)
+{
+    const struct settings_result *r = &v->result;
+    pid_t pids[1];
+    buf_fmt(out, "sandboxing      %s\n", mode_words(r));
+    buf_fmt(out, "outside         %s\n",
+            r->unsandboxed ? "a command may ask to run there" : "no command may ask to run there");
+    buf_str(out, "settings        ");
+    list_layers(&v->settings, out);
+    buf_fmt(out, "under way       %zu runs, %zu sessions\n", door_list("run", pids, 1),
+            door_list("session", pids, 1));
+    buf_chr(out, '\n');
+    summary_rules(v, out);
+}
+
+static int run(struct cli_args *args)
+{
+    return view_print(args, say);
+}
+
+const struct cli_command cmd_status = {
+    .name = "status",
+    .usage = "[OPTION…]",
+    .brief = "say how sandboxing stands for the working directory",
+    .about = "Tells whether agents' commands run in a sandbox here, which settings count, what is\n"
+             "under way, and what may be read, written and reached.",
+    .options = options,
+    .run = run,
+};

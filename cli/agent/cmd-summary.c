@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle summary`: what a model should be told about the sandbox. */
+
+#include "cli/agent/cli-agent-view.h"
+
+static const struct cli_option options[] = {
+    VIEW_OPTIONS,
+    {"json", 'j', NULL, "print JSON", NULL},
+    {0},
+};
+
+static int run(struct cli_args *args)
+{
+    return view_print(args, summary_text);
+}
+
+const struct cli_command cmd_summary = {
+    .name = "summary",
+    .usage = "[OPTION…]",
+    .brief = "print what a model should be told about the sandbox",
+    .about =
+        "Prints, for the settings of the working directory, what a model needs to know: what may\n"
+        "be read, written and reached, where temporary files go, how a refusal looks and what\n"
+        "to do about it. Nothing when sandboxing is disabled.",
+    .options = options,
+    .run = run,
+};

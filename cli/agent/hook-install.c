@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "cli/agent/hook-install.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/json.h"
+#include "base/buf.h"
+#include "base/own.h"
+#include "macos/sandbox-exec.h"
+#include "settings/lock.h"
+#include "settings/write.h"
+
+static const struct agent {
+    const char *name, *file; /* below the home folder, or the project's */
+    const char *event, *matcher;
+} agents[] = {
+    {"claude", ".claude/settings.json", "PreToolUse", "Bash"},
+    {"gemini", ".gemini/settings.json", "BeforeTool", "run_shell_command"},
+};
+
+/* Which agent, and which file of its. A path is taken for one of the first's kind. */
+static int find_file(const char *name, bool project, const struct agent **agent, struct buf *path,
+                     struct bk_err *err)
+{
+    const char *home = getenv("HOME");
+    *agent = &agents[0];
+    if (strchr(name, '/')) {
+        buf_str(path, name);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
+        if (strcmp(name, agents[i].name) == 0) {
+            *agent = &agents[i];
+            if (!project && !home)
+                return err_set(err, BK_E_INPUT, "HOME is not set");
+            buf_fmt(path, "%s/%s", project ? "." : home, agents[i].file);
+            return 0;
+        }
+    err_set(err, BK_E_INPUT, "no agent called %s is known", name);
+    err_hint(err, "claude, gemini, or the path of a settings file");
+    return -1;
+}
+
+/* Agents take it for a yes when a hook cannot be run, or ends in any way but with status 2. */
+static const char or_else[] = " hook || exit 2";
+
+static bool is_ours(const json_t *hook)
+{
+    const char *text = json_text(hook, "command"), *at = text ? strstr(text, "buckle") : NULL;
+    const char *rest = at ? strstr(at, " hook") : NULL;
+    return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, or_else) == 0);
+}
+
+/* By its name when that leads here, which outlasts an update and a move to another machine. */
+static int hook_command(struct buf *out, struct bk_err *err)
+{
+    char self[PATH_MAX], found[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n <= 0)
+        return err_sys(err, "cannot tell where buckle is");
+    self[n] = '\0';
+    const char *path = getenv("PATH");
+    for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
+        size_t len = strcspn(at, ":");
+        char one[PATH_MAX];
+        bool fits = (size_t)snprintf(one, sizeof(one), "%.*s/buckle", (int)len, at) < sizeof(one);
+        at += len;
+        if (!fits || !realpath(one, found))
+            continue;
+        bool here = strcmp(found, self) == 0;
+        shell_word(out, here ? "buckle" : self);
+        break;
+    }
+    if (!out->n)
+        shell_word(out, self);
+    buf_str(out, or_else);
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
+/* The object or array below a key; made when it is missing, NULL when it is something else. */
+static json_t *member(json_t *object, const char *key, json_type type)
+{
+    json_t *found = json_object_get(object, key);
+    if (!found) {
+        found = type == JSON_ARRAY ? json_array() : json_object();
+        json_object_set_new(object, key, found);
+    }
+    return json_typeof(found) == type ? found : NULL;
+}
+
+/* What was ours goes, and with it what it leaves empty. How many there were. */
+static size_t take_out(json_t *hooks, const char *event)
+{
+    json_t *groups = json_object_get(hooks, event);
+    size_t taken = 0;
+    for (size_t i = json_array_size(groups); i-- > 0;) {
+        json_t *list = json_object_get(json_array_get(groups, i), "hooks");
+        size_t before = json_array_size(list);
+        for (size_t k = before; k-- > 0;)
+            if (is_ours(json_array_get(list, k)))
+                json_array_remove(list, k);
+        size_t gone = before - json_array_size(list);
+        if (gone && json_array_size(list) == 0)
+            json_array_remove(groups, i);
+        taken += gone;
+    }
+    if (taken && json_array_size(groups) == 0)
+        json_object_del(hooks, event);
+    return taken;
+}
+
+static int put_in(json_t *root, const struct agent *a, const char *path, struct bk_err *err)
+{
+    OWN(buf) struct buf command = {0};
+    json_t *hooks = json_is_object(root) ? member(root, "hooks", JSON_OBJECT) : NULL;
+    if (hooks)
+        take_out(hooks, a->event);
+    json_t *groups = hooks ? member(hooks, a->event, JSON_ARRAY) : NULL;
+    if (!groups)
+        return err_set(err, BK_E_INPUT, "%s: hooks are not where they should be; left as it is",
+                       path);
+    if (hook_command(&command, err) < 0)
+        return -1;
+    json_array_append_new(groups, json_pack("{s:s, s:[{s:s, s:s}]}", "matcher", a->matcher, "hooks",
+                                            "type", "command", "command", command.s));
+    return 0;
+}
+
+static int write_file(const json_t *root, const char *path, struct bk_err *err)
+{
+    OWN(buf) struct buf text = {0};
+    OWN(mem) char *dumped = json_dumps(root, JSON_INDENT(2));
+    if (!dumped)
+        return err_nomem(err);
+    buf_fmt(&text, "%s\n", dumped);
+    return settings_write_file(path, &text, 0644, err);
+}
+
+int hook_install(const char *name, bool project, bool install, struct bk_err *err)
+{
+    const struct agent *agent;
+    OWN(buf) struct buf path = {0};
+    json_error_t where;
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (find_file(name, project, &agent, &path, err) < 0 ||
+        (install && settings_make_folders(path.s, err) < 0) ||
+        settings_lock(&lock, path.s, err) < 0)
+        return -1;
+    OWN(json) json_t *root = json_load_file(path.s, JSON_REJECT_DUPLICATES, &where);
+    if (!root && access(path.s, F_OK) == 0) {
+        err_set(err, BK_E_INPUT, "%s; left as it is", where.text);
+        err_place(err, path.s, (uint32_t)where.line, (uint32_t)where.column);
+        return -1;
+    }
+    json_t *hooks = json_object_get(root, "hooks");
+    if (!root && install)
+        root = json_object();
+    if (install && put_in(root, agent, path.s, err) < 0)
+        return -1;
+    if (!install && take_out(hooks, agent->event) == 0) {
+        fprintf(stderr, "buckle: there is no hook in %s\n", path.s);
+        return 0;
+    }
+    if (!install && json_object_size(hooks) == 0)
+        json_object_del(root, "hooks");
+    if (write_file(root, path.s, err) < 0)
+        return -1;
+    fprintf(stderr, "buckle: %s %s\n", install ? "wrote the hook into" : "took the hook out of",
+            path.s);
+    return 0;
+}

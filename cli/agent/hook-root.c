@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Where an agent was started. Some agents set a variable for their hooks. For others the session of
+ * the agent's process remembers the folder of the first call, which comes before the model has
+ * changed it. Without a session, the kernel says where the agent's process is.
+ */
+
+#include "cli/agent/hook-root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/control-server.h"
+#include "base/own.h"
+#include "run/run-policy.h"
+
+/* The agent: our parent, or who started the shell that started us. */
+static pid_t agent_process(void)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
+    char path[64], line[512];
+    pid_t pid = getppid();
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    OWN(file) FILE *f = fopen(path, "re");
+    const char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '(') : NULL;
+    const char *end = name ? strrchr(name, ')') : NULL;
+    pid_t parent = end ? (pid_t)strtol(end + 4, NULL, 10) : 0;
+    for (size_t i = 0; end && i < sizeof(shells) / sizeof(shells[0]); i++)
+        if (strlen(shells[i]) == (size_t)(end - name - 1) &&
+            memcmp(name + 1, shells[i], (size_t)(end - name - 1)) == 0 && parent > 1)
+            return parent;
+    return pid;
+}
+
+pid_t hook_session(const char *program)
+{
+    char line[32] = "", owner[16];
+    int ends[2];
+    pid_t agent = agent_process(), known = door_owner("session", agent);
+    if (known > 0)
+        return known;
+    snprintf(owner, sizeof(owner), "%d", (int)agent);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execl(program, program, "session", "--for", owner, (char *)NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    ssize_t n = child > 0 ? read(ends[0], line, sizeof(line) - 1) : 0;
+    close(ends[0]);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return n > 0 ? (pid_t)strtol(line, NULL, 10) : 0;
+}
+
+/* The folder that the agent's process is in. */
+static bool agent_folder(char out[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)agent_process());
+    ssize_t n = readlink(link, out, PATH_MAX - 1);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static int ask_session(pid_t session, const char *id, const char *cwd, const char *start,
+                       char out[PATH_MAX], struct bk_err *err)
+{
+    OWN(json)
+    json_t *question = json_pack("{s:s, s:s, s:s}", "root", cwd, "of", id, "start", start);
+    OWN(fd) int door = question ? door_knock("session", session, err) : err_nomem(err);
+    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, question, DESK_USUAL_MS, err) : NULL;
+    const char *root = json_text(answer, "root");
+    if (!answer)
+        return -1;
+    if (!root || strlen(root) >= PATH_MAX)
+        return err_set(err, BK_E_SYSTEM, "the agent's session does not know its project");
+    strcpy(out, root);
+    return 0;
+}
+
+int hook_root(const struct hook_call *call, const char *program, struct hook_root *out,
+              struct bk_err *err)
+{
+    char cwd[PATH_MAX], start[PATH_MAX];
+    const char *named = hook_project(call);
+    out->session = 0;
+    if (named && realpath(named, out->path))
+        return 0;
+    if (!realpath(call->cwd ? call->cwd : ".", cwd))
+        return err_sys(err, "%s", call->cwd ? call->cwd : "the working directory");
+    bool started = agent_folder(start);
+    out->session = hook_session(program);
+    if (out->session > 0)
+        return ask_session(out->session, call->session ? call->session : "", cwd, start, out->path,
+                           err);
+    if (!started || run_place_is_all(start))
+        return err_set(err, BK_E_SYSTEM, "cannot tell which project the agent was started in");
+    strcpy(out->path, start);
+    return 0;
+}

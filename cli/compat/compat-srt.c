@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `srt`: one settings file, ~/.srt-settings.json unless another is named, and nothing beside it but
+ * the machine's policy. What it does not list is closed for writing and for the network, and open
+ * for reading. The command is a shell's: -c takes it as it is, and so does a single argument;
+ * several are the words of one command. The environment is passed on whole.
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/run/debug.h"
+#include "cli/compat/compat.h"
+#include "cli/help.h"
+#include "cli/run/run-live.h"
+#include "cli/run/run-settings.h"
+#include "cli/run/run-watch.h"
+#include "macos/sandbox-exec.h"
+
+static const char TMPDIR[] = "/tmp/claude"; /* where those expect it who wrote for srt */
+enum { FAILED = 1 };
+
+/* clang-format off */
+static const struct cli_option options[] = {
+    {"debug", 'd', NULL, "tell what is restricted, and what is denied, as it happens", NULL},
+    {"settings", 's', "FILE", "settings (default: ~/.srt-settings.json)", "file"},
+    {"command", 'c', "STRING", "run STRING by a shell, as it is", NULL},
+    {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object a line", NULL},
+    {"version", 'V', NULL, "print the version", NULL},
+    {0},
+};
+/* clang-format on */
+
+struct srt {
+    struct cli_args args;
+    struct arena arena;
+    struct run_settings settings;
+    struct watch_settings watch;
+    struct live live;
+    struct buf command;
+    const char *argv[4];
+    char tmpdir[PATH_MAX];
+    struct drop drop;
+};
+
+static int tell(const struct bk_err *err)
+{
+    drop_tell("Error", NULL, err);
+    return FAILED;
+}
+
+/* ---- settings ---- */
+
+static int choose_file(struct srt *s, struct bk_err *err)
+{
+    const char *home = getenv("HOME");
+    s->settings.only = args_value(&s->args, "settings");
+    if (s->settings.only || !home)
+        return 0;
+    size_t n = strlen(home) + sizeof("/.srt-settings.json");
+    char *own = arena_alloc(&s->arena, n);
+    if (!own)
+        return err_nomem(err);
+    snprintf(own, n, "%s/.srt-settings.json", home);
+    if (access(own, F_OK) == 0 || errno != ENOENT)
+        s->settings.only = own;
+    else
+        debug_say("No settings in ~/.srt-settings.json: nothing can be written, no host reached");
+    return 0;
+}
+
+/* The fixed folder, when it is this person's; on a machine of several the others have one of the
+ * run's own. Nobody else's is used, nor one that a link leads to. */
+static bool own_tmpdir(void)
+{
+    struct stat st;
+    if (mkdir(TMPDIR, 0700) < 0 && errno != EEXIST)
+        return false;
+    return lstat(TMPDIR, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+static void choose_tmpdir(struct srt *s)
+{
+    if (own_tmpdir() && realpath(TMPDIR, s->tmpdir))
+        s->settings.tmpdir = s->tmpdir;
+    else
+        debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
+}
+
+static int make_policy(struct srt *s, struct bk_err *err)
+{
+    struct run_spec *spec = &s->drop.spec;
+    s->settings.alone = true;
+    spec->whole_env = true;
+    choose_tmpdir(s);
+    return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||
+                   run_settings_read(&s->settings, &s->args, spec, err) < 0
+               ? -1
+               : 0;
+}
+
+/* ---- the command ---- */
+
+static int make_command(struct srt *s, struct bk_err *err)
+{
+    const char *given = args_value(&s->args, "command");
+    if (given || s->args.npos == 1) {
+        buf_str(&s->command, given ? given : s->args.pos[0]);
+    } else {
+        for (size_t i = 0; i < s->args.npos; i++) {
+            buf_str(&s->command, i ? " " : "");
+            shell_word(&s->command, s->args.pos[i]);
+        }
+    }
+    buf_chr(&s->command, '\0');
+    if (!buf_ok(&s->command))
+        return err_nomem(err);
+    s->argv[0] = shell_find(&s->arena, "bash", getenv("PATH"), err);
+    if (!s->argv[0]) {
+        debug_say("Shell not found in PATH");
+        return -1;
+    }
+    s->argv[1] = "-c";
+    s->argv[2] = s->command.s;
+    s->drop.spec.argv = (char *const *)s->argv;
+    debug_say("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
+    return 0;
+}
+
+/* ---- while it runs ---- */
+
+static bool is_ignored(struct drop *d, const char *line)
+{
+    struct srt *s = d->owner;
+    return settings_ignore(&s->settings.now->result, s->command.s, line);
+}
+
+static void on_open(struct drop *d)
+{
+    struct srt *s = d->owner;
+    live_open(&s->live, &d->run, &d->spec);
+    s->watch.quiet = true; /* but for the debug log */
+    watch_begin(&s->watch, &s->settings, &s->live);
+    d->spec.hears = s->live.hearing.fd;
+    if (s->watch.control >= 0)
+        debug_say("Listening for settings on fd %d", s->watch.control);
+}
+
+static void on_heard(struct drop *d)
+{
+    struct srt *s = d->owner;
+    live_heard(&s->live);
+}
+
+static int run(struct srt *s)
+{
+    struct bk_err err;
+    struct launch_end end;
+    if (!s->args.npos && !args_has(&s->args, "command")) {
+        err_set(&err, BK_E_INPUT, "No command specified: -c STRING, or the command's words");
+        return tell(&err);
+    }
+    if (drop_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
+        make_policy(s, &err) < 0)
+        return tell(&err);
+    s->drop.owner = s;
+    s->drop.opened = on_open;
+    s->drop.heard = on_heard;
+    s->drop.ignored = is_ignored;
+    s->drop.verbose = args_has(&s->args, "debug");
+    s->drop.signals_as_status = true;
+    drop_run(&s->drop, &end, &err);
+    if (end.stage != STAGE_POLICY)
+        tell(&err);
+    return FAILED;
+}
+
+static int show_help(void)
+{
+    OWN(buf) struct buf out = {0};
+    buf_str(&out,
+            "Usage: srt [options] [command...]\n\n"
+            "Runs a command that reaches the files and hosts that settings list.\n\nOptions:\n");
+    help_options(options, &out);
+    return cli_emit(&out, CLI_OK);
+}
+
+static int main_srt(int argc, char **argv)
+{
+    struct srt *s = calloc(1, sizeof(*s));
+    struct bk_err err;
+    int status;
+    if (!s)
+        return FAILED;
+    arena_init(&s->arena, 16 << 20);
+    s->watch.later = s->watch.files.fd = s->watch.control = -1;
+    if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
+        status = tell(&err);
+    } else if (s->args.help) {
+        status = show_help();
+    } else if (args_has(&s->args, "version")) {
+        status = printf("%s\n", BK_VERSION) < 0;
+    } else {
+        debug_start(args_has(&s->args, "debug") || getenv("SRT_DEBUG") ? "[SandboxDebug]" : NULL);
+        status = run(s);
+    }
+    args_free(&s->args);
+    run_settings_free(&s->settings);
+    watch_end(&s->watch);
+    live_close(&s->live);
+    buf_free(&s->command);
+    arena_free(&s->arena);
+    free(s);
+    return status;
+}
+
+const struct cli_command name_srt = {
+    .name = "srt",
+    .usage = "[-d] [-s FILE] [-c STRING] [--control-fd N] [COMMAND…]",
+    .brief = "run a command by a settings file",
+    .options = options,
+    .takes_command = true,
+    .main = main_srt,
+};

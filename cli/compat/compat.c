@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What the drop-in names have in common: the run itself, and words on standard error that begin
+ * with the name the person typed. They are as quiet as the programs whose place they take: no
+ * summary, and denied operations are told only when asked for.
+ */
+
+#include "cli/compat/compat.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/run/debug.h"
+#include "cli/run/exit-status.h"
+#include "cli/profile/profile-options.h"
+#include "cli/run/run-settings.h"
+
+const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
+
+const struct cli_command *drop_find(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/'), *base = slash ? slash + 1 : argv0;
+    for (const struct cli_command *const *c = drop_names; *c; c++)
+        if (strcmp((*c)->name, base) == 0)
+            return *c;
+    return NULL;
+}
+
+void drop_tell(const char *name, const char *about, const struct bk_err *err)
+{
+    struct buf line = {0};
+    buf_fmt(&line, "%s: %s%s", name, about ? about : "", about ? ": " : "");
+    err_lines(err, &line);
+    end_write(STDERR_FILENO, &line);
+}
+
+static void on_event(void *arg, const struct event *e)
+{
+    struct drop *d = arg;
+    struct buf line = {0}, told = {0};
+    if (!d->verbose)
+        return;
+    event_line(e, &told);
+    if (buf_ok(&told) && told.s && !(d->ignored && d->ignored(d, told.s)))
+        buf_fmt(&line, "%s: %s\n", d->name, told.s);
+    buf_free(&told);
+    end_write(STDERR_FILENO, &line);
+}
+
+static void on_heard(void *arg)
+{
+    struct drop *d = arg;
+    if (d->heard)
+        d->heard(d);
+}
+
+static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+{
+    const struct drop *d = arg;
+    struct buf text = {0};
+    if (!unit->diags.errors) {
+        drop_tell(d->name, d->run.policy.graph ? d->refused : NULL, err);
+        return;
+    }
+    buf_fmt(&text, "%s: ", d->name);
+    load_findings(unit, &text);
+    end_write(STDERR_FILENO, &text);
+}
+
+int drop_init(struct drop *d, const char *name, struct bk_err *err)
+{
+    *d = (struct drop){.name = name};
+    d->spec = (struct run_spec){
+        .cwd = d->cwd,
+        /* a container's first process would inherit what is left behind */
+        .leave_worker = getppid() != 1,
+        .give_stdio = true,
+        .no_masks = true, /* scripts ask by looking, and expect an error */
+        .debug = debug_line,
+        .on_event = on_event,
+        .complain = complain,
+        .arg = d,
+    };
+    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
+}
+
+static void __attribute__((noreturn)) finish(struct drop *d, const struct launch_end *end)
+{
+    run_clean(&d->run);
+    bool signal = d->signals_as_status && WIFSIGNALED(end->status);
+    int status = signal ? 128 + WTERMSIG(end->status) : end_as(end);
+    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    fflush(NULL);
+    _exit(status);
+}
+
+/* The machine's policy comes last, whatever the policy is. */
+static int add_caps(struct drop *d, struct bk_err *err)
+{
+    size_t n = d->spec.nsources;
+    bool own = !d->spec.tmpdir && !d->spec.scratch && !d->spec.bare;
+    if (!settings_policy_there() || (n && d->spec.sources[n - 1].last))
+        return 0;
+    if (n >= DROP_SOURCES)
+        return err_set(err, BK_E_BUG, "too many sources");
+    d->scratch.lock = -1;
+    if (own && scratch_name(&d->scratch, err) < 0)
+        return -1;
+    if (own)
+        d->spec.scratch = &d->scratch;
+    const char *tmpdir = d->spec.scratch ? d->spec.scratch->path : d->spec.tmpdir;
+    if (settings_caps(d->cwd, tmpdir, &d->caps, err) < 0)
+        return -1;
+    memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
+    d->sources[n] = (struct run_source){.kind = RUN_TEXT,
+                                        .name = "<policy>",
+                                        .text = d->caps.s,
+                                        .n = d->caps.n,
+                                        .last = true,
+                                        .apart = true};
+    d->spec.sources = d->sources;
+    d->spec.nsources = n + 1;
+    return 0;
+}
+
+int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
+{
+    *end = (struct launch_end){0};
+    if (add_caps(d, err) < 0) {
+        drop_tell(d->name, NULL, err);
+        end->stage = STAGE_POLICY;
+        return -1;
+    }
+    if (run_open(&d->run, &d->spec, false, err) < 0) {
+        end->stage = STAGE_POLICY;
+        complain(d, &d->run.policy.unit, err);
+        run_close(&d->run);
+        return -1;
+    }
+    d->spec.on_heard = d->heard ? on_heard : NULL;
+    if (d->opened)
+        d->opened(d);
+    if (run_go(&d->run, end, err) == 0)
+        finish(d, end);
+    /* shipped texts and those made here are compiled elsewhere, and are sound */
+    d->compiled = d->run.policy.graph || d->run.policy.shipped;
+    run_close(&d->run);
+    return -1;
+}

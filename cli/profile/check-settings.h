@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_PROFILE_CHECK_SETTINGS_H
+#define BK_CLI_PROFILE_CHECK_SETTINGS_H
+
+#include "base/diag.h"
+#include "settings/settings.h"
+
+/* Findings about one settings file, with its text to show them in. */
+struct checked_settings {
+    struct arena arena;
+    struct source_map map;
+    struct diags diags;
+};
+
+/* -1 when the file cannot be had at all. Free with checked_settings_free() whatever happened. */
+int check_settings(struct checked_settings *c, const char *path, struct bk_err *err);
+/* The same for a file of presets. */
+int check_presets(struct checked_settings *c, const char *path, struct bk_err *err);
+void checked_settings_free(struct checked_settings *c);
+#define OWN_checked_settings checked_settings_free
+
+/* For both. */
+void check_init(struct checked_settings *c);
+void check_tell(struct checked_settings *c, enum finding_level level, src_pos pos,
+                const struct bk_err *err);
+/* The place that an error names, in the text. */
+src_pos check_place_of(const struct source *s, const struct bk_err *err);
+
+/* The layers' files that are there, in the settings' arena; how many. */
+size_t check_settings_found(struct settings *s, const char *files[LAYER_COUNT], struct bk_err *err);
+
+#endif

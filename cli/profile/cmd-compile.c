@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle compile`: a profile as the system it is for would have it. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "format/format.h"
+#include "cli/profile/profile-options.h"
+
+static const struct cli_option options[] = {
+    LOAD_OPTIONS,
+    {"name", 0, "NAME", "which profile, when PROFILE is a compiled collection", NULL},
+    {"era", 0, "A|E", "A is iOS 4, E is macOS 14.4.1 (which is the default)", "A E"},
+    {"output", 'o', "FILE", "write to FILE; - is standard output", "file"},
+    {0},
+};
+
+/* NULL after having said why. */
+static const struct blob_version *choose_version(const struct cli_args *args)
+{
+    const char *era = args_value(args, "era"), *os = args_value(args, "os");
+    const struct blob_version *v = blob_version_find(os ? os : era ? era : "E");
+    if (era && !blob_version_find(era)) {
+        cli_usage(args, "--era is A or E: no profiles are written for others");
+        return NULL;
+    }
+    if (!v) {
+        struct bk_err err;
+        err_set(&err, BK_E_INPUT, "--os %s: no profiles are written for it", os);
+        err_hint(&err, "known: 14.4.1, ios4, 10.6");
+        cli_fail(&err);
+        return NULL;
+    }
+    if (era && v->era != blob_version_find(era)->era) {
+        cli_usage(args, "--os %s is not of era %s", os, era);
+        return NULL;
+    }
+    return v;
+}
+
+static int deliver(struct buf *out, const char *path)
+{
+    struct bk_err err;
+    if (strcmp(path, "-") == 0)
+        return cli_emit(out, CLI_OK);
+    OWN(file) FILE *f = fopen(path, "wbe");
+    if (!f || fwrite(out->s, 1, out->n, f) != out->n || fflush(f) != 0) {
+        err_sys(&err, "%s", path);
+        return cli_fail(&err);
+    }
+    return CLI_OK;
+}
+
+static int run(struct cli_args *args)
+{
+    size_t first = load_from_text(args) ? 0 : 1;
+    if (args->npos != first)
+        return cli_usage(args, "which profile?");
+    if (!args_value(args, "output"))
+        return cli_usage(args, "where to? (-o FILE)");
+    const struct blob_version *version = choose_version(args);
+    if (!version)
+        return CLI_ERROR;
+    OWN(loaded) struct loaded l;
+    struct load_how how = {.fold = version->era == BLOB_E,
+                           .apart = true,
+                           .any_era = true,
+                           .no_inferred = version->era != BLOB_E,
+                           .os = VOCAB_OS_ANY};
+    if (load_as_or_complain(args, first ? args->pos[0] : NULL, &how, &l) != CLI_OK)
+        return CLI_ERROR;
+    struct bk_err err;
+    OWN(buf) struct buf out = {0};
+    if (blob_encode(l.graph, version, &out, &err) < 0)
+        return cli_fail(&err);
+    return deliver(&out, args_value(args, "output"));
+}
+
+const struct cli_command cmd_compile = {
+    .name = "compile",
+    .usage = "[OPTION…] PROFILE -o FILE",
+    .brief = "write a profile as macOS or iOS compiles it",
+    .about = "Writes the compiled form of a profile, byte for byte as the system's own compiler\n"
+             "does as far as that is known (docs/formats.md). The same profile gives the same\n"
+             "bytes. Operations and filters that the version lacks, and what nobody knows how to\n"
+             "write, are errors that name them.\n"
+             "\n"
+             "PROFILE may itself be compiled.",
+    .options = options,
+    .complete = "profile",
+    .run = run,
+};

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle diff`: two profiles, text or compiled, operation by operation. Only operations that a
+ * compiled one has are compared.
+ */
+
+#include <string.h>
+
+#include "analyze/analyze.h"
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/profile/pair.h"
+#include "cli/profile/rule-flag.h"
+
+static const struct cli_option options[] = {
+    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
+    {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"},
+    {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"},
+    {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL},
+    {"era", 0, "A…E", "read compiled profiles as ones of this era", "A B C D E"},
+    {"verdicts", 0, NULL, "compare allow and deny only, not what else a rule says", NULL},
+    {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
+    {0},
+};
+
+struct telling {
+    const char *const *names;
+    const struct loaded *sides;
+    struct buf out;
+};
+
+static void tell(void *arg, enum graph_equality how, const struct graph_difference *d)
+{
+    struct telling *t = arg;
+    buf_str(&t->out, vocab_ops[d->op].name);
+    if (how == GRAPH_UNDECIDED) {
+        buf_str(&t->out, ": could not be decided\n");
+        return;
+    }
+    for (size_t i = 0; i < d->nfacts; i++) {
+        buf_chr(&t->out, ' ');
+        graph_fact_print(&d->facts[i], &t->out);
+    }
+    buf_chr(&t->out, '\n');
+    for (int s = 0; s < 2; s++) {
+        const struct graph_verdict *v = &d->verdict[s];
+        buf_fmt(&t->out, "  %-5s ", v->allow ? "allow" : "deny");
+        buf_safe(&t->out, t->names[s], strlen(t->names[s]));
+        buf_fmt(&t->out, " (flags 0x%x; ", v->flags);
+        rule_text(t->sides[s].graph, v->rule, &t->out);
+        buf_str(&t->out, ")\n");
+    }
+}
+
+static int run(struct cli_args *args)
+{
+    struct telling t = {.names = args->pos};
+    enum graph_equality how = GRAPH_UNDECIDED;
+    struct bk_err err;
+    OWN(loaded_pair) struct loaded_pair pair;
+    if (pair_or_complain(args, &pair) != CLI_OK)
+        return CLI_ERROR;
+    t.sides = pair.sides;
+    struct graph_diff_how alike = {.ops = pair.ops, .verdicts = args_has(args, "verdicts")};
+    int status = CLI_ERROR;
+    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, tell, &t, &how, &err) < 0)
+        cli_fail(&err);
+    else
+        status = how == GRAPH_EQUAL ? CLI_OK : how == GRAPH_DIFFERENT ? CLI_NO : CLI_ERROR;
+    if (t.out.n && !args_has(args, "quiet"))
+        status = cli_emit(&t.out, status);
+    buf_free(&t.out);
+    return status;
+}
+
+const struct cli_command cmd_diff = {
+    .name = "diff",
+    .usage = "[OPTION…] A B",
+    .brief = "say whether two profiles decide alike",
+    .about =
+        "Compares two profiles, each SBPL or compiled, for all arguments and not for samples:\n"
+        "strings by the automaton of all patterns, numbers by those that are named. For each\n"
+        "operation that differs it prints an argument and both verdicts.\n"
+        "\n"
+        "Addresses, domains and permission bits are compared test by test; where that is not\n"
+        "enough the operation is said to be undecided.\n"
+        "\n"
+        "Exit status: 0 equal, 1 different, 2 error or undecided.",
+    .options = options,
+    .complete = "profile profile",
+    .run = run,
+};

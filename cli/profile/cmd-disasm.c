@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle disasm`: a compiled profile, byte by byte, for people who want to check the decoder. */
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "base/source.h"
+#include "format/format.h"
+#include "cli/profile/profile-options.h"
+#include "cli/profile/format-versions.h"
+
+static const struct cli_option options[] = {
+    {"list", 'l', NULL, "list the profiles of a collection", NULL},
+    LOAD_BLOB_OPTIONS,
+    {"os", 0, "VERSION", "operations are those of this version, of several that have as many",
+     "os"},
+    {0},
+};
+
+static int list(const struct blob *b, struct buf *out, struct bk_err *err)
+{
+    if (!blob_is_collection(b))
+        return err_set(err, BK_E_INPUT, "this is a single profile, not a collection");
+    for (uint32_t i = 0; i < b->nprofiles; i++) {
+        OWN(buf) struct buf name = {0};
+        if (blob_profile_name(b, i, &name, err) < 0)
+            return -1;
+        buf_safe(out, name.s ? name.s : "", name.n);
+        buf_chr(out, '\n');
+    }
+    return 0;
+}
+
+static int show(const struct cli_args *args, struct blob *b, const char *name, struct buf *out,
+                struct bk_err *err)
+{
+    enum vocab_os os;
+    if (args_has(args, "list"))
+        return list(b, out, err);
+    if (versions_os(args, &os, err) < 0 || (os != VOCAB_OS_ANY && blob_use_names(b, os, err) < 0))
+        return -1;
+    if (name && blob_choose_name(b, name, err) < 0)
+        return -1;
+    blob_disasm(b, out);
+    return 0;
+}
+
+static int disasm(const struct cli_args *args, struct buf *out, struct bk_err *err)
+{
+    struct arena arena;
+    struct source_map map;
+    struct blob blob;
+    struct load_place place;
+    enum blob_era era;
+    if (load_era(args, &era, err) < 0 || load_place_of(args, args->pos[0], &place, err) < 0)
+        return -1;
+    arena_init(&arena, 2 * (size_t)SOURCE_MAX + (1 << 20));
+    source_map_init(&map, &arena);
+    const struct source *s = source_read(&map, place.path, err);
+    int r = s ? blob_open_as(&blob, s->text, s->len, era, err) : -1;
+    if (r == 0)
+        r = show(args, &blob, place.profile, out, err);
+    if (r < 0 && s)
+        err_place(err, s->name, 0, 0);
+    arena_free(&arena);
+    return r;
+}
+
+static int run(struct cli_args *args)
+{
+    struct bk_err err;
+    OWN(buf) struct buf out = {0};
+    if (args->npos != 1)
+        return cli_usage(args, "which compiled profile?");
+    return disasm(args, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
+}
+
+const struct cli_command cmd_disasm = {
+    .name = "disasm",
+    .usage = "[OPTION…] BLOB[:NAME]",
+    .brief = "show the tables and nodes of a compiled profile",
+    .about =
+        "Prints a compiled profile as it lies in the file: header, tables, every node with its\n"
+        "offset, its bytes and what they say, and the bytes behind the nodes. What cannot be\n"
+        "read is shown with the reason.\n"
+        "\n"
+        "BLOB is a file or \"-\". Which version compiled it is told from its bytes. Of a\n"
+        "collection, NAME (or --name) adds which operations that profile begins where.",
+    .options = options,
+    .complete = "file",
+    .run = run,
+};

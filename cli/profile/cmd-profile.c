@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle profile`: the SBPL that settings come to, as `buckle run` or macOS would get it. */
+
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/profile/profile-name.h"
+#include "cli/run/run-presets.h"
+
+static const struct cli_option options[] = {
+    {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
+    PRESET_OPTIONS,
+    {"no-settings", 0, NULL, "only those, and the machine's policy", NULL},
+    {"bare", 0, NULL, "nothing but what they say: as under the name srt", NULL},
+    {"macos", 0, NULL, "for sandbox-exec on macOS", NULL},
+    {"http-port", 0, "N", "with --macos: the port of the HTTP proxy", NULL},
+    {"socks-port", 0, "N", "with --macos: the port of the SOCKS proxy", NULL},
+    {"tag", 0, "TEXT", "a message for every denial", NULL},
+    {"tmpdir", 0, "DIR", "the command's TMPDIR", "dir"},
+    {0},
+};
+
+int profile_port(const struct cli_args *args, const char *name, uint16_t *out)
+{
+    const char *text = args_value(args, name);
+    char *end;
+    unsigned long v = text ? strtoul(text, &end, 10) : 0;
+    if (text && (*end || v < 1 || v > UINT16_MAX))
+        return -1;
+    *out = (uint16_t)v;
+    return 0;
+}
+
+int profile_settings(const struct cli_args *args, struct settings *s, struct bk_err *err)
+{
+    bool bare = args_has(args, "bare");
+    const char *file;
+    char cwd[PATH_MAX];
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    if (settings_init(s, cwd, err) < 0)
+        return -1;
+    if ((bare || args_has(args, "no-settings") ? settings_add_policy : settings_add_found)(s, err) <
+        0)
+        return -1;
+    for (size_t i = 0; (file = args_nth(args, "settings", i)); i++)
+        if (settings_add_file(s, LAYER_FLAGS, file, err) < 0)
+            return -1;
+    return bare ? 0 : settings_add_defaults(s, err);
+}
+
+static int run(struct cli_args *args)
+{
+    OWN(settings) struct settings s = {0};
+    OWN(buf) struct buf out = {0};
+    struct settings_result r;
+    struct access_target target = {.macos = args_has(args, "macos")};
+    struct bk_err err;
+    if (profile_port(args, "http-port", &target.http_port) < 0 ||
+        profile_port(args, "socks-port", &target.socks_port) < 0)
+        return cli_usage(args, "a port is a number from 1 to 65535");
+    if (profile_settings(args, &s, &err) < 0 ||
+        settings_build(&s, args_value(args, "tmpdir"), &r, &err) < 0)
+        return cli_fail(&err);
+    r.policy.tag = args_value(args, "tag");
+    r.policy.as_shipped = !args_has(args, "bare");
+    if (run_has_presets(args) && run_presets_add(args, &s.arena, s.cwd, NULL, &r.policy, &err) < 0)
+        return cli_fail(&err);
+    if (access_sbpl(&r.policy, &target, &out, &err) < 0)
+        return cli_fail(&err);
+    return cli_emit(&out, CLI_OK);
+}
+
+const struct cli_command cmd_profile = {
+    .name = "profile",
+    .usage = "[OPTION…]",
+    .brief = "print the profile that settings come to",
+    .about = "Prints the SBPL that the settings which count here come to, with a comment where\n"
+             "each rule comes from. It can be given to `buckle run --profile`, `buckle eval` and\n"
+             "`buckle explain`; with --macos to sandbox-exec there. A run adds its TMPDIR, which\n"
+             "has a name only then (--tmpdir gives it one here).",
+    .options = options,
+    .run = run,
+};

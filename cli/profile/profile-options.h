@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_PROFILE_PROFILE_OPTIONS_H
+#define BK_CLI_PROFILE_PROFILE_OPTIONS_H
+
+#include "cli/args.h"
+#include "format/format.h"
+#include "sbpl/sbpl.h"
+
+/* The options of every command that loads a profile, for the head of its table. */
+/* clang-format off */
+#define LOAD_OPTIONS \
+    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL}, \
+    {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"}, \
+    {"text", 'p', "TEXT", "use TEXT as the profile, in place of a file", NULL}, \
+    {"prelude", 0, "FILE", "read FILE before the profile, as one program", "file"}, \
+    {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"}, \
+    {"os", 0, "VERSION", "names that are accepted, or those of a compiled profile", "os"}, \
+    {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL}
+/* clang-format on */
+
+/* Those of commands that take compiled profiles, behind these. */
+/* clang-format off */
+#define LOAD_BLOB_OPTIONS \
+    {"name", 0, "NAME", "which profile of a compiled collection", NULL}, \
+    {"era", 0, "A…E", "read a compiled profile as one of this era", "A B C D E"}
+/* clang-format on */
+
+/* A loaded profile with everything that its options point to. */
+struct loaded {
+    struct sbpl_unit unit;
+    struct sbpl_param *params;
+    char *keys; /* the parameters' keys, cut off at their '=' */
+    const char **dirs;
+    struct graph *graph; /* NULL when the profile has errors */
+    struct graph_cache *cache;
+    bool compiled; /* it was; then these operations have a name in it: */
+    bool ops[OP_COUNT];
+    struct buf names; /* … and this says whose names they are */
+};
+
+/* Where a profile is: a path, and the profile of a collection there. FILE:NAME, or --name; a file
+ * of the whole name comes first. */
+struct load_place {
+    char path[4096];
+    const char *profile; /* NULL: none was named */
+};
+int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
+                  struct bk_err *err);
+/* --era, BLOB_NONE without it. */
+int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err);
+
+/* Whether --text stands in for the PROFILE argument. */
+bool load_from_text(const struct cli_args *args);
+
+/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text), or
+ * decodes it when it is a compiled profile. Fails when it cannot be had or has errors;
+ * out->unit.diags then says more than *err when it is not empty. Free with loaded_free() whatever
+ * happened. */
+int load_profile(const struct cli_args *args, const char *name, struct loaded *out,
+                 struct bk_err *err);
+/* The same, whatever --fold-case and --os say. */
+struct load_how {
+    bool fold;        /* without regard to case */
+    bool apart;       /* a compiled profile's nodes stay as many as they are */
+    bool alone;       /* the file as named, whatever --text and --prelude say */
+    bool no_inferred; /* rules bring no others along */
+    bool any_era;     /* --era means something else */
+    enum vocab_os os; /* names that are accepted */
+};
+int load_profile_as(const struct cli_args *args, const char *name, const struct load_how *how,
+                    struct loaded *out, struct bk_err *err);
+void loaded_free(struct loaded *l);
+#define OWN_loaded loaded_free
+
+/* The same for commands that only want the graph: errors go to standard error. Returns CLI_OK or
+ * CLI_ERROR. */
+int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+/* The same, whatever --fold-case says. */
+int load_folded_or_complain(const struct cli_args *args, const char *name, bool fold,
+                            struct loaded *out);
+/* The same for a file beside the profile that --text and --prelude are about. */
+int load_file_or_complain(const struct cli_args *args, const char *name, struct loaded *out);
+int load_as_or_complain(const struct cli_args *args, const char *name, const struct load_how *how,
+                        struct loaded *out);
+
+/* Appends all findings that were kept and a count of the rest. */
+void load_findings(const struct sbpl_unit *unit, struct buf *out);
+void load_diags(const struct diags *d, struct buf *out);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_PROFILE_RULE_FLAG_H
+#define BK_CLI_PROFILE_RULE_FLAG_H
+
+#include "base/buf.h"
+#include "graph/graph.h"
+
+/* The rule behind a decision as `demo.sb:12: (deny file-write* …)`, or what stands in for it when
+ * nobody wrote one. */
+void rule_text(const struct graph *g, uint32_t rule, struct buf *out);
+
+/* The same as a JSON object: kind ("written", "implicit", "default"), file, line, column, text. */
+void rule_json(const struct graph *g, uint32_t rule, struct buf *out);
+
+#endif

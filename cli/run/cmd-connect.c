@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle connect`: standard input and output become a connection through the proxy that the
+ * environment names. It is what GIT_SSH_COMMAND has ssh call inside a sandbox, where there may be
+ * neither nc nor socat.
+ */
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "net/upstream.h"
+
+static const struct cli_option options[] = {{0}};
+
+static int dial(const struct upstream *u, struct bk_err *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char port[8];
+    snprintf(port, sizeof(port), "%u", u->port);
+    int why = getaddrinfo(u->host.name, port, &hints, &found);
+    if (why)
+        return err_set(err, BK_E_SYSTEM, "the proxy %s: %s", u->host.name, gai_strerror(why));
+    int fd = -1;
+    for (struct addrinfo *i = found; i && fd < 0; i = i->ai_next) {
+        fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, i->ai_protocol);
+        if (fd >= 0 && connect(fd, i->ai_addr, i->ai_addrlen) < 0) {
+            int last = errno;
+            close(fd);
+            fd = -1;
+            errno = last;
+        }
+    }
+    freeaddrinfo(found);
+    return fd < 0 ? err_sys(err, "cannot connect to the proxy %s", u->host.name) : fd;
+}
+
+static int send_all(int fd, const void *data, size_t n)
+{
+    for (const char *at = data; n;) {
+        ssize_t did = write(fd, at, n);
+        if (did < 0 && errno != EINTR)
+            return -errno;
+        at += did > 0 ? did : 0;
+        n -= did > 0 ? (size_t)did : 0;
+    }
+    return 0;
+}
+
+/* Until the connection stands; what follows the proxy's last word is left for the relay. */
+static int talk(int fd, struct upstream_talk *t)
+{
+    uint8_t data[UPSTREAM_HEARS];
+    int least = 1;
+    upstream_begin(t);
+    while (!t->done) {
+        int err = t->nsays ? send_all(fd, t->says, t->nsays) : 0;
+        t->nsays = 0;
+        if (err < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)) < 0)
+            return err < 0 ? err : -errno;
+        ssize_t got = recv(fd, data, sizeof(data), MSG_PEEK);
+        if (got < 0 && errno == EINTR)
+            continue;
+        ssize_t used = got >= least ? upstream_hear(t, data, (size_t)got) : -ECONNRESET;
+        if (used < 0)
+            return (int)used;
+        if (used > 0 && recv(fd, data, (size_t)used, MSG_WAITALL) != used)
+            return -ECONNRESET;
+        least = used > 0 ? 1 : (int)got + 1; /* what is there is not all of it */
+    }
+    least = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)) < 0 ? -errno : 0;
+}
+
+/* One direction's turn; false when it has ended. */
+static bool pass(int from, int to)
+{
+    char data[65536];
+    ssize_t n = read(from, data, sizeof(data));
+    if (n < 0 && errno == EINTR)
+        return true;
+    return n > 0 && send_all(to, data, (size_t)n) == 0;
+}
+
+static void relay(int fd)
+{
+    struct pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {fd, POLLIN, 0}};
+    while (fds[1].fd >= 0) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        if (fds[0].revents && !pass(STDIN_FILENO, fd)) {
+            shutdown(fd, SHUT_WR);
+            fds[0].fd = -1;
+        }
+        if (fds[1].revents && !pass(fd, STDOUT_FILENO))
+            fds[1].fd = -1;
+    }
+}
+
+static int connect_to(const char *url, const char *where, struct bk_err *err)
+{
+    struct upstream u;
+    struct peer host;
+    uint16_t port;
+    if (upstream_parse(url, &u, err) < 0)
+        return -1;
+    if (!peer_parse_authority(where, strlen(where), 0, &host, &port))
+        return err_set(err, BK_E_INPUT, "%.300s names no host and port", where);
+    OWN(fd) int fd = dial(&u, err);
+    if (fd < 0)
+        return -1;
+    struct upstream_talk t = {.to = &u, .host = &host, .port = port};
+    int why = talk(fd, &t);
+    if (why == -EPERM || why == -EACCES)
+        return err_set(err, BK_E_SYSTEM, "%.300s is denied by the sandbox's policy", where);
+    if (why < 0) {
+        errno = -why;
+        return err_sys(err, "cannot connect to %.300s", where);
+    }
+    relay(fd);
+    return 0;
+}
+
+static int run(struct cli_args *args)
+{
+    struct bk_err err;
+    char where[PEER_TEXT + 2];
+    const char *url = getenv("ALL_PROXY");
+    if (args->npos != 2)
+        return cli_usage(args, "which host and port?");
+    if (!url || !*url) {
+        err_set(&err, BK_E_INPUT, "ALL_PROXY is not set, so there is no proxy to connect through");
+        err_hint(&err, "inside a sandbox whose network is filtered it is");
+        return cli_fail(&err);
+    }
+    bool v6 = strchr(args->pos[0], ':') && args->pos[0][0] != '[';
+    snprintf(where, sizeof(where), v6 ? "[%s]:%s" : "%s:%s", args->pos[0], args->pos[1]);
+    return connect_to(url, where, &err) < 0 ? cli_fail(&err) : CLI_OK;
+}
+
+const struct cli_command cmd_connect = {
+    .name = "connect",
+    .usage = "HOST PORT",
+    .brief = "connect standard input and output through a sandbox's proxy",
+    .about =
+        "Connects to HOST through the proxy that ALL_PROXY names (http://… or socks5h://…), and\n"
+        "passes standard input and output on. It is for ssh's ProxyCommand, and what\n"
+        "GIT_SSH_COMMAND says inside a sandbox whose network is filtered.",
+    .options = options,
+    .run = run,
+};

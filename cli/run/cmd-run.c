@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle run`: flags → SBPL → graph → plan → launch → summary. Everything a flag says about policy
+ * becomes SBPL text first, so that --dry-run, the report and `buckle explain` speak of the same
+ * rules.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/run/debug.h"
+#include "cli/run/exit-status.h"
+#include "kernel/plan/capabilities.h"
+#include "cli/run/run-flags.h"
+#include "cli/run/run-presets.h"
+#include "cli/run/run-live.h"
+#include "cli/run/run-settings.h"
+#include "cli/run/run-watch.h"
+#include "run/ask-tty.h"
+#include "run/run.h"
+
+static const char cap_words[] =
+#define CAP(name, number, kind, words) #name " "
+#define LIFTS(cap, call)
+#include "kernel/plan/capabilities.def"
+    ;
+
+static const char socket_words[] =
+#define SOCKET(name, paths, keeps, sets, words) name " "
+#include "run/sockets.def"
+    ;
+
+/* clang-format off */
+static const struct cli_option options[] = {
+    {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
+    {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
+    PRESET_OPTIONS,
+    {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
+    {"control-fd", 0, "N", "take whole settings from descriptor N while it runs, a line of JSON each", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
+    {"allow-write", 'w', "PATH", "allow writing to PATH and below; a glob allows what it matches", "file"},
+    {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
+    {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
+    {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"},
+    {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
+     NULL},
+    {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
+    {"publish", 0, "PORT", "let this machine call the command's server at PORT of loopback", NULL},
+    {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
+    {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
+    {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",
+     socket_words},
+    {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
+    {"cd", 0, "DIR", "begin in DIR; for the policy the working directory stays this one", "dir"},
+    {"root", 0, "DIR", "take DIR for the working directory in the policy and for settings; begin here", "dir"},
+    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and leave it there", "dir"},
+    {"here", 0, NULL, "run even in / or the home directory", NULL},
+    {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
+    {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
+    {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL},
+    {"verbose", 'v', NULL, "tell of each denied operation as it happens", NULL},
+    {"debug", 0, NULL, "tell what is restricted, and by whom, before the command starts", NULL},
+    {"env", 'e', "NAME", "keep this variable although its name looks like a secret", NULL},
+    {"keep-fd", 0, "N", "let the command inherit descriptor N", NULL},
+    {"timeout", 't', "SECONDS", "end the command after this long (exit status 124)", NULL},
+    {"max-procs", 0, "N", "limit on processes of this user inside", NULL},
+    {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
+    {"wait", 0, NULL, "let background processes finish before ending", NULL},
+    {"core-dumps", 0, NULL, "let what crashes leave its memory behind, in TMPDIR where that can be", NULL},
+    {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
+    {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
+    {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
+    {"command-text", 0, "TEXT", "what the session is told the command is", NULL},
+    {"session", 0, "PID|fd:N", "let the session of that process hear of events", NULL},
+    {"late-names", 0, NULL, "let denied names be found, and refuse connections to them", NULL},
+    {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
+    {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
+    {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
+    {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
+    {"allow-userns", 0, NULL, "let programs inside make user namespaces of their own", NULL},
+    {0},
+};
+/* clang-format on */
+
+/* as env(1) and its like do when it was not the command that failed */
+enum { FAILED = 125 };
+
+enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
+
+struct session {
+    struct cli_args *args;
+    struct run_flags flags;
+    struct run_settings settings;
+    struct run_spec spec;
+    struct run run;
+    struct ask_tty asker;
+    struct live live;
+    struct watch_settings watch;
+    struct report *report;
+    enum report_how how;
+    int report_fd;
+    bool verbose;
+    const char **keep_env, **set_env;
+    int *keep_fds;
+    char cwd[PATH_MAX], start[PATH_MAX], tmpdir[PATH_MAX];
+};
+
+/* ---- numbers and places ---- */
+
+static int parse_count(const char *name, const char *text, uint64_t max, uint64_t *out,
+                       struct bk_err *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long v = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || errno)
+        return err_set(err, BK_E_INPUT, "--%s: %s is not a number", name, text);
+    const char *units = "KMGT", *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    if (unit) {
+        int shift = (int)(unit - units + 1) * 10;
+        if (v > (max >> shift))
+            return err_set(err, BK_E_INPUT, "--%s: %s is too large", name, text);
+        v <<= shift;
+        end++;
+    }
+    if (*end || v == 0 || v > max)
+        return err_set(err, BK_E_INPUT, "--%s: %s is not a number it takes", name, text);
+    *out = v;
+    return 0;
+}
+
+/* The folder that the command may change must not be everything one has. */
+static int check_place(struct session *r, struct bk_err *err)
+{
+    const char *all = run_place_is_all(r->cwd);
+    if (!all || args_has(r->args, "here") || args_has(r->args, "profile") ||
+        r->settings.writes_listed)
+        return 0;
+    err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", r->cwd, all);
+    err_hint(err, "go to a project's folder first, or say --here");
+    return -1;
+}
+
+static int choose_report(struct session *r, struct bk_err *err)
+{
+    const char *how = args_value(r->args, "report");
+    r->report_fd = STDERR_FILENO;
+    r->verbose = args_has(r->args, "verbose");
+    if (!how || strcmp(how, "text") == 0)
+        return 0;
+    if (strcmp(how, "none") == 0) {
+        r->how = REPORT_NONE;
+        return 0;
+    }
+    r->how = REPORT_JSON;
+    uint64_t fd = STDERR_FILENO;
+    if (strncmp(how, "fd:", 3) == 0 && parse_count("report", how + 3, 1023, &fd, err) < 0)
+        return -1;
+    if (strncmp(how, "fd:", 3) != 0 && strcmp(how, "json") != 0)
+        return err_set(err, BK_E_INPUT, "--report: %s is none of text, json, none, fd:N", how);
+    r->report_fd = (int)fd;
+    /* what the command could write to would not be believed */
+    if (fd > STDERR_FILENO && fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_sys(err, "--report: descriptor %d", (int)fd);
+    return 0;
+}
+
+/* ---- telling ---- */
+
+static void on_event(void *arg, const struct event *e)
+{
+    struct session *r = arg;
+    struct buf line = {0};
+    if (run_settings_ignore(&r->settings, e))
+        return;
+    if (!r->report)
+        r->report = report_new(0);
+    if (r->report)
+        report_add(r->report, e);
+    live_event(&r->live, e);
+    if (r->how == REPORT_JSON) {
+        struct policies policies = run_policies(&r->run);
+        event_json(e, policies_graph(&policies, e->policy), NULL, &line);
+        buf_chr(&line, '\n');
+    } else if (r->how == REPORT_TEXT && r->verbose) {
+        buf_str(&line, "buckle: ");
+        event_line(e, &line);
+        buf_chr(&line, '\n');
+    }
+    end_write(r->report_fd, &line);
+}
+
+/* "Always", in the thread that asks: the user's settings have it from now on. */
+static bool remember(void *arg, const char *host)
+{
+    struct session *r = arg;
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    atomic_store(&r->watch.own, true);
+    return settings_init(&s, r->cwd, &err) == 0 &&
+           settings_edit(&s, LAYER_USER, EDIT_ADD, "network.allowedDomains", host, &err) == 0;
+}
+
+static void on_question(void *arg, const struct consent_question *q, int channel)
+{
+    struct session *r = arg;
+    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* by now */
+        consent_answer(channel, q->id, CONSENT_DENY);
+        return;
+    }
+    r->asker.remember = args_has(r->args, "profile") ? NULL : remember; /* settings have no say */
+    r->asker.arg = r;
+    ask_tty_question(&r->asker, q, channel);
+}
+
+/* A program that misses a variable fails in its own words; this line says why. It is not worth
+ * breaking the silence of a run that went well. */
+static void tell_removed(const struct session *r)
+{
+    if (!r->run.env.nremoved || r->how != REPORT_TEXT)
+        return;
+    fprintf(stderr, "buckle: not passed on:");
+    for (size_t i = 0; i < r->run.env.nremoved; i++)
+        fprintf(stderr, " %s", r->run.env.removed[i]);
+    fprintf(stderr, " (--env NAME keeps one)\n");
+}
+
+/* ---- preparing ---- */
+
+static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err *err)
+{
+    const char *name;
+    for (size_t i = 0; (name = args_nth(args, "cap", i)); i++) {
+        const struct cap *c = cap_find(name);
+        if (!c) {
+            err_set(err, BK_E_INPUT, "--cap: no capability is called %s", name);
+            err_hint(err, "capabilities(7) lists them; chown, for instance");
+            return -1;
+        }
+        *set |= cap_bit(c);
+    }
+    return 0;
+}
+
+static int choose_limits(struct session *r, struct bk_err *err)
+{
+    const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
+    const char *memory = args_value(r->args, "max-memory");
+    uint64_t seconds = 0, nprocs = 0;
+    if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
+        (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
+        (memory && parse_count("max-memory", memory, INT64_MAX, &r->spec.max_memory, err) < 0))
+        return -1;
+    r->spec.timeout_ms = (uint32_t)seconds * 1000;
+    r->spec.max_procs = (uint32_t)nprocs;
+    return 0;
+}
+
+static int choose_asking(struct session *r, struct bk_err *err)
+{
+    const char *timeout = args_value(r->args, "ask-timeout");
+    uint64_t seconds = 0;
+    if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
+        return -1;
+    r->spec.ask_ms = (uint32_t)seconds * 1000;
+    r->spec.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    return 0;
+}
+
+/* A name that leads elsewhere by now may be the work of a command that ran there before. */
+static int choose_root(struct session *r, const char *root, struct bk_err *err)
+{
+    struct stat st;
+    char found[PATH_MAX];
+    memcpy(r->start, r->cwd, sizeof(r->start));
+    if (!realpath(root, found) || stat(found, &st) < 0)
+        return err_sys(err, "--root %s", root);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, BK_E_INPUT, "--root %s: this is not a folder", root);
+    if (root[0] == '/' && strcmp(root, found) != 0) {
+        err_set(err, BK_E_INPUT, "--root %s: this name leads to %s", root, found);
+        err_hint(err, "name that folder itself");
+        return -1;
+    }
+    memcpy(r->cwd, found, sizeof(r->cwd));
+    r->spec.start = r->start;
+    return 0;
+}
+
+/* By their real names: what is mounted for the sandbox is found by these. */
+static int choose_folders(struct session *r, struct bk_err *err)
+{
+    const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
+    const char *root = args_value(r->args, "root");
+    if (root && choose_root(r, root, err) < 0)
+        return -1;
+    if (cd && !realpath(cd, r->start))
+        return err_sys(err, "--cd %s", cd);
+    if (tmpdir && mkdir(tmpdir, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, "--tmpdir %s", tmpdir);
+    if (tmpdir && !realpath(tmpdir, r->tmpdir))
+        return err_sys(err, "--tmpdir %s", tmpdir);
+    r->spec.start = cd || root ? r->start : NULL;
+    r->spec.tmpdir = tmpdir ? r->tmpdir : NULL;
+    return 0;
+}
+
+static int choose_kept(struct session *r, struct bk_err *err)
+{
+    size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
+    size_t nkeep = r->flags.nkeep;
+    r->keep_env = calloc(nenv + nkeep + 1, sizeof(*r->keep_env));
+    r->keep_fds = calloc(nfds + 1, sizeof(*r->keep_fds));
+    if (!r->keep_env || !r->keep_fds)
+        return err_nomem(err);
+    for (size_t i = 0; i < nenv; i++)
+        r->keep_env[i] = args_nth(r->args, "env", i);
+    for (size_t i = 0; i < nkeep; i++)
+        r->keep_env[nenv + i] = r->flags.keep[i];
+    for (size_t i = 0; i < nfds; i++) {
+        uint64_t fd;
+        if (parse_count("keep-fd", args_nth(r->args, "keep-fd", i), 65535, &fd, err) < 0)
+            return -1;
+        r->keep_fds[i] = (int)fd;
+    }
+    r->spec.keep_env = r->keep_env;
+    r->spec.nkeep_env = nenv + nkeep;
+    r->spec.keep_fds = r->keep_fds;
+    r->spec.nkeep_fds = nfds;
+    return 0;
+}
+
+static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+{
+    (void)arg;
+    run_complain(unit, err);
+}
+
+static void on_heard(void *arg)
+{
+    struct session *r = arg;
+    live_heard(&r->live);
+}
+
+/* What flags set comes first, and counts. */
+static int add_variables(struct session *r, struct bk_err *err)
+{
+    size_t n = r->flags.nset, more = r->spec.nset_env;
+    r->set_env = calloc(n + more + 1, sizeof(*r->set_env));
+    if (!r->set_env)
+        return err_nomem(err);
+    for (size_t i = 0; i < n + more; i++)
+        r->set_env[i] = i < n ? r->flags.set[i] : r->spec.set_env[i - n];
+    r->spec.set_env = r->set_env;
+    r->spec.nset_env = n + more;
+    return 0;
+}
+
+static int join_session(struct session *r, struct bk_err *err)
+{
+    OWN(buf) struct buf command = {0};
+    for (size_t i = 0; i < r->args->npos; i++)
+        buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
+    const char *told = args_value(r->args, "command-text");
+    return live_join(&r->live, args_value(r->args, "session"),
+                     told        ? told
+                     : command.s ? command.s
+                                 : "",
+                     !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
+}
+
+static int fill_spec(struct session *r, struct bk_err *err)
+{
+    r->spec = (struct run_spec){
+        .argv = (char *const *)r->args->pos,
+        .cwd = r->cwd,
+        .updatable = args_has(r->args, "updatable"),
+        .grantable = args_has(r->args, "grantable"),
+        .watch_net = args_has(r->args, "watch-net"),
+        .late_names = args_has(r->args, "late-names"),
+        .accept_weaker = args_has(r->args, "accept-weaker"),
+        .keep_userns = args_has(r->args, "allow-userns"),
+        .core_dumps = args_has(r->args, "core-dumps"),
+        .strict_reads = args_has(r->args, "strict-reads"),
+        .upstream = args_value(r->args, "upstream"),
+        .wait_all = args_has(r->args, "wait"),
+        /* We end right after it. But a container's first process would inherit what we leave
+         * behind, and may take its end for ours (firejail does). */
+        .leave_worker = getppid() != 1,
+        .give_stdio = true,
+        .debug = debug_line,
+        .on_event = on_event,
+        .complain = complain,
+        .on_heard = on_heard,
+        .arg = r,
+    };
+    if (!getcwd(r->cwd, sizeof(r->cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    if (choose_folders(r, err) < 0)
+        return -1;
+    if (args_has(r->args, "session") && join_session(r, err) < 0)
+        return -1;
+    if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
+        choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
+        choose_kept(r, err) < 0)
+        return -1;
+    if (watch_check(&r->watch, r->args, err) < 0 ||
+        run_settings_read(&r->settings, r->args, &r->spec, err) < 0)
+        return -1;
+    return add_variables(r, err);
+}
+
+/* ---- running ---- */
+
+static void __attribute__((noreturn)) finish(struct session *r, const struct launch_end *end)
+{
+    struct buf summary = {0};
+    uint64_t denied = r->report ? report_total(r->report) : 0;
+    live_leave(&r->live);
+    if (args_has(r->args, "annotate")) {
+        live_annotate(&r->live, &summary);
+    } else if (r->how == REPORT_TEXT && denied) {
+        struct policies policies = run_policies(&r->run);
+        report_summary(r->report, &policies, &summary);
+    }
+    end_write(STDERR_FILENO, &summary);
+    if (r->verbose || end->status != 0 || denied)
+        tell_removed(r);
+    if (denied && r->how == REPORT_TEXT)
+        run_settings_tell(&r->settings);
+    if (end->timed_out)
+        fprintf(stderr, "buckle: the command was ended after its time limit\n");
+    run_clean(&r->run);
+    int status = end_as(end);
+    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    fflush(NULL);
+    _exit(status);
+}
+
+static int failed(const struct launch_end *end, const struct bk_err *err)
+{
+    if (end->stage != STAGE_POLICY) /* that was told already */
+        cli_fail(err);
+    /* as shells and env(1) do */
+    return end->stage == STAGE_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
+}
+
+static int dry_run(struct session *r)
+{
+    OWN(buf) struct buf out = {0};
+    struct bk_err err;
+    if (run_policy_compile(&r->run.policy, &err) < 0)
+        return run_complain(&r->run.policy.unit, &err), FAILED;
+    if (run_plan(&r->run, &err) < 0)
+        return cli_fail(&err);
+    if (args_has(r->args, "json"))
+        plan_print_json(&r->run.plan, r->run.policy.graph, &out);
+    else
+        plan_print_text(&r->run.plan, r->run.policy.graph, &out);
+    return cli_emit(&out, CLI_OK);
+}
+
+static int run_all(struct session *r)
+{
+    struct bk_err err;
+    struct launch_end end = {0};
+    bool dry = args_has(r->args, "dry-run");
+    if (choose_report(r, &err) < 0 || fill_spec(r, &err) < 0 || check_place(r, &err) < 0)
+        return cli_fail(&err), FAILED;
+    if (run_open(&r->run, &r->spec, dry, &err) < 0)
+        return run_complain(&r->run.policy.unit, &err), FAILED;
+    if (dry)
+        return dry_run(r);
+    live_open(&r->live, &r->run, &r->spec);
+    r->watch.quiet = r->how == REPORT_NONE;
+    watch_begin(&r->watch, &r->settings, &r->live);
+    r->spec.hears = r->live.hearing.fd;
+    int went = run_go(&r->run, &end, &err);
+    ask_tty_end(&r->asker);
+    if (went < 0)
+        return failed(&end, &err);
+    finish(r, &end);
+}
+
+static int cmd_run_main(struct cli_args *args)
+{
+    if (args->npos == 0 && !args_has(args, "dry-run"))
+        return cli_usage(args, "which command?");
+    struct session *r = calloc(1, sizeof(*r));
+    if (!r)
+        return CLI_ERROR;
+    r->args = args;
+    debug_start(args_has(args, "debug") ? "buckle: debug:" : NULL);
+    int status = run_all(r);
+    if (r->run.spec)
+        run_close(&r->run);
+    report_free(r->report);
+    watch_end(&r->watch);
+    live_close(&r->live);
+    run_flags_free(&r->flags);
+    run_settings_free(&r->settings);
+    free(r->keep_env);
+    free(r->set_env);
+    free(r->keep_fds);
+    free(r);
+    return status;
+}
+
+const struct cli_command cmd_run = {
+    .name = "run",
+    .usage = "[OPTION…] [--] COMMAND [ARGUMENT…]",
+    .brief = "run a command under a policy",
+    .about =
+        "Runs COMMAND, and everything it starts, under a policy: by default it may read all but\n"
+        "places of secrets, write to the working directory and to a TMPDIR of its own, and reach\n"
+        "no network. Prints nothing when nothing is denied; otherwise a summary at the end names\n"
+        "each denied operation, the rule behind it and the flag that would allow it.\n"
+        "\n"
+        "Sockets that --allow-socket knows by name:\n"
+#define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"
+#include "run/sockets.def"
+        "\n"
+        "Exit status: the command's own; 124 after --timeout; 125 when the sandbox could not be\n"
+        "set up; 126 and 127 when the command could not be run or found.\n",
+    .options = options,
+    .complete = "command",
+    .takes_command = true,
+    .run = cmd_run_main,
+};

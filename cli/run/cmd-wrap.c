@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle wrap`: a command line for macOS that runs another one under what settings come to. */
+
+#include "agent/wrap-command.h"
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/profile/profile-name.h"
+#include "macos/sandbox-exec.h"
+
+static const struct cli_option options[] = {
+    {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
+    {"no-settings", 0, NULL, "only those, and the machine's policy", NULL},
+    {"bare", 0, NULL, "nothing but what they say: as under the name srt", NULL},
+    {"shell", 0, "SHELL", "the shell that runs it, looked up in PATH (bash)", "command"},
+    {"http-port", 0, "N", "the port of an HTTP proxy on this machine", NULL},
+    {"socks-port", 0, "N", "the port of a SOCKS proxy on this machine", NULL},
+    {"session", 0, "TAG", "what the tag of its denials ends in", NULL},
+    {"tmpdir", 0, "DIR", "the command's TMPDIR", "dir"},
+    {0},
+};
+
+/* One word is a shell's command line as it is; several are the words of one. */
+static void say_command(const struct cli_args *args, struct buf *out)
+{
+    for (size_t i = 0; i < args->npos; i++) {
+        buf_str(out, i ? " " : "");
+        if (args->npos == 1)
+            buf_str(out, args->pos[i]);
+        else
+            shell_word(out, args->pos[i]);
+    }
+}
+
+static int run(struct cli_args *args)
+{
+    OWN(settings) struct settings settings = {0};
+    OWN(buf) struct buf command = {0};
+    OWN(buf) struct buf out = {0};
+    struct bk_err err = {0};
+    struct wrapping w = {.shell = args_value(args, "shell"),
+                         .session = args_value(args, "session"),
+                         .tmpdir = args_value(args, "tmpdir"),
+                         .bare = args_has(args, "bare")};
+    if (args->npos == 0)
+        return cli_usage(args, "which command?");
+    if (profile_port(args, "http-port", &w.ports.http) < 0 ||
+        profile_port(args, "socks-port", &w.ports.socks) < 0)
+        return cli_usage(args, "a port is a number from 1 to 65535");
+    say_command(args, &command);
+    w.command = buf_ok(&command) ? command.s : NULL;
+    if (!w.command)
+        return err_nomem(&err), cli_fail(&err);
+    if (profile_settings(args, &settings, &err) < 0 || wrap_settings(&w, &settings, &out, &err) < 0)
+        return cli_fail(&err);
+    return cli_emit(&out, CLI_OK);
+}
+
+const struct cli_command cmd_wrap = {
+    .name = "wrap",
+    .usage = "[OPTION…] [--] COMMAND…",
+    .brief = "print a command line that runs a command under settings on macOS",
+    .about =
+        "Prints one line for a shell: `env … sandbox-exec -p PROFILE SHELL -c COMMAND`, with the\n"
+        "profile that the settings which count here come to. COMMAND is a shell's command line, "
+        "or\n"
+        "the words of one. When nothing is restricted it is printed as it is. Hosts are reached\n"
+        "through proxies, whose ports are given; --session is for whoever reads the system's "
+        "log.\n",
+    .options = options,
+    .complete = "command",
+    .takes_command = true,
+    .run = run,
+};

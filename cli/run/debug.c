@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* One line at a time, so that what several processes say does not mix. */
+
+#include "cli/run/debug.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/run/exit-status.h"
+#include "net/upstream.h"
+
+static const char *said_first;
+
+void debug_start(const char *prefix)
+{
+    said_first = prefix;
+}
+
+bool debug_on(void)
+{
+    return said_first;
+}
+
+void debug_say(const char *fmt, ...)
+{
+    char text[1024];
+    struct buf line = {0};
+    va_list ap;
+    if (!said_first)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    buf_fmt(&line, "%s ", said_first);
+    buf_safe(&line, text, strlen(text));
+    buf_chr(&line, '\n');
+    end_write(STDERR_FILENO, &line);
+}
+
+static const char *reading(const struct access_policy *p, char out[64])
+{
+    if (p->reads_nothing)
+        snprintf(out, 64, "only %zu places", p->allow_read.n + p->allow_write.n);
+    else if (p->deny_read.n || p->as_shipped)
+        snprintf(out, 64, "all but %zu places%s", p->deny_read.n,
+                 p->as_shipped ? " and secrets" : "");
+    else
+        return "not restricted";
+    return out;
+}
+
+static const char *writing(const struct access_policy *p, char out[96])
+{
+    if (p->writes_everything)
+        return "not restricted";
+    snprintf(out, 96, "%zu places%s, less %zu%s", p->allow_write.n, p->tmpdir ? " and TMPDIR" : "",
+             p->deny_write.n, p->protects_names ? " and protected names" : "");
+    return out;
+}
+
+static const char *network(const struct access_policy *p, char out[96])
+{
+    if (p->network_open)
+        return "not restricted";
+    snprintf(out, 96, "%zu hosts allowed, %zu denied", p->allowed_domains.n, p->denied_domains.n);
+    return out;
+}
+
+void debug_line(void *arg, const char *line)
+{
+    (void)arg;
+    debug_say("%s", line);
+}
+
+void debug_policy(const struct access_policy *p)
+{
+    char r[64], w[96], n[96];
+    debug_say("Applied restrictions - network: %s; read: %s; write: %s", network(p, n),
+              reading(p, r), writing(p, w));
+    if (p->all_unix_sockets || p->unix_sockets.n)
+        debug_say("Unix sockets: %s", p->all_unix_sockets ? "all" : "those that are listed");
+    if (p->local_binding)
+        debug_say("This machine's own ports can be reached");
+}
+
+static void debug_ports(struct settings *s, const struct settings_result *r)
+{
+    const struct json *http = settings_value(s, SETTING_HTTP_PORT);
+    const struct json *socks = settings_value(s, SETTING_SOCKS_PORT);
+    struct upstream up;
+    struct bk_err err;
+    if (http)
+        debug_say("Using external HTTP proxy on port %d", (int)http->number);
+    if (socks)
+        debug_say("Using external SOCKS proxy on port %d", (int)socks->number);
+    if (r->upstream && upstream_parse(r->upstream, &up, &err) == 0)
+        debug_say("Connections leave through a %s proxy, port %u%s", up.socks ? "SOCKS" : "HTTP",
+                  up.port, up.login ? ", with a login" : "");
+}
+
+void debug_settings(struct settings *s, const struct settings_result *r)
+{
+    if (!said_first)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->layers[i].path)
+            debug_say("Settings: %s (%s%s)", s->layers[i].path,
+                      settings_layer_name(s->layers[i].id),
+                      s->layers[i].trusted ? "" : ", not trusted: only what it denies counts");
+    debug_policy(&r->policy);
+    debug_ports(s, r);
+}

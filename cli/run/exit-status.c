@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* How a program ends that ran another one. */
+
+#include "cli/run/exit-status.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+int end_as(const struct launch_end *end)
+{
+    if (end->timed_out)
+        return 124;
+    if (WIFEXITED(end->status))
+        return WEXITSTATUS(end->status);
+    int sig = WTERMSIG(end->status);
+    sigset_t one;
+    /* one core is enough, and ours would be all that the command was not to have; a limit would not
+     * keep it from a handler */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    signal(sig, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    raise(sig);
+    return 128 + sig;
+}
+
+void end_write(int fd, struct buf *b)
+{
+    if (buf_ok(b))
+        (void)fd_write_all(fd, b->s, b->n);
+    buf_free(b);
+}

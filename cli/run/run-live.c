@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Messages are JSON objects, one for another:
+ *
+ *   {"grant": "allow-read", "what": PATH}   → {"ok": true, "waits": TEXT}
+ *   {"log": true, "after": N}               → {"ok": true, "total": N, "last": N, "events": [{…}]}
+ *   {"about": true}                         → {"ok": true, "pid": N, "member": BOOL,
+ *                                              "cwd": …, "command": […]}
+ *
+ * or {"ok": false, "error": TEXT}.
+ */
+
+#include "cli/run/run-live.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/agent/control-client.h"
+#include "report/annotate.h"
+#include "settings/flag-rule.h"
+
+/* ---- events ---- */
+
+/* Nobody is waited for: what a session does not take at once is told as a number later on. */
+static void tell_session(struct live *l, const struct event *e)
+{
+    OWN(buf) struct buf message = {0};
+    struct policies policies = run_policies(l->run);
+    buf_fmt(&message, "{\"missed\": %llu, \"event\": ", (unsigned long long)l->missed);
+    event_json(e, policies_graph(&policies, e->policy), NULL, &message);
+    buf_chr(&message, '}');
+    bool told = buf_ok(&message) && message.n <= DOOR_MESSAGE &&
+                send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
+    l->missed = told ? 0 : l->missed + !e->allow;
+}
+
+void live_leave(struct live *l)
+{
+    const struct timeval patience = {.tv_sec = 1};
+    char message[64];
+    if (l->session <= 0)
+        return;
+    int n = snprintf(message, sizeof(message), "{\"event\": {}, \"missed\": %llu}",
+                     (unsigned long long)l->missed);
+    setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (l->missed)
+        (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
+    shutdown(l->session, SHUT_RDWR); /* it has ended, whoever else holds the socket */
+    close(l->session);
+    l->session = 0;
+}
+
+void live_event(struct live *l, const struct event *e)
+{
+    if (!l->events)
+        l->events = malloc(LIVE_EVENTS * sizeof(*l->events));
+    if (l->events)
+        memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
+    l->total += l->events != NULL;
+    if (l->session > 0)
+        tell_session(l, e);
+}
+
+/* The newest hundred, oldest first. */
+void live_annotate(const struct live *l, struct buf *out)
+{
+    uint64_t first = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
+    OWN(buf) struct buf lines = {0};
+    struct violations *v = calloc(1, sizeof(*v) + LIVE_EVENTS * sizeof(v->at[0]));
+    size_t starts[LIVE_EVENTS];
+    for (uint64_t i = first; v && i < l->total; i++) {
+        const struct event *e = &l->events[i % LIVE_EVENTS];
+        if (e->allow)
+            continue;
+        starts[v->n++] = lines.n;
+        event_line(e, &lines);
+        buf_add(&lines, "", 1);
+    }
+    for (size_t i = 0; v && buf_ok(&lines) && i < v->n; i++)
+        v->at[i].line = lines.s + starts[i];
+    if (buf_ok(&lines))
+        annotate_block(v, out);
+    if (out->n)
+        buf_chr(out, '\n');
+    free(v);
+}
+
+/* ---- answers ---- */
+
+static void answer_grant(struct live *l, const json_t *message, struct buf *out)
+{
+    const char *option = json_string_value(json_object_get(message, "grant"));
+    const char *what = json_string_value(json_object_get(message, "what"));
+    OWN(buf) struct buf waits = {0};
+    struct bk_err err;
+    if (!option || !grants_know(option) || !what || !what[0])
+        return desk_refuse(out, "what is to be granted?");
+    if (grants_add(&l->grants, option, what, &waits, &err) < 0)
+        return desk_refuse(out, err.msg);
+    buf_str(out, "{\"ok\": true, \"waits\": ");
+    buf_json(out, waits.s ? waits.s : "", waits.n);
+    buf_chr(out, '}');
+}
+
+/* As many as fit; who asked goes on from there. */
+static void answer_log(struct live *l, const json_t *message, struct buf *out)
+{
+    enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
+    struct policies policies = run_policies(l->run);
+    uint64_t next = (uint64_t)json_integer_value(json_object_get(message, "after"));
+    uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
+    next = next > l->total ? l->total : next < oldest ? oldest : next;
+    buf_fmt(out, "{\"ok\": true, \"total\": %llu, \"events\": [", (unsigned long long)l->total);
+    for (const char *comma = ""; next < l->total && out->n < ROOM; next++, comma = ", ") {
+        const struct event *e = &l->events[next % LIVE_EVENTS];
+        buf_str(out, comma);
+        event_json(e, policies_graph(&policies, e->policy), NULL, out);
+    }
+    buf_fmt(out, "], \"last\": %llu}", (unsigned long long)next);
+}
+
+static void answer_about(const struct live *l, struct buf *out)
+{
+    const struct run_spec *s = l->run->spec;
+    buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"member\": %s, \"cwd\": ", (int)getpid(),
+            l->session > 0 ? "true" : "false");
+    buf_json(out, s->cwd, strlen(s->cwd));
+    buf_str(out, ", \"command\": [");
+    for (size_t i = 0; s->argv[i] && out->n < DOOR_MESSAGE / 8; i++) {
+        size_t n = strlen(s->argv[i]);
+        buf_str(out, i ? ", " : "");
+        buf_json(out, s->argv[i], n < 1000 ? n : 1000);
+    }
+    buf_str(out, "]}");
+}
+
+static void answer(void *arg, int guest, const json_t *m, struct buf *out)
+{
+    struct live *l = arg;
+    (void)guest;
+    if (json_object_get(m, "grant"))
+        answer_grant(l, m, out);
+    else if (json_object_get(m, "log"))
+        answer_log(l, m, out);
+    else if (json_object_get(m, "about"))
+        answer_about(l, out);
+    else
+        desk_refuse(out, "nothing that a run knows how to answer");
+}
+
+/* ---- a session ---- */
+
+static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
+                       struct bk_err *err)
+{
+    for (size_t i = 0; i < json_array_size(grants); i++) {
+        const json_t *one = json_array_get(grants, i);
+        const char *option = json_text(one, "grant"), *what = json_text(one, "what");
+        if (option && what && rule_write(option, what, "/", shipped, rules, links, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A process that keeps a session, or a descriptor that leads to one: fd:N. */
+static int find_session(const char *where, struct bk_err *err)
+{
+    char *end;
+    if (strncmp(where, "fd:", 3) != 0)
+        return reach_session(where, err);
+    long fd = strtol(where + 3, &end, 10);
+    if (*end || fd <= STDERR_FILENO || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_set(err, BK_E_INPUT, "--session: %s is no open descriptor", where);
+    return (int)fd;
+}
+
+int live_join(struct live *l, const char *where, const char *command, bool shipped,
+              struct buf *rules, struct buf *links, struct bk_err *err)
+{
+    OWN(fd) int door = find_session(where, err);
+    OWN(buf) struct buf text = {0};
+    buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
+    OWN(json)
+    json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
+    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, DESK_LONG_MS, err) : NULL;
+    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
+        return -1;
+    l->session = steal_fd(&door);
+    return 0;
+}
+
+/* ---- beginning and end ---- */
+
+void live_heard(struct live *l)
+{
+    hear_all(&l->hearing);
+}
+
+void live_open(struct live *l, struct run *r, struct run_spec *spec)
+{
+    struct bk_err err;
+    l->run = r;
+    hear_init(&l->hearing);
+    grants_init(&l->grants, r);
+    l->desk = (struct desk){.hearing = &l->hearing, .fn = answer, .arg = l};
+    (void)desk_open(&l->desk, "run", 0, &err);
+    spec->hears = l->hearing.fd;
+    const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
+    spec->nperson = 0;
+    spec->person_fds = l->own;
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (own[i] > STDERR_FILENO)
+            l->own[spec->nperson++] = own[i];
+}
+
+void live_close(struct live *l)
+{
+    if (l->run) {
+        desk_close(&l->desk);
+        hear_end(&l->hearing);
+    }
+    live_leave(l);
+    grants_free(&l->grants);
+    free(l->events);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_CLI_RUN_RUN_LIVE_H
+#define BK_CLI_RUN_RUN_LIVE_H
+
+#include "agent/control-server.h"
+#include "run/run.h"
+#include "settings/grant.h"
+
+/*
+ * What can be said to a command that runs, from outside: another policy (settings that changed),
+ * grants on top of it, and questions about what was denied. Grants outlive a change of the policy
+ * and end with the run.
+ */
+enum { LIVE_EVENTS = 100 };
+
+struct live {
+    struct run *run;
+    struct hearing hearing;
+    struct desk desk;
+    struct grants grants; /* the policy, and these on top of it */
+    struct event *events; /* the newest, in a ring; NULL until there is one */
+    uint64_t total;
+    int session;     /* the session that hears of events; 0: none */
+    int own[4];      /* what no process of the sandbox keeps (launch.h) */
+    uint64_t missed; /* denials that it did not hear of */
+};
+
+/* Joins the session of a process, or at the other end of a descriptor ("fd:8"), which hears of
+ * every event from then on. What was granted to it is appended to rules. shipped and
+ * links: as in rule_write(). */
+int live_join(struct live *l, const char *where, const char *command, bool shipped,
+              struct buf *rules, struct buf *links, struct bk_err *err);
+/* At the end: the session has all counts, and no run any more. */
+void live_leave(struct live *l);
+
+/* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
+ * run goes on without. */
+void live_open(struct live *l, struct run *r, struct run_spec *spec);
+void live_heard(struct live *l); /* for on_heard */
+void live_event(struct live *l, const struct event *e);
+/* What was denied, for an agent to read (report/annotate.h). */
+void live_annotate(const struct live *l, struct buf *out);
+void live_close(struct live *l);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Whatever happens to a file, all settings are read anew and compared as the policy that they come
+ * to: the same is no change. A file that is gone, half written or wrong leaves everything as it
+ * was.
+ *
+ * Files are watched only when the command has run for a while, because to end that is slow; what
+ * has happened until then is found by reading once more. Settings lie in folders that the command
+ * works in, and to be woken for each file it makes there costs it as much again as making it: after
+ * something that was no business of ours, what follows waits for a moment and is heard at once.
+ *
+ * Nothing inside the sandbox has the control descriptor.
+ */
+
+#include "cli/run/run-watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/run/debug.h"
+
+enum { AFTER_MS = 100, REST_MS = 50 };
+
+/* ---- taking over ---- */
+
+static void tell(const struct watch_settings *w, const char *what)
+{
+    if (w->quiet)
+        debug_say("%s", what);
+    else
+        fprintf(stderr, "buckle: %s\n", what);
+}
+
+/* Once, however often a file that stays wrong is read. */
+static void refuse(struct watch_settings *w, const struct bk_err *err)
+{
+    OWN(buf) struct buf line = {0};
+    buf_str(&line, "settings stay as they were: ");
+    err_line(err, &line);
+    if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
+        return;
+    tell(w, line.s);
+    buf_free(&w->refused);
+    w->refused = line;
+    line = (struct buf){0};
+}
+
+static bool same_words(const struct words *a, const struct words *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->at[i], b->at[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What a running command has already. */
+static void tell_fixed(const struct watch_settings *w, const struct settings_result *was,
+                       const struct settings_result *is)
+{
+    if (!same_words(&was->env, &is->env))
+        tell(w, "with the next command: network.httpProxyPort, network.socksProxyPort");
+    if (!same_text(was->upstream, is->upstream))
+        tell(w, "with the next command: network.parentProxy");
+    if (was->nested_userns != is->nested_userns)
+        tell(w, "with the next command: allowNestedUserNamespaces");
+    if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))
+        tell(w, "with the next command: network.strictAllowlist");
+}
+
+static void tell_waits(const struct watch_settings *w, const struct buf *waits)
+{
+    for (const char *at = waits->s; at && *at;) {
+        const char *end = strchr(at, '\n');
+        size_t n = end ? (size_t)(end - at) : strlen(at);
+        char line[400];
+        snprintf(line, sizeof(line), "with the next command: %.*s", (int)n, at);
+        if (n)
+            tell(w, line);
+        at += n + (end != NULL);
+    }
+}
+
+static bool same_policy(const struct settled *a, const struct settled *b)
+{
+    if (!a || a->nsources != b->nsources)
+        return false;
+    for (size_t i = 0; i < a->nsources; i++)
+        if (a->sources[i].n != b->sources[i].n ||
+            (a->sources[i].n &&
+             memcmp(a->sources[i].text, b->sources[i].text, a->sources[i].n) != 0))
+            return false;
+    return true;
+}
+
+/* A layer that was there and is not: perhaps it is only being replaced. */
+static bool lost_layer(const struct settled *was, const struct settled *is, struct bk_err *err)
+{
+    for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
+        if (settings_has(&was->settings, id) && !settings_has(&is->settings, id)) {
+            err_set(err, BK_E_INPUT, "the %s settings are gone; that counts with the next command",
+                    settings_layer_name(id));
+            return true;
+        }
+    return false;
+}
+
+static void take_over(struct watch_settings *w, struct settled *next)
+{
+    static const struct settled nothing;
+    struct settled *now = w->settings->now;
+    const struct settled *was = now ? now : &nothing;
+    OWN(buf) struct buf waits = {0};
+    struct bk_err err;
+    bool change = !same_policy(now, next);
+    if (lost_layer(was, next, &err) || (change && grants_base(&w->live->grants, next->sources,
+                                                              next->nsources, &waits, &err) < 0)) {
+        refuse(w, &err);
+        settled_free(next);
+        return;
+    }
+    buf_free(&w->refused);
+    if (change && !atomic_exchange(&w->own, false)) {
+        tell(w, "the settings have changed, and count from here on");
+        tell_waits(w, &waits);
+    }
+    tell_fixed(w, &was->result, &next->result);
+    if (!change)
+        grants_moved(&w->live->grants, next->sources, next->nsources);
+    w->settings->now = next;
+    settled_free(now);
+}
+
+static bool renew(struct watch_settings *w, const char *control, size_t n)
+{
+    struct bk_err err;
+    struct settled *next = run_settings_again(w->settings, control, n, &err);
+    if (!next)
+        return refuse(w, &err), false;
+    if (!w->settings->now && !next->settings.n)
+        return settled_free(next), false;
+    take_over(w, next);
+    return w->settings->now == next;
+}
+
+/* ---- files ---- */
+
+/* Where settings are, and where they could come to be. */
+static void name_files(struct watch_settings *w)
+{
+    static const enum layer_id found[] = {LAYER_USER, LAYER_PROJECT, LAYER_LOCAL, LAYER_POLICY};
+    const struct run_settings *rs = w->settings;
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    for (size_t i = 0; rs->now && i < rs->now->settings.n; i++)
+        if (rs->now->settings.layers[i].path)
+            watch_path(&w->files, rs->now->settings.layers[i].path);
+    if (!run_settings_found(rs) || settings_init(&s, rs->cwd, &err) < 0)
+        return;
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+        if (settings_layer_path(&s, found[i]))
+            watch_path(&w->files, settings_layer_path(&s, found[i]));
+}
+
+static void read_again(struct watch_settings *w)
+{
+    watch_forget(&w->files);
+    name_files(w);
+    renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+}
+
+static void watch_later(struct watch_settings *w, unsigned ms);
+
+static void on_files(void *arg, int fd)
+{
+    struct watch_settings *w = arg;
+    if (watch_heard(&w->files)) {
+        read_again(w);
+        return;
+    }
+    hear_drop(&w->live->hearing, fd);
+    watch_later(w, REST_MS);
+}
+
+/* Listens to files, from now on or again. */
+static void on_later(void *arg, int fd)
+{
+    struct watch_settings *w = arg;
+    struct bk_err err;
+    bool again = w->files.fd >= 0;
+    hear_drop(&w->live->hearing, fd);
+    close(fd);
+    w->later = -1;
+    if (!again && !watch_open(&w->files))
+        return;
+    if (hear_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
+        watch_close(&w->files);
+    else if (!again)
+        read_again(w);
+}
+
+static void watch_later(struct watch_settings *w, unsigned ms)
+{
+    const struct itimerspec soon = {.it_value = {.tv_nsec = ms * 1000000L}};
+    struct bk_err err;
+    w->later = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (w->later < 0)
+        return;
+    if (timerfd_settime(w->later, 0, &soon, NULL) < 0 ||
+        hear_add(&w->live->hearing, w->later, on_later, w, &err) < 0) {
+        close(w->later);
+        w->later = -1;
+    }
+}
+
+/* ---- the control descriptor ---- */
+
+static void on_line(struct watch_settings *w)
+{
+    if (w->line.n && !w->skipping && renew(w, w->line.s, w->line.n)) {
+        struct buf was = w->said;
+        w->said = w->line;
+        w->line = was;
+    }
+    w->skipping = false;
+    w->line.n = 0;
+}
+
+static void on_control(void *arg, int fd)
+{
+    struct watch_settings *w = arg;
+    char bytes[16384];
+    struct bk_err err;
+    ssize_t n = read(fd, bytes, sizeof(bytes));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        hear_drop(&w->live->hearing, fd);
+        return;
+    }
+    for (const char *at = bytes, *end = bytes + n; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((newline ? newline : end) - at);
+        if (w->line.n + len > JSON_MAX && !w->skipping) {
+            err_set(&err, BK_E_LIMIT, "--control-fd: a line that is too long");
+            refuse(w, &err);
+            w->skipping = true;
+        }
+        if (!w->skipping)
+            buf_add(&w->line, at, len);
+        if (newline)
+            on_line(w);
+        at += len + (newline != NULL);
+    }
+}
+
+int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk_err *err)
+{
+    const char *text = args_value(args, "control-fd");
+    char *end;
+    w->later = w->files.fd = w->control = -1;
+    if (!text)
+        return 0;
+    long fd = strtol(text, &end, 10);
+    struct stat st;
+    int flags = *text && !*end && fd > 2 && fd < 65536 ? fcntl((int)fd, F_GETFL) : -1;
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY || fstat((int)fd, &st) < 0 ||
+        S_ISREG(st.st_mode)) {
+        err_set(err, BK_E_INPUT, "--control-fd: %s is no pipe or socket to read from", text);
+        err_hint(err, "give it a descriptor of 3 or more; files are for --settings");
+        return -1;
+    }
+    fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+    w->control = (int)fd;
+    return 0;
+}
+
+void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live *live)
+{
+    struct bk_err err;
+    w->settings = rs;
+    w->live = live;
+    if (!rs->now && !rs->tmpdir) /* settings that come to be name it */
+        rs->tmpdir = run_tmpdir(live->run);
+    if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
+        watch_later(w, AFTER_MS);
+    if (w->control >= 0 && hear_add(&live->hearing, w->control, on_control, w, &err) < 0)
+        refuse(w, &err);
+}
+
+void watch_end(struct watch_settings *w)
+{
+    if (w->later >= 0)
+        close(w->later);
+    watch_close(&w->files);
+    buf_free(&w->line);
+    buf_free(&w->said);
+    buf_free(&w->refused);
+}

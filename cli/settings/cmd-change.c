@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * `buckle enable | disable | allow | deny | allow-net | undo`: the changes that people make most,
+ * each to the right key of the right layer, and undone by one word.
+ */
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent-view.h"
+#include "cli/args.h"
+#include "base/own.h"
+#include "cli/agent/control-client.h"
+#include "cli/settings/undo.h"
+
+#define LAYER_OPTION                                                                               \
+    {                                                                                              \
+        "layer", 'l', "LAYER", "change this layer's file: user, project or local (user)",          \
+            "user project local"                                                                   \
+    }
+
+static const struct cli_option plain_options[] = {
+    LAYER_OPTION,
+    {0},
+};
+static const struct cli_option path_options[] = {
+    LAYER_OPTION,
+    {"read", 'r', NULL, "reading", NULL},
+    {"write", 'w', NULL, "writing", NULL},
+    {0},
+};
+
+/* One change of one key. */
+struct change {
+    enum settings_edit how;
+    const char *key, *value;
+};
+
+static int open_settings(struct settings *s, struct bk_err *err)
+{
+    char cwd[PATH_MAX];
+    if (!getcwd(cwd, sizeof(cwd)))
+        return err_sys(err, "cannot tell the working directory");
+    return settings_init(s, cwd, err);
+}
+
+static int choose_layer(const struct cli_args *args, enum layer_id *id, struct bk_err *err)
+{
+    static const enum layer_id layers[] = {LAYER_USER, LAYER_PROJECT, LAYER_LOCAL};
+    const char *name = args_value(args, "layer");
+    *id = LAYER_USER;
+    for (size_t i = 0; i < 3 && name; i++)
+        if (strcmp(settings_layer_name(layers[i]), name) == 0) {
+            *id = layers[i];
+            return 0;
+        }
+    return name ? err_set(err, BK_E_INPUT, "--layer: %s is none of user, project, local", name) : 0;
+}
+
+/* All of them, or none: the file is put back when one fails. */
+static int apply(struct settings *s, enum layer_id id, const struct change *list, size_t n,
+                 const char *words, struct bk_err *err)
+{
+    const char *path = settings_layer_path(s, id);
+    OWN(buf) struct buf told = {0};
+    struct bk_err ignored;
+    if (!path)
+        return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (undo_lock(s, &lock, err) < 0 || undo_remember(s, path, words, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
+            if (undo_last(s, &told, &ignored) < 0)
+                undo_forget(s);
+            return -1;
+        }
+    fprintf(stderr, "buckle: %s, in %s\n", words, path);
+    return undo_changed(s, path, err);
+}
+
+static int change_settings(const struct cli_args *args, const struct change *list, size_t n,
+                           const char *words)
+{
+    OWN(settings) struct settings s = {0};
+    enum layer_id id;
+    struct bk_err err;
+    if (open_settings(&s, &err) < 0 || choose_layer(args, &id, &err) < 0 ||
+        apply(&s, id, list, n, words, &err) < 0)
+        return cli_fail(&err);
+    return CLI_OK;
+}
+
+/* ---- on and off ---- */
+
+/* One layer is not all there is. */
+static void tell_result(bool wanted)
+{
+    OWN(agent_view) struct agent_view v = {0};
+    struct bk_err err;
+    char cwd[PATH_MAX];
+    if (getcwd(cwd, sizeof(cwd)) && view_read(&v, cwd, NULL, 0, &err) == 0 &&
+        v.result.enabled != wanted)
+        fprintf(stderr, "buckle: but it stays %s here: other settings say so (`buckle status`)\n",
+                wanted ? "disabled" : "enabled");
+}
+
+static int turn(struct cli_args *args, bool on)
+{
+    const struct change one = {EDIT_SET, "enabled", on ? "true" : "false"};
+    if (args->npos)
+        return cli_usage(args, "%s takes options only", on ? "enable" : "disable");
+    int status =
+        change_settings(args, &one, 1, on ? "sandboxing is enabled" : "sandboxing is disabled");
+    if (status == CLI_OK)
+        tell_result(on);
+    return status;
+}
+
+static int run_enable(struct cli_args *args)
+{
+    return turn(args, true);
+}
+
+static int run_disable(struct cli_args *args)
+{
+    return turn(args, false);
+}
+
+/* ---- places ---- */
+
+/* Whether anybody has said what may be written; if not, the working directory may, and stays so. */
+static bool writes_are_listed(struct bk_err *err)
+{
+    OWN(settings) struct settings s = {0};
+    struct setting_values v;
+    return open_settings(&s, err) == 0 && settings_add_found(&s, err) == 0 &&
+           settings_values(&s, SETTING_ALLOW_WRITE, &v) == 0 && v.n > 0;
+}
+
+static int run_allow(struct cli_args *args)
+{
+    OWN(buf) struct buf path = {0};
+    OWN(buf) struct buf words = {0};
+    struct bk_err err;
+    struct change list[3];
+    size_t n = 0;
+    bool read = args_has(args, "read"), write = args_has(args, "write") || !read;
+    if (args->npos != 1)
+        return cli_usage(args, "allow which path?");
+    if (reach_absolute(args->pos[0], &path, &err) < 0)
+        return cli_fail(&err);
+    if (write && !writes_are_listed(&err))
+        list[n++] = (struct change){EDIT_ADD, "filesystem.allowWrite", "."};
+    if (write)
+        list[n++] = (struct change){EDIT_ADD, "filesystem.allowWrite", path.s};
+    if (read)
+        list[n++] = (struct change){EDIT_ADD, "filesystem.allowRead", path.s};
+    buf_fmt(&words, "%s %s is allowed",
+            read && write ? "reading and writing"
+            : read        ? "reading"
+                          : "writing",
+            path.s);
+    return change_settings(args, list, n, words.s ? words.s : "");
+}
+
+static int run_deny(struct cli_args *args)
+{
+    OWN(buf) struct buf path = {0};
+    OWN(buf) struct buf words = {0};
+    struct bk_err err;
+    struct change list[2];
+    size_t n = 0;
+    bool both = args_has(args, "read") == args_has(args, "write");
+    if (args->npos != 1)
+        return cli_usage(args, "deny which path?");
+    if (reach_absolute(args->pos[0], &path, &err) < 0)
+        return cli_fail(&err);
+    if (both || args_has(args, "read"))
+        list[n++] = (struct change){EDIT_ADD, "filesystem.denyRead", path.s};
+    if (both || args_has(args, "write"))
+        list[n++] = (struct change){EDIT_ADD, "filesystem.denyWrite", path.s};
+    buf_fmt(&words, "%s %s is denied",
+            both                     ? "reading and writing"
+            : args_has(args, "read") ? "reading"
+                                     : "writing",
+            path.s);
+    return change_settings(args, list, n, words.s ? words.s : "");
+}
+
+static int run_allow_net(struct cli_args *args)
+{
+    OWN(buf) struct buf words = {0};
+    if (args->npos != 1)
+        return cli_usage(args, "allow which host?");
+    struct change one = {EDIT_ADD, "network.allowedDomains", args->pos[0]};
+    buf_fmt(&words, "reaching %s is allowed", args->pos[0]);
+    return change_settings(args, &one, 1, words.s ? words.s : "");
+}
+
+/* ---- back ---- */
+
+static int run_undo(struct cli_args *args)
+{
+    OWN(settings) struct settings s = {0};
+    OWN(buf) struct buf words = {0};
+    struct bk_err err;
+    if (args->npos)
+        return cli_usage(args, "undo takes options only");
+    if (open_settings(&s, &err) < 0)
+        return cli_fail(&err);
+    OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
+    if (undo_lock(&s, &lock, &err) < 0)
+        return cli_fail(&err);
+    int undone = undo_last(&s, &words, &err);
+    if (undone < 0)
+        return cli_fail(&err);
+    fprintf(stderr, "buckle: %s\n", undone ? "there is nothing to undo" : words.s ? words.s : "");
+    return undone ? CLI_NO : CLI_OK;
+}
+
+/* ---- the commands ---- */
+
+const struct cli_command cmd_enable = {
+    .name = "enable",
+    .usage = "[--layer LAYER]",
+    .brief = "let agents' commands run in the sandbox",
+    .about =
+        "Sets `enabled` in the person's settings, or in another layer's. `buckle undo` takes it\n"
+        "back.",
+    .options = plain_options,
+    .run = run_enable,
+};
+
+const struct cli_command cmd_disable = {
+    .name = "disable",
+    .usage = "[--layer LAYER]",
+    .brief = "let agents' commands run without a sandbox",
+    .about =
+        "Sets `enabled` to false in the person's settings, or in another layer's; a policy may\n"
+        "hold against it. `buckle run` is not concerned. `buckle undo` takes it back.",
+    .options = plain_options,
+    .run = run_disable,
+};
+
+const struct cli_command cmd_allow = {
+    .name = "allow",
+    .usage = "[--read] [--write] [--layer LAYER] PATH",
+    .brief = "allow writing to a path, for good",
+    .about =
+        "Adds PATH to filesystem.allowWrite of the person's settings, with --read to allowRead.\n"
+        "Where nobody has said yet what may be written, the working directory is put on the list,\n"
+        "too. `buckle undo` takes it back; `buckle grant` is for one run only.",
+    .options = path_options,
+    .complete = "file",
+    .run = run_allow,
+};
+
+const struct cli_command cmd_deny = {
+    .name = "deny",
+    .usage = "[--read] [--write] [--layer LAYER] PATH",
+    .brief = "deny reading and writing a path, for good",
+    .about =
+        "Adds PATH to filesystem.denyRead and denyWrite of the person's settings, or to one of\n"
+        "them. `buckle undo` takes it back.",
+    .options = path_options,
+    .complete = "file",
+    .run = run_deny,
+};
+
+const struct cli_command cmd_allow_net = {
+    .name = "allow-net",
+    .usage = "[--layer LAYER] HOST[:PORT]",
+    .brief = "allow connections to a host, for good",
+    .about =
+        "Adds HOST to network.allowedDomains of the person's settings. `buckle undo` takes it\n"
+        "back.",
+    .options = plain_options,
+    .run = run_allow_net,
+};
+
+const struct cli_command cmd_undo = {
+    .name = "undo",
+    .usage = "",
+    .brief = "take back the last change that a command made to settings",
+    .about =
+        "Puts the file that enable, disable, allow, deny or allow-net changed last back as it was\n"
+        "before; said again, the one before that.\n"
+        "\n"
+        "Exit status: 0, 1 when there is nothing to undo, 2 error.",
+    .options = plain_options + 1,
+    .run = run_undo,
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* `buckle trust`: lets what a project's own settings permit count. */
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/args.h"
+#include "base/own.h"
+#include "settings/settings.h"
+
+static const struct cli_option options[] = {
+    {"list", 'l', NULL, "list the folders that are trusted", NULL},
+    {"remove", 'r', NULL, "do not trust the folder any longer", NULL},
+    {"yes", 'y', NULL, "do not ask", NULL},
+    {0},
+};
+
+static int list(struct settings *s)
+{
+    OWN(buf) struct buf out = {0};
+    struct words folders = {0};
+    struct bk_err err;
+    if (settings_trust_list(s, &folders, &err) < 0)
+        return cli_fail(&err);
+    for (size_t i = 0; i < folders.n; i++) {
+        buf_safe(&out, folders.at[i], strlen(folders.at[i]));
+        buf_chr(&out, '\n');
+    }
+    return cli_emit(&out, CLI_OK);
+}
+
+/* What would count from now on. */
+static int show_permissions(struct settings *s, struct buf *out, struct bk_err *err)
+{
+    char path[96];
+    for (size_t id = 0; id < SETTING_COUNT; id++) {
+        struct setting_values v;
+        if (settings_values(s, id, &v) < 0)
+            return err_nomem(err);
+        for (size_t i = 0; i < v.n; i++) {
+            const char *from = v.at[i].layer->project;
+            if (!from || from != s->project || !setting_opens(&setting_keys[id], v.at[i].json))
+                continue;
+            OWN(buf) struct buf text = {0};
+            jt_print(v.at[i].json, &text);
+            buf_fmt(out, "  %s: ", setting_path(&setting_keys[id], path));
+            if (setting_is_map(setting_keys[id].shape)) {
+                buf_safe(out, v.at[i].json->key, v.at[i].json->nkey);
+                buf_str(out, ": ");
+            }
+            buf_safe(out, text.s, text.n ? text.n - 1 : 0);
+            buf_chr(out, '\n');
+        }
+    }
+    return 0;
+}
+
+static bool agreed(const char *folder, const struct buf *permits)
+{
+    char answer[8] = "";
+    fprintf(stderr, "%s permits itself:\n%s", folder, permits->n ? permits->s : "  nothing\n");
+    fprintf(stderr, "Let that count, until its settings change? [y/N] ");
+    return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static int give(const struct cli_args *args, struct settings *s)
+{
+    OWN(buf) struct buf permits = {0};
+    struct bk_err err;
+    if (settings_add_found(s, &err) < 0 || show_permissions(s, &permits, &err) < 0)
+        return cli_fail(&err);
+    if (s->project && isatty(STDIN_FILENO) && !args_has(args, "yes") &&
+        !agreed(s->project, &permits))
+        return CLI_NO;
+    if (settings_trust_give(s, &err) < 0)
+        return cli_fail(&err);
+    printf("%s is trusted, as its settings are now\n", s->project);
+    return CLI_OK;
+}
+
+static int run(struct cli_args *args)
+{
+    OWN(settings) struct settings s = {0};
+    struct bk_err err;
+    char folder[PATH_MAX];
+    if (args->npos > 1)
+        return cli_usage(args, "one folder");
+    if (!realpath(args->npos ? args->pos[0] : ".", folder)) {
+        /* a folder that is gone can still be forgotten */
+        if (!args_has(args, "remove") || !args->npos || args->pos[0][0] != '/')
+            return err_sys(&err, "%s", args->npos ? args->pos[0] : "."), cli_fail(&err);
+        snprintf(folder, sizeof(folder), "%s", args->pos[0]);
+    }
+    if (settings_init(&s, folder, &err) < 0)
+        return cli_fail(&err);
+    if (args_has(args, "list"))
+        return list(&s);
+    if (!args_has(args, "remove"))
+        return give(args, &s);
+    return settings_trust_take(&s, folder, &err) < 0 ? cli_fail(&err) : CLI_OK;
+}
+
+const struct cli_command cmd_trust = {
+    .name = "trust",
+    .usage = "[OPTION…] [FOLDER]",
+    .brief = "let what a project's own settings permit count",
+    .about = "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
+             "take away. What they permit counts only after this command, and only as long as\n"
+             "they stay, byte for byte, as they are now: the next pull may bring others.\n"
+             "\n"
+             "FOLDER is the working directory by default. On a terminal the permissions are shown\n"
+             "and a question is asked first.",
+    .options = options,
+    .complete = "dir",
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "agent/agent-view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "run/run-policy.h"
+
+int view_read(struct agent_view *v, const char *cwd, const char *const *files, size_t nfiles,
+              struct bk_err *err)
+{
+    struct settings *s = &v->settings;
+    if (settings_init(s, cwd, err) < 0 || settings_add_found(s, err) < 0)
+        return -1;
+    for (size_t i = 0; i < nfiles; i++)
+        if (settings_add_file(s, LAYER_FLAGS, files[i], err) < 0)
+            return -1;
+    if (settings_add_defaults(s, err) < 0)
+        return -1;
+    return settings_build(s, v->tmpdir[0] ? v->tmpdir : NULL, &v->result, err);
+}
+
+void view_free(struct agent_view *v)
+{
+    settings_free(&v->settings);
+}
+
+const char *view_root_is_all(struct agent_view *v, const char *root)
+{
+    return settings_list_writes(&v->settings) ? NULL : run_place_is_all(root);
+}
+
+struct decide_settings view_decides(const struct agent_view *v)
+{
+    return (struct decide_settings){.enabled = v->result.enabled,
+                                    .auto_allow = v->result.auto_allow,
+                                    .allow_unsandboxed = v->result.unsandboxed,
+                                    .excluded = v->result.excluded.at,
+                                    .nexcluded = v->result.excluded.n,
+                                    .mode = v->mode,
+                                    .planning = v->planning};
+}
+
+bool view_mode(const char *word, enum permission_mode *mode, bool *plan)
+{
+    static const struct {
+        const char *word;
+        enum permission_mode mode;
+        bool plan;
+    } words[] = {
+        {"prompt", PERMISSION_PROMPT, false},      {"open", PERMISSION_OPEN, false},
+        {"none", PERMISSION_NONE, false},          {"default", PERMISSION_PROMPT, false},
+        {"acceptEdits", PERMISSION_PROMPT, false}, {"dontAsk", PERMISSION_PROMPT, false},
+        {"auto", PERMISSION_PROMPT, false},        {"bypassPermissions", PERMISSION_OPEN, false},
+        {"plan", PERMISSION_PROMPT, true},
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(word, words[i].word) == 0) {
+            *mode = words[i].mode;
+            *plan = words[i].plan;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_ANALYZE_ANALYZE_H
+#define BK_ANALYZE_ANALYZE_H
+
+#include "graph/graph.h"
+
+/*
+ * What can be said about a frozen graph without changing it: printed, explained, compared, checked
+ * for rules that can never decide. Nothing that enforces a policy depends on this.
+ */
+
+/* ---- printing ---- */
+
+/* {"filter": "path", "how": "subpath", "sbpl": "(subpath \"/usr\")", "value": "/usr"} */
+void graph_test_json(const struct graph_test *t, struct buf *out);
+/* The whole graph, or one operation's part (op != OP_NONE). */
+void graph_print_text(const struct graph *g, enum vocab_op op, struct buf *out);
+void graph_print_dot(const struct graph *g, enum vocab_op op, struct buf *out);
+void graph_print_json(const struct graph *g, enum vocab_op op, struct buf *out);
+
+/* ---- explaining ---- */
+
+/* The decision, the deciding rule with its place, what was tried before it, in words or JSON. */
+void graph_explain_text(const struct graph *g, struct graph_cache *cache,
+                        const struct graph_query *q, struct buf *out);
+void graph_explain_json(const struct graph *g, struct graph_cache *cache,
+                        const struct graph_query *q, struct buf *out);
+
+/* ---- comparing ---- */
+
+enum graph_equality { GRAPH_EQUAL, GRAPH_UNDECIDED, GRAPH_DIFFERENT };
+
+/* An operation, an argument of it and what both graphs say. */
+struct graph_difference {
+    uint16_t op;
+    bool nested;        /* op filters messages, in these policies; 0: that graph has no filter */
+    uint32_t policy[2]; /* 0 otherwise */
+    struct graph_fact *facts;
+    size_t nfacts;
+    struct graph_verdict verdict[2]; /* alike when only modifiers differ */
+};
+
+struct graph_diff_how {
+    const bool *ops; /* OP_COUNT: those that are compared; NULL: all */
+    bool verdicts;   /* allow or deny only: neither modifiers nor message filters count */
+};
+
+/* Calls each for every operation that the graphs decide differently, with a witness, and for those
+ * about which nothing could be proved (facts then mean nothing). *out is the worst. EQUAL is a
+ * proof; see diff.c for what may stay undecided. how NULL: everything is compared. */
+typedef void graph_diff_fn(void *arg, enum graph_equality how, const struct graph_difference *d);
+int graph_diff(const struct graph *a, const struct graph *b, const struct graph_diff_how *how,
+               graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err);
+
+/* ---- looking for rules that can never decide ---- */
+
+enum graph_lint_kind {
+    GRAPH_LINT_SHADOWED,      /* a rule consulted earlier takes everything it could match */
+    GRAPH_LINT_REPLACED,      /* an unfiltered rule that a later unfiltered one replaces */
+    GRAPH_LINT_CONTRADICTORY, /* its conditions exclude each other */
+    GRAPH_LINT_IMPOSSIBLE,    /* a filter that nothing can match: "subpath foo", "^x" */
+};
+
+struct graph_lint {
+    enum graph_lint_kind kind;
+    uint32_t rule; /* the one that never decides */
+    uint32_t by;   /* the one that takes its place, or GRAPH_NO_RULE */
+    const char *why;
+};
+/* Calls found for each of them, in source order. What is reported is proved; work is bounded, so of
+ * very large profiles only a part is judged. */
+typedef void graph_lint_fn(void *arg, const struct graph_lint *lint);
+void graph_lint(const struct graph *g, graph_lint_fn *found, void *arg);
+
+/* ---- comparing tests ---- */
+
+/* Whether no operation can satisfy both. True is a proof, false only means that none was found. */
+bool graph_tests_exclude(const struct graph_test *a, const struct graph_test *b);
+
+#endif

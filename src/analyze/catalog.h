@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_ANALYZE_CATALOG_H
+#define BK_ANALYZE_CATALOG_H
+
+#include "base/arena.h"
+#include "analyze/analyze.h"
+#include "analyze/conditions.h"
+
+/*
+ * What a policy lets a process do, by what people ask: may it read, write, reach, run … It is
+ * exact: an operation is allowed when one of the clauses of its entry holds, and at no other time.
+ * What a process can do only when it was given an extension is told apart.
+ */
+
+enum catalog_family {
+#define FAMILY(id, name, words) CATALOG_##id,
+#define CAN(family, op)
+#include "analyze/catalog.def"
+#undef FAMILY
+#undef CAN
+    CATALOG_FAMILIES,
+};
+
+const char *catalog_family_name(enum catalog_family family);  /* "reach" */
+const char *catalog_family_words(enum catalog_family family); /* "be reached at", behind may */
+enum catalog_family catalog_family_of(enum vocab_op op);
+
+/* One of any (if there are any), and every one of all, and none of except. */
+struct catalog_clause {
+    enum allow_terms terms;
+    bool extension; /* cannot hold without one */
+    const struct graph_expr *const *any, *const *all, *const *except;
+    uint32_t nany, nall, nexcept; /* any: tests only */
+};
+
+/* Operations of a family that are allowed alike. Without clauses they are not; a clause that asks
+ * for nothing is alone, and always holds. */
+struct catalog_entry {
+    enum catalog_family family;
+    const uint16_t *ops;
+    uint32_t nops;
+    const struct catalog_clause *clauses;
+    uint32_t nclauses;
+};
+
+struct catalog {
+    const struct catalog_entry *entries; /* by family; all operations, each once */
+    uint32_t n;
+    bool fold_case; /* paths and names are compared without regard to case */
+};
+
+/* What all layers (at least one; the process's own profile is the last) allow of the operations in
+ * ops (OP_COUNT; NULL: all but those of message filters). Everything lives in the arena and points
+ * into the graphs. A graph whose conditions cannot be written in bounded space is refused. */
+int catalog_make(const struct graph *const *layers, size_t nlayers, const bool *ops,
+                 struct arena *arena, struct catalog *out, struct bk_err *err);
+
+void catalog_print_text(const struct catalog *c, struct buf *out);
+/* One object; name is whose it is. */
+void catalog_print_json(const struct catalog *c, const char *name, struct buf *out);
+
+/* ---- two of them ---- */
+
+/* An argument on which two policies disagree, or why there is none to show. */
+struct catalog_witness {
+    uint16_t op;
+    enum {
+        CATALOG_SHOWN,
+        CATALOG_TERMS,     /* the same is allowed, on other terms */
+        CATALOG_UNDECIDED, /* none was found, nor was it proved that there is none */
+    } kind;
+    bool allowed; /* by the first; the second says the opposite */
+    const struct graph_fact *facts;
+    size_t nfacts;
+};
+
+/* Operations of a family that are allowed differently, in the same way. */
+struct catalog_change {
+    enum catalog_family family;
+    const uint16_t *ops;
+    uint32_t nops;
+    struct catalog_entry gone, added; /* clauses that only the first has, only the second */
+    struct catalog_witness witness;
+};
+
+struct catalog_diff {
+    const struct catalog_change *changes; /* by family; none: the same is allowed */
+    uint32_t n;
+};
+
+/* Modifiers that do not change what is allowed are not compared. Both mind case, or none does. */
+int catalog_compare(const struct graph *a, const struct graph *b, const bool *ops,
+                    struct arena *arena, struct catalog_diff *out, struct bk_err *err);
+
+void catalog_diff_print_text(const struct catalog_diff *d, struct buf *out);
+/* One object; names are whose they are. */
+void catalog_diff_print_json(const struct catalog_diff *d, const char *const names[2],
+                             struct buf *out);
+
+/* What happened to operations between two versions of the system, by family. */
+void catalog_versions_print_text(enum vocab_os from, enum vocab_os to, struct buf *out);
+void catalog_versions_print_json(enum vocab_os from, enum vocab_os to, struct buf *out);
+
+#endif

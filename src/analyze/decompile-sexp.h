@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_ANALYZE_DECOMPILE_SEXP_H
+#define BK_ANALYZE_DECOMPILE_SEXP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+/* A list or an atom, to be printed. */
+struct sexp {
+    const char *atom; /* NULL: a list */
+    struct sexp *first, *last, *next;
+    size_t width; /* on one line; of a list once it is printed */
+    bool fills;   /* its atoms share lines when it does not fit on one */
+};
+
+/* Everything lives in the arena; false or NULL when that is exhausted, also of a NULL list. */
+struct sexp *sexp_list(struct arena *a);
+bool sexp_add(struct sexp *list, struct sexp *part);
+bool sexp_atom(struct arena *a, struct sexp *list, const char *text);
+
+/* Texts that read back as these bytes, of which none is NUL. */
+void sexp_string(const char *s, size_t n, struct buf *out);
+void sexp_regex(const char *s, size_t n, struct buf *out);
+
+void sexp_print(struct sexp *s, struct buf *out);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * It should: accept, ask, dial, relay, tell. It must not: touch files, start anything, or know more
+ * of the command than what arrives on its sockets.
+ */
+
+#include "kernel/gate/gate-main.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/gate/netns-sockets.h"
+#include "kernel/shared/policy-update.h"
+#include "kernel/shared/roles.h"
+#include "kernel/shared/event-send.h"
+#include "net/consent.h"
+#include "net/gate.h"
+#include "net/rules.h"
+
+/* ---- who it was ---- */
+
+/* Whether an address as the kernel's tables write it, in words of this machine, is this one or any.
+ * The gate's own ends of connections stand in the same tables, at the ports of the hosts. */
+static bool is_address(const char *text, const uint8_t addr[16])
+{
+    size_t n = strlen(text) / 8;
+    const uint8_t *at = n == 1 ? addr + 12 : addr;
+    bool same = n == 4 || (n == 1 && addr_is_v4(addr)), any = true;
+    for (size_t i = 0; i < n && i < 4; i++) {
+        char digits[9] = "";
+        memcpy(digits, text + i * 8, 8);
+        uint32_t word = (uint32_t)strtoul(digits, NULL, 16);
+        same = same && memcmp(&word, at + i * 4, 4) == 0;
+        any = any && word == 0;
+    }
+    return same || any;
+}
+
+/* One line of /proc/PID/net/tcp: the socket's own end and its number. */
+static bool is_line_of(const char *line, const struct gate_client *c, unsigned long *inode)
+{
+    unsigned local, state;
+    char address[40];
+    return sscanf(line, " %*d: %39[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", address,
+                  &local, &state, inode) == 4 &&
+           local == c->port && *inode != 0 && is_address(address, c->addr);
+}
+
+/* The socket whose own end this is, in the network of the sandbox's first process; 0: none. */
+static unsigned long socket_at(pid_t init, const char *table, const struct gate_client *c)
+{
+    char path[64], line[512];
+    unsigned long inode;
+    snprintf(path, sizeof(path), "/proc/%d/net/%s", init, table);
+    OWN(file) FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (is_line_of(line, c, &inode))
+            return inode;
+    return 0;
+}
+
+static bool holds_socket(const char *pid, const char *wanted)
+{
+    char path[64], link[64];
+    snprintf(path, sizeof(path), "/proc/%.10s/fd", pid);
+    OWN(dir) DIR *d = opendir(path);
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+        if (n > 0 && (size_t)n == strlen(wanted) && memcmp(link, wanted, (size_t)n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Only when something is denied or asked, so that looking at every process does not matter. */
+static pid_t process_with(unsigned long inode, pid_t worker)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+    OWN(dir) DIR *d = opendir("/proc");
+    struct dirent *e;
+    while (d && (e = readdir(d)))
+        /* the worker may still hold a copy of what it has just connected */
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != worker &&
+            holds_socket(e->d_name, wanted))
+            return (pid_t)atoi(e->d_name);
+    return 0;
+}
+
+struct telling {
+    const struct stage *s;
+    int from; /* socket to the worker */
+    int proc;
+    pid_t worker;
+    struct graph *renewed, *replaced; /* the policy, when it is not the first, and the one before */
+    struct event event;
+};
+
+static pid_t process_of(const struct telling *t, bool udp, const struct gate_client *c)
+{
+    const char *const tables[] = {udp ? "udp" : "tcp", udp ? "udp6" : "tcp6"};
+    bool apart = t->s->plan->net_ns;
+    if (apart && !t->s->ground)
+        return 0;
+    for (size_t i = 0; i < 2 && c->port; i++) {
+        unsigned long inode = socket_at(apart ? t->s->ground->init : getpid(), tables[i], c);
+        if (inode)
+            return process_with(inode, t->worker);
+    }
+    return 0;
+}
+
+/* ---- telling ---- */
+
+static void on_denial(void *arg, const struct gate_denial *d)
+{
+    struct telling *t = arg;
+    char name[PEER_TEXT], what[PEER_TEXT + 400];
+    if (d->port)
+        peer_text(d->host, d->port, name);
+    snprintf(what, sizeof(what), d->why ? "%s (%s)" : "%s", d->port ? name : d->host->name, d->why);
+    struct graph_verdict v = d->verdict;
+    v.flags |= VOCAB_FLAG_REPORT;
+    pid_t pid = process_of(t, d->udp, &d->client);
+    struct told told = {.pid = pid,
+                        .tid = pid,
+                        .op = OP_NETWORK_OUTBOUND,
+                        .verdict = &v,
+                        .err = v.allow ? 0 : EPERM,
+                        .path = what,
+                        .len = strlen(what)};
+    tell_event(&(struct teller){t->proc, t->s->events, &t->event}, &told);
+}
+
+/* ---- hearing ---- */
+
+/* The worker says nothing but what the policy is from now on. One that was replaced is freed when
+ * the next comes: what it decided may still be under way. */
+static bool on_word(void *arg, const struct graph **policy)
+{
+    struct telling *t = arg;
+    struct graph *g;
+    struct renewal what;
+    int heard = renew_hear(t->from, t->s->launch, &g, &what, NULL);
+    if (heard != RENEW_POLICY)
+        return heard >= 0;
+    graph_free(t->replaced);
+    t->replaced = t->renewed;
+    *policy = t->renewed = g;
+    tell_policy(what.number);
+    return true;
+}
+
+static void on_question(void *arg, const struct gate_question *q)
+{
+    const struct telling *t = arg;
+    struct consent_question out;
+    memset(&out, 0, sizeof(out));
+    out.id = q->id;
+    out.withdrawn = q->withdrawn;
+    if (!q->withdrawn) {
+        char name[32];
+        memcpy(out.host, q->host->name, q->host->len);
+        out.port = q->port;
+        out.udp = q->udp;
+        out.wait_ms = q->wait_ms;
+        out.pid = process_of(t, q->udp, &q->client);
+        snprintf(name, sizeof(name), "%d/exe", out.pid);
+        if (out.pid && readlinkat(t->proc, name, out.program, sizeof(out.program) - 1) < 0)
+            out.program[0] = '\0';
+    }
+    /* a question that does not fit now is answered by time */
+    send(t->s->asks, &out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- the process ---- */
+
+static bool hears_at_ports(const struct laid_network *net)
+{
+    for (size_t i = 0; i < LAY_PORTS; i++)
+        if (net->ports[i] >= 0)
+            return true;
+    return false;
+}
+
+static void __attribute__((noreturn))
+gate_main(const struct netgate *n, const struct stage *s, int from, int announcements)
+{
+    static struct telling telling;
+    struct gate_options o = {.graph = s->graph,
+                             .announced = announcements >= 0,
+                             .announcements = announcements,
+                             .token = n->token,
+                             .upstream = s->launch->upstream,
+                             .late_names = s->launch->late_names,
+                             .on_denial = on_denial,
+                             .on_question = on_question,
+                             .answers = s->asks,
+                             .ask_ms = s->launch->ask_ms ? s->launch->ask_ms : CONSENT_MS,
+                             .arg = &telling,
+                             .on_word = on_word,
+                             .until = from};
+    role_take(ROLE_NET);
+    telling.s = s;
+    telling.from = from;
+    telling.worker = getppid();
+    telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
+        dup2(null, fd);
+    memcpy(o.published, n->published, sizeof(o.published));
+    if (laid_receive(from, &o.sockets) < 0)
+        _exit(1);
+    _exit(netgate_confine(s->plan->caps, hears_at_ports(&o.sockets)) < 0 || gate_run(&o) < 0);
+}
+
+static int make_token(char token[33])
+{
+    uint8_t bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return -EAGAIN;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(token + i * 2, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* ---- ports of this machine ---- */
+
+static void close_published(struct netgate *n)
+{
+    for (size_t i = 0; i < n->npublished; i++)
+        for (size_t k = 0; k < GATE_FAMILIES; k++)
+            if (n->published[i].fds[k] >= 0)
+                close(steal_fd(&n->published[i].fds[k]));
+}
+
+static bool is_local(const struct plan *p, uint16_t port)
+{
+    for (size_t i = 0; i < p->nlocal; i++)
+        if (p->local[i].port == port && p->local[i].tcp)
+            return true;
+    return false;
+}
+
+static bool is_published(const struct netgate *n, uint16_t port)
+{
+    for (size_t i = 0; i < n->npublished; i++)
+        if (n->published[i].port == port)
+            return true;
+    return false;
+}
+
+int netgate_publish(struct netgate *n, const struct plan *p)
+{
+    n->npublished = 0;
+    for (size_t i = 0; i < p->npublished; i++) {
+        int fd = lay_listen(AF_INET, SOCK_STREAM, p->published[i]);
+        /* somebody listens there, whom the command may call */
+        if (fd == -EADDRINUSE && is_local(p, p->published[i]))
+            continue;
+        if (fd < 0) {
+            close_published(n);
+            return fd;
+        }
+        int six = lay_listen(AF_INET6, SOCK_STREAM, p->published[i]);
+        n->published[n->npublished++] =
+            (struct gate_port){p->published[i], {fd, six < 0 ? -1 : six}};
+    }
+    return 0;
+}
+
+/* ---- the worker's side ---- */
+
+int netgate_start(struct netgate *n, const struct stage *s)
+{
+    int ends[2], words[2] = {-1, -1}, err = make_token(n->token);
+    if (err < 0)
+        return err;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
+        (s->plan->dials && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) < 0))
+        return -errno;
+    pid_t worker = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        if (getppid() != worker)
+            _exit(1);
+        close(ends[0]);
+        if (words[0] >= 0)
+            close(words[0]);
+        gate_main(n, s, ends[1], words[1]);
+    }
+    close(ends[1]);
+    if (words[1] >= 0)
+        close(words[1]);
+    n->announces = words[0];
+    if (s->asks >= 0)
+        close(s->asks);
+    close_published(n);
+    n->to = ends[0];
+    return pid < 0 ? -errno : 0;
+}
+
+_Static_assert((int)PLAN_GATE_PORTS <= (int)LAY_PORTS, "every port that is planned is laid");
+
+struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p)
+{
+    n->nlocal = 0;
+    for (size_t i = 0; i < p->nlocal && n->nlocal < LAY_LOCAL; i++) {
+        struct local_port port = p->local[i];
+        port.tcp = port.tcp && !is_published(n, port.port);
+        n->local[n->nlocal++] = port;
+    }
+    return (struct lay_wishes){.local = n->local,
+                               .nlocal = n->nlocal,
+                               .inside = n->npublished > 0,
+                               .ports = p->ports,
+                               .nports = p->nports,
+                               .no_rules = !p->host.nftables,
+                               .no_hand_over = !p->host.nft_tproxy};
+}
+
+int netgate_hand_over(const struct netgate *n, struct laid_network *net)
+{
+    int err = laid_send(n->to, net);
+    lay_close(net);
+    return err;
+}
+
+int netgate_lay_loopback(struct netgate *n)
+{
+    struct laid_network net;
+    n->nlocal = 0;
+    int err = lay_loopback(&net, &n->ports);
+    return err < 0 ? err : netgate_hand_over(n, &net);
+}
+
+int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],
+                     uint16_t port)
+{
+    struct gate_announcement a = {.client = client, .port = port};
+    memcpy(a.addr, addr, sizeof(a.addr));
+    return send(n->announces, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a) ? 0 : -errno;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The way to the proxies, in words that programs know. All of it is in proxy-vars.def. ssh gets out
+ * by itself; git is told to call it with a ProxyCommand all the same, as people who move here from
+ * elsewhere expect, which says in plain words when a host is denied.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "kernel/gate/gate-main.h"
+#include "net/netns-setup.h"
+#include "net/proxy-vars.h"
+
+static bool may(const struct graph *g, struct graph_cache *cache, enum vocab_op op,
+                const char *path)
+{
+    struct graph_fact f = {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)};
+    struct graph_query q = {.op = (uint16_t)op, .facts = &f, .nfacts = 1};
+    return graph_eval(g, cache, &q).allow;
+}
+
+/* Whether the command could start the program that connects. */
+static bool can_connect(const struct stage *s)
+{
+    const char *path = s->launch->connector;
+    struct graph_cache *cache = path && netenv_is_plain(path) ? graph_cache_new(s->graph) : NULL;
+    bool can = cache && may(s->graph, cache, OP_PROCESS_EXEC, path) &&
+               may(s->graph, cache, OP_FILE_READ_DATA, path);
+    graph_cache_free(cache);
+    return can;
+}
+
+static struct netenv proxies(const struct netgate *n, const struct stage *s)
+{
+    struct netenv e = {.http = n->ports.http,
+                       .socks = n->ports.socks,
+                       .token = n->token,
+                       .connector = s->launch->connector};
+    if (!s->plan->dials) {
+        e.http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
+        e.socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
+    }
+    return e;
+}
+
+static bool is_named(const char *entry, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+static bool is_ours(const char *entry)
+{
+    for (size_t i = 0; i < NETENV_COUNT; i++)
+        if (i != NETENV_GIT_SSH_COMMAND && is_named(entry, netenv_name(i)))
+            return true;
+    return false;
+}
+
+/* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: somebody else's proxy,
+ * which the policy opens. */
+static bool leads_out(const struct netgate *n, const struct stage *s, const char *entry)
+{
+    struct local_port hosts[LAY_LOCAL];
+    const struct local_port *local = n->local;
+    size_t nlocal = n->nlocal;
+    if (s->plan->dials) { /* without a network of its own every port is the host's */
+        nlocal = rules_local_ports(s->graph, hosts, LAY_LOCAL);
+        local = hosts;
+    }
+    const char *colon = strrchr(entry, ':');
+    unsigned long port = colon ? strtoul(colon + 1, NULL, 10) : 0;
+    bool here = strstr(entry, "//localhost:") || strstr(entry, "//127.0.0.1:") ||
+                strstr(entry, "@localhost:") || strstr(entry, "@127.0.0.1:");
+    for (size_t i = 0; here && i < nlocal; i++)
+        if (local[i].tcp && local[i].port == port)
+            return true;
+    return false;
+}
+
+/* The caller's entry of this name that stays; NULL when there is none. */
+static char *find_kept(const struct netgate *n, const struct stage *s, const char *name)
+{
+    for (char *const *env = s->launch->env; *env; env++)
+        if (is_named(*env, name))
+            return leads_out(n, s, *env) ? *env : NULL;
+    return NULL;
+}
+
+/* NAME=value, or NULL without memory. */
+static char *entry_of(const struct netenv *e, size_t variable)
+{
+    OWN(buf) struct buf entry = {0};
+    buf_fmt(&entry, "%s=", netenv_name(variable));
+    netenv_value(e, variable, &entry);
+    return buf_ok(&entry) ? steal_ptr(&entry.s) : NULL;
+}
+
+char **netgate_environ(const struct netgate *n, const struct stage *s)
+{
+    char *const *env = s->launch->env;
+    size_t count = 0, kept = 0;
+    bool ssh = can_connect(s);
+    const struct netenv e = proxies(n, s);
+    while (env[count])
+        count++;
+    static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads connections only */
+    char **out = calloc(count + NETENV_COUNT + 2, sizeof(*out));
+    if (out && s->plan->dials)
+        out[kept++] = resolver;
+    for (size_t i = 0; out && i < count; i++) {
+        ssh = ssh && !is_named(env[i], "GIT_SSH_COMMAND") && !is_named(env[i], "GIT_SSH");
+        if (!is_ours(env[i]) && !(s->plan->dials && is_named(env[i], "RES_OPTIONS")))
+            out[kept++] = env[i];
+    }
+    for (size_t i = 0; out && i < NETENV_COUNT; i++) {
+        if (i == NETENV_GIT_SSH_COMMAND && !ssh)
+            continue;
+        char *theirs = find_kept(n, s, netenv_name(i));
+        out[kept] = theirs ? theirs : entry_of(&e, i);
+        if (!out[kept++])
+            return NULL; /* the worker gives up */
+    }
+    return out;
+}

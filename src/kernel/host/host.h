@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_HOST_HOST_H
+#define BK_KERNEL_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/*
+ * What this host can enforce. Each ability is found by a real round trip in a child process (a flag
+ * that looks available may be blocked by AppArmor or a container), never guessed from a version.
+ * A pretended host (tests, $BUCKLE_PRETEND for `doctor` and `--dry-run`) is the same struct.
+ */
+struct host {
+    bool root;            /* effective uid 0 in the initial or only user namespace */
+    uint64_t caps;        /* what it has besides: permitted capabilities (capabilities.h) */
+    int landlock;         /* ABI: 0 absent, 1…; */
+    bool seccomp_notify;  /* a listener can be installed and answered */
+    bool notify_killable; /* WAIT_KILLABLE_RECV (5.19) */
+    bool notify_sync;     /* SYNC_WAKE_UP (6.6) */
+    bool notify_addfd;    /* ADDFD with SEND (5.14) */
+    bool listener_taken;  /* somebody else's listener is above us: EBUSY */
+    bool user_ns;         /* unprivileged user namespaces work, with maps */
+    bool mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
+    bool mount_proc;  /* a fresh /proc can be mounted in a new pid namespace */
+    bool pidfd_getfd; /* descriptors can be taken from a child */
+    bool read_memory; /* process_vm_readv of a child works (Yama, seccomp) */
+    bool nodev;       /* a mount namespace can be closed to device files */
+    bool disks;       /* there are disks that this user can read; not looked for where nodev is */
+    bool fuse;        /* /dev/fuse can be opened and mounted in a user namespace */
+    bool nftables;    /* nft works in a new network namespace */
+    bool nft_tproxy;  /* and can hand datagrams over */
+    bool cgroup;      /* a delegated cgroup with memory and pids controllers */
+    char kernel[64];  /* uname -r */
+};
+
+/* Whether namespaces can be made without a user namespace: root of a container often cannot. */
+bool host_may_administer(const struct host *h);
+
+/* The namespaces that a sandbox can have here, whatever its policy. */
+struct host_spaces {
+    bool user, mount, pid, net, ipc, uts;
+};
+struct host_spaces host_spaces(const struct host *h);
+
+/* Only what launching needs; cheap (no child process) and remembered nowhere: Landlock's ABI, root,
+ * and optimistic answers for what the launcher finds out anyway. */
+void host_quick(struct host *h);
+
+/* Finds out whether there are disks to be read, where no wall can be around them. */
+void host_find_disks(struct host *h);
+
+/* Everything, with round trips; for `buckle doctor`. */
+int host_probe(struct host *h, struct bk_err *err);
+
+/* "landlock=4,user_ns=0,…": overrides for tests. kernel=6.1 takes away whatever later kernels
+ * brought (kernels.def) and gives nothing. -1 on an unknown name. */
+int host_pretend(struct host *h, const char *text, struct bk_err *err);
+
+/* ---- the abilities as a table (abilities.def) ---- */
+
+enum ability_kind { ABILITY_LEVEL, ABILITY_FLAG, ABILITY_FACT, ABILITY_TRAP };
+
+enum ability_remedy {
+    REMEDY_NONE,
+    REMEDY_KERNEL,
+    REMEDY_LANDLOCK,
+    REMEDY_SECCOMP,
+    REMEDY_LISTENER,
+    REMEDY_YAMA,
+    REMEDY_USERNS,
+    REMEDY_PROC,
+    REMEDY_FUSE,
+    REMEDY_NFT,
+    REMEDY_CGROUP,
+    REMEDY_COUNT,
+};
+
+struct host_ability {
+    const char *name;  /* as host_pretend() takes it */
+    const char *words; /* "user namespaces" */
+    const char *use;   /* what Buckle does with it */
+    const char *since; /* the first kernel that has it; empty when it is no kernel feature */
+    uint8_t kind;      /* enum ability_kind */
+    uint8_t remedy;    /* enum ability_remedy */
+    size_t offset;     /* in struct host */
+};
+
+extern const struct host_ability host_abilities[];
+extern const size_t host_ability_count;
+
+int host_ability_value(const struct host *h, const struct host_ability *a);
+/* Whether nothing has to be done about it: it is there, or for a trap is not. */
+bool host_ability_good(const struct host *h, const struct host_ability *a);
+
+/* ---- what kernels brought, as a table (kernels.def) ---- */
+
+struct host_feature {
+    const char *since, *words, *without;
+    const char *ability; /* which field of struct host shows it */
+    int level;           /* from which value of it on */
+};
+
+extern const struct host_feature host_features[];
+extern const size_t host_feature_count;
+
+bool host_has_feature(const struct host *h, const struct host_feature *f);
+/* Whether a version such as 6.1.0-17-amd64 is at least another. */
+bool version_at_least(const char *version, const char *least);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A hash set of paths. Asking about a path hashes it once from its beginning and looks the set up
+ * at each slash, so that the cost does not depend on how many folders there are.
+ */
+
+#include "kernel/judge/created-repos.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * MADE_MAX };
+
+static const uint64_t HASH_START = UINT64_C(14695981039346656037);
+
+static uint64_t hash_step(uint64_t h, char c)
+{
+    return (h ^ (unsigned char)c) * UINT64_C(1099511628211);
+}
+
+int made_init(struct made *m)
+{
+    m->text = malloc(TEXT_BYTES);
+    return m->text ? 0 : -1;
+}
+
+/* Whether entry i is the first n bytes of head + tail. */
+static bool is_entry(const struct made *m, uint32_t i, const char *head, size_t nhead,
+                     const char *tail, size_t n)
+{
+    const char *text = m->text + m->start[i];
+    size_t first = n < nhead ? n : nhead;
+    return m->start[i + 1] - m->start[i] == n && memcmp(text, head, first) == 0 &&
+           (n == first || memcmp(text + first, tail, n - first) == 0);
+}
+
+static bool is_member(const struct made *m, uint64_t hash, const char *head, size_t nhead,
+                      const char *tail, size_t n)
+{
+    for (size_t s = hash % SLOTS; m->slots[s]; s = (s + 1) % SLOTS)
+        if (is_entry(m, m->slots[s] - 1u, head, nhead, tail, n))
+            return true;
+    return false;
+}
+
+bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
+                 size_t ntail)
+{
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; m->n > 0 && i <= nhead + ntail; i++) {
+        char c = i < nhead ? head[i] : i < nhead + ntail ? tail[i - nhead] : '/';
+        if (c == '/' && i > 0 && is_member(m, hash, head, nhead, tail, i))
+            return true;
+        hash = hash_step(hash, c);
+    }
+    return false;
+}
+
+void made_add(struct made *m, const char *path, size_t len)
+{
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; i < len; i++)
+        hash = hash_step(hash, path[i]);
+    if (m->n == MADE_MAX || TEXT_BYTES - m->used < len || is_member(m, hash, path, len, "", len))
+        return;
+    memcpy(m->text + m->used, path, len);
+    m->used += len;
+    m->start[++m->n] = (uint32_t)m->used;
+    size_t s = hash % SLOTS;
+    while (m->slots[s])
+        s = (s + 1) % SLOTS;
+    m->slots[s] = (uint16_t)m->n;
+}
+
+const char *made_at(const struct made *m, uint32_t i, size_t *len)
+{
+    *len = m->start[i + 1] - m->start[i];
+    return m->text + m->start[i];
+}
+
+void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto)
+{
+    char path[8192];
+    for (uint32_t i = 0, n = m->n; i < n; i++) {
+        const char *text = m->text + m->start[i];
+        size_t len = m->start[i + 1] - m->start[i];
+        if (len < nfrom || memcmp(text, from, nfrom) != 0 || (len > nfrom && text[nfrom] != '/'))
+            continue;
+        size_t rest = len - nfrom;
+        if (nto + rest > sizeof(path))
+            continue;
+        memcpy(path, to, nto);
+        memcpy(path + nto, text + nfrom, rest);
+        made_add(m, path, nto + rest);
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_JUDGE_CREATED_REPOS_H
+#define BK_KERNEL_JUDGE_CREATED_REPOS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Folders that the command made itself and may therefore treat as its own: repositories, so far. A
+ * set of paths in memory that is taken once. When it is full, later ones are not remembered, and
+ * stay protected as if they had existed before.
+ */
+enum { MADE_MAX = 8192 };
+
+struct made {
+    char *text;
+    size_t used;
+    uint32_t n;
+    uint32_t
+        start[MADE_MAX + 1]; /* where each path begins in text; the last entry: where they end */
+    uint16_t slots[2 * MADE_MAX]; /* by hash: number of a path plus one, 0: free */
+};
+
+/* m is zeroed. 0, or -1 when memory is short. */
+int made_init(struct made *m);
+void made_add(struct made *m, const char *path, size_t len);
+/* Path number i of m->n, which is not terminated. */
+const char *made_at(const struct made *m, uint32_t i, size_t *len);
+/* Whether the path head + tail is one of them or lies in one. Either part may be empty. */
+bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
+                 size_t ntail);
+/* A folder has been renamed: what was remembered at or below its old name is at the new one, too.
+ */
+void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto);
+
+#endif

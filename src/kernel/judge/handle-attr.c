@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Contents and attributes by name or by descriptor: truncate, chmod, chown, times.
+ * Each form (syscall-args.c) finds its object, asks, and acts on the pin. Landlock covers
+ * none of the forms that work through a descriptor opened for reading, so they are asked about too.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "base/own.h"
+#include "kernel/host/kabi.h"
+#include "kernel/judge/judge.h"
+
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+#ifndef SYS_utime /* architectures that have only the *at calls */
+#define SYS_utime -1
+#endif
+
+static struct answer done(int result)
+{
+    return answer_value(result < 0 ? -errno : 0);
+}
+
+static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op op, struct named *n)
+{
+    int err = pin_named(w, r, n);
+    return err == 0 ? ask_path(w, r, op, &n->p) : err;
+}
+
+struct answer act_truncate(struct worker *w, const struct request *r)
+{
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_DATA, &n);
+    if (err < 0)
+        return answer_value(err);
+    if (!S_ISREG(n.p.st.st_mode))
+        return answer_errno(S_ISDIR(n.p.st.st_mode) ? EISDIR : EINVAL);
+    if ((off_t)n.rest[0] < 0)
+        return answer_errno(EINVAL);
+    char name[32];
+    pin_name(&n.p, name);
+    /* opened for writing, which our own wall bounds: it does not speak of truncating (plan.c) */
+    OWN(fd) int fd = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return done(fd < 0 ? fd : ftruncate(fd, (off_t)n.rest[0]));
+}
+
+struct answer act_chmod(struct worker *w, const struct request *r)
+{
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &n);
+    if (err == 0 && (n.rest[0] & (S_ISUID | S_ISGID)) && !S_ISDIR(n.p.st.st_mode))
+        err = ask_path(w, r, OP_FILE_WRITE_SETUGID, &n.p);
+    if (err < 0)
+        return answer_value(err);
+    if (S_ISLNK(n.p.st.st_mode))
+        return answer_errno(EOPNOTSUPP);
+    /* straight to the pin where the kernel can (6.6), which spares a walk through procfs */
+    if (syscall(SYS_fchmodat2, n.p.fd, "", (mode_t)n.rest[0], AT_EMPTY_PATH) == 0)
+        return answer_value(0);
+    char name[32];
+    pin_name(&n.p, name);
+    return done(chmod(name, (mode_t)n.rest[0]));
+}
+
+struct answer act_chown(struct worker *w, const struct request *r)
+{
+    OWN(named) struct named n;
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_OWNER, &n);
+    if (err < 0)
+        return answer_value(err);
+    return done(fchownat(n.p.fd, "", (uid_t)n.rest[0], (gid_t)n.rest[1], AT_EMPTY_PATH));
+}
+
+/* The times that a call gives, in whichever of three spellings; 1 when it means "now". */
+static int read_times(const struct request *r, uint64_t addr, struct timespec out[2])
+{
+    struct utimbuf old;
+    struct timeval tv[2];
+    int err;
+    if (addr == 0)
+        return 1;
+    if (r->nr == SYS_utime) {
+        if ((err = target_read(r, addr, &old, sizeof(old))) < 0)
+            return err;
+        out[0] = (struct timespec){old.actime, 0};
+        out[1] = (struct timespec){old.modtime, 0};
+        return 0;
+    }
+    if (r->nr == SYS_utimensat)
+        return target_read(r, addr, out, 2 * sizeof(*out));
+    if ((err = target_read(r, addr, tv, sizeof(tv))) < 0)
+        return err;
+    for (int i = 0; i < 2; i++) {
+        if (tv[i].tv_usec < 0 || tv[i].tv_usec > 999999)
+            return -EINVAL;
+        out[i] = (struct timespec){tv[i].tv_sec, tv[i].tv_usec * 1000};
+    }
+    return 0;
+}
+
+struct answer act_times(struct worker *w, const struct request *r)
+{
+    OWN(named) struct named n;
+    struct timespec times[2];
+    int err = pin_and_ask(w, r, OP_FILE_WRITE_TIMES, &n);
+    int now = err == 0 ? read_times(r, n.rest[0], times) : err;
+    if (now < 0)
+        return answer_value(now);
+    if (!request_is_valid(w, r))
+        return answer_errno(EPERM);
+    return done((int)syscall(SYS_utimensat, n.p.fd, "", now ? NULL : times, AT_EMPTY_PATH));
+}

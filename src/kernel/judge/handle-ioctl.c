@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Orders to what a descriptor refers to: inode flags, leases, and what file systems or devices
+ * take beyond that. The kind of the descriptor decides about numbers that the filter does not know
+ * (ioctls.def). It can be exchanged once it was looked at, so numbers that file systems are known
+ * to obey never reach the kernel from here.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/own.h"
+#include "kernel/host/kabi.h"
+#include "kernel/judge/judge.h"
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* From then on names in the folder could be spelled otherwise, and rules about them not notice. */
+static bool begins_to_fold(int fd, uint32_t request, const void *value)
+{
+    int before = 0, wanted;
+    if (request == KABI_FS_IOC_FSSETXATTR)
+        return false;
+    memcpy(&wanted, value, sizeof(wanted));
+    return (wanted & KABI_FS_CASEFOLD_FL) &&
+           (ioctl(fd, KABI_FS_IOC_GETFLAGS, &before) < 0 || !(before & KABI_FS_CASEFOLD_FL));
+}
+
+static struct answer act_flags(struct worker *w, const struct request *r)
+{
+    uint32_t request = (uint32_t)r->args[1];
+    unsigned char value[28]; /* struct fsxattr, the larger of the two */
+    size_t n = request == KABI_FS_IOC_FSSETXATTR ? sizeof(value) : sizeof(int);
+    OWN(pinned) struct pinned p;
+    int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
+    if (err == 0)
+        err = ask_path(w, r, OP_FILE_WRITE_FLAGS, &p);
+    if (err == 0)
+        err = target_read(r, r->args[2], value, n);
+    if (err < 0)
+        return answer_value(err);
+    OWN(fd) int fd = target_take_fd(w, r, (int)r->args[0]);
+    struct stat st;
+    if (fd < 0)
+        return answer_value(fd);
+    /* the descriptor may name another file by now: then it was never judged */
+    if (fstat(fd, &st) < 0 || !is_same(&st, &p.st) || !request_is_valid(w, r))
+        return answer_errno(EPERM);
+    if (begins_to_fold(fd, request, value)) {
+        tell_refused(w, r, OP_FILE_WRITE_FLAGS,
+                     "a folder that does not tell upper from lower case");
+        return answer_errno(EPERM);
+    }
+    return answer_value(ioctl(fd, request, value) < 0 ? -errno : 0);
+}
+
+/* Files and folders, but not what has no place among them. */
+static bool is_file(const struct pinned *p)
+{
+    return p->path_len > 0 && p->path[0] == '/' &&
+           (S_ISREG(p->st.st_mode) || S_ISDIR(p->st.st_mode) || S_ISLNK(p->st.st_mode));
+}
+
+static struct answer act_unknown(struct worker *w, const struct request *r)
+{
+    OWN(pinned) struct pinned p;
+    int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
+    if (err < 0)
+        return answer_value(err);
+    if (is_file(&p)) {
+        tell_refused_as(w, r, OP_FILE_IOCTL, p.path, ENOTTY);
+        return answer_errno(ENOTTY);
+    }
+    return plan_ioctl_is_of_files((uint32_t)r->args[1]) ? answer_errno(EPERM) : answer_go_on();
+}
+
+struct answer act_ioctl(struct worker *w, const struct request *r)
+{
+    switch ((uint32_t)r->args[1]) {
+    case KABI_FS_IOC_SETFLAGS:
+    case KABI_FS_IOC_FSSETXATTR:
+        return act_flags(w, r);
+    case KABI_TIOCSPGRP:
+        return act_foreground(w, r);
+    default:
+        return act_unknown(w, r);
+    }
+}
+
+static struct answer act_lease(struct worker *w, const struct request *r)
+{
+    OWN(pinned) struct pinned p;
+    int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
+    if (err < 0)
+        return answer_value(err);
+    if (p.path[0] == '/')
+        tell_refused(w, r, OP_FILE_LOCK, p.path);
+    return answer_errno(EPERM);
+}
+
+struct answer act_fcntl(struct worker *w, const struct request *r)
+{
+    uint32_t command = (uint32_t)r->args[1];
+    bool lease = command == KABI_F_SETLEASE || command == KABI_F_SETDELEG;
+    return lease ? act_lease(w, r) : act_owner(w, r);
+}

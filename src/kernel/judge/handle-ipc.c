@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Communication inside the sandbox: POSIX shared memory, semaphores and message queues, and sockets
+ * of unusual families. For System V objects see handle-sysv.c.
+ *
+ * socket() has nothing but numbers for arguments, so the kernel performs it. POSIX shared memory
+ * and semaphores are files in /dev/shm on Linux: whatever is asked about such a file is asked about
+ * the object of that name, too. A message queue is named in memory that may change after it was
+ * judged; the ipc namespace sees to it that every queue is the sandbox's own.
+ */
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "kernel/plan/plan.h"
+#include "kernel/judge/judge.h"
+
+/* ---- POSIX names ---- */
+
+/* Programs pass "/name", and Apple's rules have it with and without the slash. with_slash has room
+ * for it. */
+static int ask_named(struct worker *w, const struct request *r, enum vocab_op op,
+                     const char *with_slash, size_t len)
+{
+    struct graph_fact facts[] = {
+        {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash, .len = (uint32_t)len},
+        {.filter = FILTER_IPC_POSIX_NAME, .str = with_slash + 1, .len = (uint32_t)len - 1},
+    };
+    return ask_about(w, r, op, facts, 2, with_slash);
+}
+
+static const struct {
+    uint16_t file, shm, sem;
+} posix_ops[] = {
+    {OP_FILE_READ_DATA, OP_IPC_POSIX_SHM_READ_DATA, OP_IPC_POSIX_SEM_OPEN},
+    {OP_FILE_READ_METADATA, OP_IPC_POSIX_SHM_READ_METADATA, OP_IPC_POSIX_SEM_OPEN},
+    {OP_FILE_WRITE_DATA, OP_IPC_POSIX_SHM_WRITE_DATA, OP_IPC_POSIX_SEM_OPEN},
+    {OP_FILE_WRITE_CREATE, OP_IPC_POSIX_SHM_WRITE_CREATE, OP_IPC_POSIX_SEM_CREATE},
+    {OP_FILE_WRITE_UNLINK, OP_IPC_POSIX_SHM_WRITE_UNLINK, OP_IPC_POSIX_SEM_UNLINK},
+};
+
+/* glibc makes a semaphore under a name of its own, six letters, and links it to the real one, which
+ * is judged. */
+static bool is_unfinished(const char *name, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]))
+            return false;
+    return n == 6;
+}
+
+static const char shm_folder[] = "/dev/shm/", sem_prefix[] = "sem.";
+
+int ask_posix_ipc(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+                  size_t len)
+{
+    enum { FOLDER = sizeof(shm_folder) - 1, SEM = sizeof(sem_prefix) - 1 };
+    char name[256 + 2];
+    if (len <= FOLDER || len - FOLDER > 255 || memcmp(path, shm_folder, FOLDER) != 0 ||
+        memchr(path + FOLDER, '/', len - FOLDER))
+        return 0;
+    const char *from = path + FOLDER;
+    size_t n = len - FOLDER;
+    bool sem = n > SEM && memcmp(from, sem_prefix, SEM) == 0;
+    if (sem) {
+        from += SEM;
+        n -= SEM;
+    }
+    name[0] = '/';
+    memcpy(name + 1, from, n);
+    name[n + 1] = '\0';
+    for (size_t i = 0; i < sizeof(posix_ops) / sizeof(posix_ops[0]); i++) {
+        if (posix_ops[i].file != op)
+            continue;
+        enum vocab_op asked = sem ? posix_ops[i].sem : posix_ops[i].shm;
+        uint32_t node;
+        if (sem && is_unfinished(from, n) && !graph_uniform(w->graph, asked, &node))
+            return 0;
+        return ask_named(w, r, asked, name, n + 1);
+    }
+    return 0;
+}
+
+/* mq_open() and mq_unlink(); the library has taken the slash off. */
+struct answer act_queue(struct worker *w, const struct request *r)
+{
+    char *name = w->path[0];
+    int n = target_string(r, r->args[0], name);
+    if (n < 0)
+        return answer_value(n);
+    if (n == 0 || n > 255 || memchr(name, '/', (size_t)n))
+        return answer_errno(n == 0 ? ENOENT : n > 255 ? ENAMETOOLONG : EACCES);
+    memmove(name + 1, name, (size_t)n + 1);
+    name[0] = '/';
+    if (!request_is_valid(w, r))
+        return answer_errno(EPERM);
+    return answer_verdict(ask_named(w, r, OP_IPC_POSIX, name, (size_t)n + 1));
+}
+
+/* ---- sockets ---- */
+
+/* Apple's number of an address family. AF_ROUTE is how both systems call the socket that tells
+ * about addresses and routes; the families that Linux alone has, have none. */
+static int64_t apple_family(int family)
+{
+    static const struct {
+        int family;
+        const char *name;
+    } families[] = {
+        {AF_UNIX, "AF_UNIX"},     {AF_INET, "AF_INET"}, {AF_INET6, "AF_INET6"},
+        {AF_NETLINK, "AF_ROUTE"}, {AF_IPX, "AF_IPX"},   {AF_APPLETALK, "AF_APPLETALK"},
+        {AF_VSOCK, "AF_VSOCK"},
+    };
+    int64_t number;
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+        if (families[i].family == family &&
+            vocab_filter_constant(FILTER_SOCKET_DOMAIN, families[i].name, strlen(families[i].name),
+                                  &number))
+            return number;
+    return -1;
+}
+
+struct answer act_system_socket(struct worker *w, const struct request *r)
+{
+    enum { TYPE = 0xf };
+    char shown[64];
+    int64_t family = apple_family((int)r->args[0]);
+    struct graph_fact facts[] = {
+        {.filter = FILTER_SOCKET_TYPE, .num = (int)r->args[1] & TYPE},
+        {.filter = FILTER_SOCKET_PROTOCOL, .num = (int)r->args[2]},
+        {.filter = FILTER_SOCKET_DOMAIN, .num = family},
+    };
+    snprintf(shown, sizeof(shown), "domain %d type %d protocol %d", (int)r->args[0],
+             (int)r->args[1] & TYPE, (int)r->args[2]);
+    return answer_verdict(ask_about(w, r, OP_SYSTEM_SOCKET, facts, family < 0 ? 2 : 3, shown));
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Names: making, removing and moving them. All of it happens in pinned folders. Because one thread
+ * performs every such call of the sandbox, nothing inside it can change a folder between the check
+ * and the action.
+ *
+ * A second name for a file must not grant what the first denies, and moving a folder must neither
+ * free something beneath it that was protected nor put something where it would be.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/judge/judge.h"
+
+/* Where a call that names one path has its arguments: fooat(dirfd, path, …) or foo(path, …). */
+struct at_args {
+    int dirfd;
+    uint64_t path;
+    const uint64_t *rest;
+};
+
+static struct at_args at_args(const struct request *r, bool at)
+{
+    if (at)
+        return (struct at_args){(int)r->args[0], r->args[1], r->args + 2};
+    return (struct at_args){AT_FDCWD, r->args[0], r->args + 1};
+}
+
+static bool is_nr(const struct request *r, long nr)
+{
+    return r->nr == nr;
+}
+
+#ifndef SYS_mkdir /* architectures that have only the *at calls */
+#define SYS_mkdir -1
+#define SYS_mknod -1
+#define SYS_symlink -1
+#define SYS_link -1
+#define SYS_unlink -1
+#define SYS_rmdir -1
+#define SYS_rename -1
+#endif
+#ifndef SYS_renameat
+#define SYS_renameat -1
+#endif
+
+static struct answer done(int result)
+{
+    return answer_value(result < 0 ? -errno : 0);
+}
+
+/* ---- making ---- */
+
+/* Pins the folder of a new name and asks whether something of this type may be made there. */
+static int pin_new(struct worker *w, const struct request *r, const struct at_args *a, mode_t type,
+                   int slot, struct pinned *p)
+{
+    struct stat st = {.st_mode = type};
+    int err = pin_folder(w, r, a->dirfd, a->path, slot, p);
+    /* what is there already is told, rather than denied; where it is allowed the kernel tells */
+    if (err == 0 && !would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st))
+        err = pin_look(w, p);
+    if (err == 0 && p->found)
+        err = -EEXIST;
+    if (err == 0)
+        err = ask_create(w, r, p, type);
+    if (err == 0)
+        err = git_before_name(w, r, p);
+    return err == 0 ? worker_take_umask(w, r) : err;
+}
+
+/* A repository, or what git keeps for a submodule, a worktree or a rebase inside one. */
+static bool is_git_folder(const struct pinned *p)
+{
+    if (git_is_state_folder(p->path, p->path_len))
+        return true;
+    static const char *const inside[] = {"/.git/modules", "/.git/worktrees"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(p->path, inside[i]), *end = at ? at + strlen(inside[i]) : NULL;
+        if (end && (*end == '/' || *end == '\0'))
+            return true;
+    }
+    return p->path_len >= 5 && memcmp(p->path + p->path_len - 5, "/.git", 5) == 0;
+}
+
+struct answer act_mkdir(struct worker *w, const struct request *r)
+{
+    struct at_args a = at_args(r, !is_nr(r, SYS_mkdir));
+    OWN(pinned) struct pinned p;
+    int err = pin_new(w, r, &a, S_IFDIR, 0, &p);
+    if (err < 0)
+        return answer_value(err);
+    if (mkdirat(p.parent, p.name, (mode_t)a.rest[0]) < 0)
+        return answer_errno(errno);
+    if (is_git_folder(&p))
+        made_add(&w->repositories, p.path, p.path_len);
+    return answer_value(0);
+}
+
+struct answer act_mknod(struct worker *w, const struct request *r)
+{
+    struct at_args a = at_args(r, !is_nr(r, SYS_mknod));
+    mode_t mode = (mode_t)a.rest[0];
+    OWN(pinned) struct pinned p;
+    int err = pin_new(w, r, &a, mode & S_IFMT ? mode & S_IFMT : S_IFREG, 0, &p);
+    if (err == 0 && (S_ISCHR(mode) || S_ISBLK(mode)))
+        err = ask_name(w, r, OP_FILE_MKNOD, p.path, p.path_len, NULL);
+    if (err == 0)
+        err = ask_setugid(w, r, p.path, p.path_len, mode);
+    if (err < 0)
+        return answer_value(err);
+    return done(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
+}
+
+struct answer act_symlink(struct worker *w, const struct request *r)
+{
+    bool at = !is_nr(r, SYS_symlink);
+    struct at_args a = {at ? (int)r->args[1] : AT_FDCWD, at ? r->args[2] : r->args[1], NULL};
+    OWN(pinned) struct pinned p;
+    int err = pin_new(w, r, &a, S_IFLNK, 0, &p);
+    int n = err == 0 ? target_string(r, r->args[0], w->path[1]) : err;
+    if (n == 0)
+        return answer_errno(ENOENT);
+    if (n < 0)
+        return answer_value(n);
+    if (!request_is_valid(w, r))
+        return answer_errno(EPERM);
+    return done(symlinkat(w->path[1], p.parent, p.name));
+}
+
+/* ---- what two names may do to each other ---- */
+
+/* What can be done to a file by any of its names. */
+static const enum vocab_op guarded[] = {
+    OP_FILE_WRITE_DATA,  OP_FILE_READ_DATA,   OP_FILE_WRITE_MODE,  OP_FILE_WRITE_OWNER,
+    OP_FILE_WRITE_TIMES, OP_FILE_WRITE_XATTR, OP_FILE_WRITE_FLAGS,
+};
+
+/* Whether the second name would allow what the first denies; then the event tells of the first. */
+static int ask_not_freed(struct worker *w, const struct request *r, const char *from, size_t n,
+                         const char *to, size_t m, const struct stat *st)
+{
+    for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++)
+        if (!would_allow(w, guarded[i], from, n, st) && would_allow(w, guarded[i], to, m, st)) {
+            int err = ask_name(w, r, guarded[i], from, n, st);
+            return err < 0 ? err : -EPERM;
+        }
+    return 0;
+}
+
+/* One entry beneath a folder that moves: neither freed nor planted. */
+static int ask_carried(struct worker *w, const struct request *r, const char *from, size_t n,
+                       const char *to, size_t m, const struct stat *st)
+{
+    int err = ask_not_freed(w, r, from, n, to, m, st);
+    if (err == 0 && would_allow(w, OP_FILE_WRITE_CREATE, from, n, st) &&
+        !would_allow(w, OP_FILE_WRITE_CREATE, to, m, st))
+        err = ask_name(w, r, OP_FILE_WRITE_CREATE, to, m, st);
+    return err;
+}
+
+enum { CARRY_DEPTH = 100, CARRY_ENTRIES = 500000 };
+
+struct carry {
+    DIR *open[CARRY_DEPTH];
+    size_t from_len[CARRY_DEPTH], to_len[CARRY_DEPTH];
+    char from[PATH_BYTES * 2], to[PATH_BYTES * 2];
+};
+
+static int append(char *path, size_t n, const char *name)
+{
+    size_t len = strlen(name);
+    if (n + len + 2 > PATH_BYTES * 2)
+        return -ENAMETOOLONG;
+    path[n] = '/';
+    memcpy(path + n + 1, name, len + 1);
+    return (int)(n + 1 + len);
+}
+
+static void carry_close(struct carry *c, int depth)
+{
+    while (depth >= 0)
+        closedir(c->open[depth--]);
+}
+
+static DIR *open_folder(int base, const char *name)
+{
+    int fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    return d;
+}
+
+/* Looks at everything beneath a folder that is about to move. Too deep or too much to look at is
+ * refused: fail closed. */
+static int ask_beneath(struct worker *w, const struct request *r, const struct pinned *old,
+                       const struct pinned *new)
+{
+    static struct carry c; /* one thread performs calls */
+    int depth = 0;
+    memcpy(c.from, old->path, old->path_len + 1);
+    memcpy(c.to, new->path, new->path_len + 1);
+    c.from_len[0] = old->path_len;
+    c.to_len[0] = new->path_len;
+    c.open[0] = open_folder(old->parent, old->name);
+    if (!c.open[0])
+        return -errno;
+    for (size_t seen = 0; depth >= 0; seen++) {
+        struct dirent *e = readdir(c.open[depth]);
+        if (!e) {
+            closedir(c.open[depth--]);
+            continue;
+        }
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        struct stat st;
+        int n = append(c.from, c.from_len[depth], e->d_name);
+        int m = append(c.to, c.to_len[depth], e->d_name);
+        bool folder = e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
+        int err = n < 0 || m < 0 || seen > CARRY_ENTRIES ? -EPERM : 0;
+        if (err == 0 && fstatat(dirfd(c.open[depth]), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            err = errno == ENOENT ? 0 : -errno;
+        else if (err == 0)
+            err = ask_carried(w, r, c.from, (size_t)n, c.to, (size_t)m, &st);
+        if (err == 0 && folder && S_ISDIR(st.st_mode)) {
+            err = depth + 1 == CARRY_DEPTH ? -EPERM : 0;
+            DIR *d = err ? NULL : open_folder(dirfd(c.open[depth]), e->d_name);
+            if (!d && err == 0)
+                err = errno == ENOENT ? 0 : -EPERM;
+            if (d) {
+                depth++;
+                c.open[depth] = d;
+                c.from_len[depth] = (size_t)n;
+                c.to_len[depth] = (size_t)m;
+            }
+        }
+        if (err < 0) {
+            carry_close(&c, depth);
+            return err;
+        }
+    }
+    return 0;
+}
+
+/* ---- linking ---- */
+
+/* Whether the second name grants nothing. A file that lies where nothing may be written, but may be
+ * read, is on another device as far as links go: programs that link to save space or time (git, cp,
+ * package managers) copy then, and nobody need be told. */
+static int ask_link(struct worker *w, const struct request *r, const struct pinned *old,
+                    const struct pinned *new)
+{
+    bool free = old->path[0] != '/' || old->st.st_nlink == 0;
+    if (!free && is_out_of_bounds(w, OP_FILE_WRITE_DATA, old->path, old->path_len, &old->st) &&
+        would_allow(w, OP_FILE_WRITE_DATA, new->path, new->path_len, &old->st) &&
+        would_allow(w, OP_FILE_READ_DATA, old->path, old->path_len, &old->st))
+        return -EXDEV;
+    return free ? 0
+                : ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
+}
+
+struct answer act_link(struct worker *w, const struct request *r)
+{
+    bool at = !is_nr(r, SYS_link);
+    const uint64_t *a = r->args;
+    int flags = at ? (int)a[4] : 0;
+    if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+        return answer_errno(EINVAL);
+    OWN(pinned) struct pinned old;
+    OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
+    unsigned how =
+        (flags & AT_SYMLINK_FOLLOW ? 0 : PIN_NOFOLLOW) | (flags & AT_EMPTY_PATH ? PIN_EMPTY : 0);
+    int err = pin_object(w, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], how, 0, &old);
+    struct at_args to = {at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], NULL};
+    if (err == 0)
+        err = pin_new(w, r, &to, old.st.st_mode & S_IFMT, 1, &new);
+    if (err == 0)
+        err = ask_path(w, r, OP_FILE_LINK, &old);
+    if (err == 0)
+        err = ask_link(w, r, &old, &new);
+    if (err < 0)
+        return answer_value(err);
+    /* straight from the pin where the kernel lets us (6.10) */
+    if (linkat(old.fd, "", new.parent, new.name, AT_EMPTY_PATH) == 0)
+        return answer_value(0);
+    if (errno != ENOENT)
+        return answer_errno(errno);
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", old.fd);
+    return done(linkat(AT_FDCWD, name, new.parent, new.name, AT_SYMLINK_FOLLOW));
+}
+
+/* ---- removing ---- */
+
+static bool is_full_folder(const struct pinned *p)
+{
+    char block[1024];
+    OWN(fd) int fd = openat(p->parent, p->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    /* "." and ".." take 24 bytes each */
+    return fd >= 0 && syscall(SYS_getdents64, fd, block, sizeof(block)) > 48;
+}
+
+struct answer act_unlink(struct worker *w, const struct request *r)
+{
+    bool at = is_nr(r, SYS_unlinkat);
+    struct at_args a = at_args(r, at);
+    int flags = at ? (int)a.rest[0] : is_nr(r, SYS_rmdir) ? AT_REMOVEDIR : 0;
+    OWN(pinned) struct pinned p;
+    int err = pin_parent(w, r, a.dirfd, a.path, 0, &p);
+    if (err == 0 && !p.found)
+        err = -ENOENT;
+    if (err == 0 && (flags & AT_REMOVEDIR) &&
+        !would_allow(w, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
+        err = -ENOTEMPTY; /* git tries this on purpose; nobody need be told */
+    if (err == 0)
+        err = ask_path(w, r, OP_FILE_WRITE_UNLINK, &p);
+    if (err < 0)
+        return answer_value(err);
+    return done(unlinkat(p.parent, p.name, flags));
+}
+
+/* ---- moving ---- */
+
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE (1 << 1)
+#endif
+
+/* Whether `old` may go to `new`'s place. What is replaced there is judged as it stands; what comes
+ * brings along that the command made it. */
+static int ask_move(struct worker *w, const struct request *r, const struct pinned *old,
+                    const struct pinned *new)
+{
+    int err = ask_path(w, r, OP_FILE_WRITE_UNLINK, old);
+    if (err == 0 && new->found)
+        err = ask_path(w, r, OP_FILE_WRITE_UNLINK, new);
+    if (err < 0)
+        return err;
+    if (w->git.wanted && S_ISDIR(old->st.st_mode))
+        err = git_ask_folder_move(w, r, old, new);
+    if (err < 0)
+        return err;
+    w->moving = old;
+    w->moving_to = new;
+    err = ask_name(w, r, OP_FILE_WRITE_CREATE, new->path, new->path_len, &old->st);
+    if (err == 0)
+        err = ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
+    if (err == 0 && S_ISDIR(old->st.st_mode))
+        err = ask_beneath(w, r, old, new);
+    w->moving = w->moving_to = NULL;
+    return err;
+}
+
+struct answer act_rename(struct worker *w, const struct request *r)
+{
+    bool at = !is_nr(r, SYS_rename);
+    const uint64_t *a = r->args;
+    unsigned flags = is_nr(r, SYS_renameat2) ? (unsigned)a[4] : 0;
+    OWN(pinned) struct pinned old;
+    OWN(pinned) struct pinned new = {.fd = -1, .parent = -1};
+    int err = pin_parent(w, r, at ? (int)a[0] : AT_FDCWD, at ? a[1] : a[0], 0, &old);
+    if (err == 0 && !old.found)
+        err = -ENOENT;
+    if (err == 0)
+        err = pin_parent(w, r, at ? (int)a[2] : AT_FDCWD, at ? a[3] : a[1], 1, &new);
+    if (err == 0 && (flags & RENAME_EXCHANGE) && !new.found)
+        err = -ENOENT;
+    int judged = err == 0 && w->git.wanted ? git_judge_move(w, r, &old, &new, flags) : 0;
+    if (judged < 0)
+        err = judged;
+    if (err == 0)
+        err = ask_move(w, r, &old, &new);
+    if (err == 0 && (flags & RENAME_EXCHANGE))
+        err = ask_move(w, r, &new, &old);
+    git_settle(w);
+    if (err == 0 && !new.found)
+        err = git_before_name(w, r, &new);
+    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* which leaves a device in the old place */
+        err = ask_name(w, r, OP_FILE_MKNOD, old.path, old.path_len,
+                       &(struct stat){.st_mode = S_IFCHR});
+    if (err < 0)
+        return answer_value(err);
+    if (judged > 0)
+        return answer_value(git_put_copy(&old, &new));
+    if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
+        return answer_errno(errno);
+    if (S_ISDIR(old.st.st_mode))
+        made_moved(&w->repositories, old.path, old.path_len, new.path, new.path_len);
+    return answer_value(0);
+}

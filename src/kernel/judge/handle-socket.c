@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Sockets. A pathname socket leads out of every namespace (the session bus, docker.sock), so Unix
+ * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
+ * and a copy of its address. Abstract names are asked about as "@name"; in a network namespace of
+ * its own the command is the only one who has any. Other families are passed on as they are.
+ * Connecting is tried without waiting, which is nearly always enough; what takes longer is tried
+ * again (waiting-calls.h). Sockets that cannot be tried so have threads, a few.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "graph/net.h"
+#include "kernel/judge/handle-socket.h"
+#include "kernel/shared/roles.h"
+#include "kernel/judge/waiting-calls.h"
+
+/* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
+ */
+static void tell_untaken(struct worker *w, const struct request *r, const union address *to)
+{
+    enum vocab_op op = w->handler[r->nr] == HANDLE_BIND ? OP_NETWORK_BIND : OP_NETWORK_OUTBOUND;
+    bool named = to->any.sa_family == AF_UNIX && to->un.sun_path[0];
+    tell_refused(w, r, op, named ? to->un.sun_path : "a socket");
+}
+
+int address_copy(const struct request *r, uint64_t from, uint64_t size, union address *to,
+                 socklen_t *len)
+{
+    if ((int64_t)size < 0 || size > sizeof(*to) - 1)
+        return -EINVAL;
+    *len = (socklen_t)size;
+    memset(to, 0, sizeof(*to));
+    return *len ? target_read(r, from, to, *len) : 0;
+}
+
+/* Copies socket and address. */
+static int take(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                int *sock, int *domain)
+{
+    socklen_t n = sizeof(*domain);
+    int err = address_copy(r, r->args[1], r->args[2], to, len);
+    if (err < 0)
+        return err;
+    *sock = task_take_fd(w, r, (int)r->args[0]);
+    if (*sock == -EPERM)
+        tell_untaken(w, r, to);
+    if (*sock < 0)
+        return *sock;
+    if (getsockopt(*sock, SOL_SOCKET, SO_DOMAIN, domain, &n) < 0 || !request_is_valid(w, r)) {
+        err = errno == ENOTSOCK ? -ENOTSOCK : -EPERM;
+        close(*sock);
+        *sock = -1;
+    }
+    return err;
+}
+
+static bool is_pathname(const union address *a, socklen_t len)
+{
+    return a->any.sa_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path) &&
+           a->un.sun_path[0] != '\0';
+}
+
+/* ---- connecting ---- */
+
+enum { CONNECTING_MAX = 16 };
+
+struct connecting {
+    struct worker *w;
+    struct request r;
+    int sock;
+    union address to;
+    socklen_t len;
+};
+
+static int connecting; /* atomic: threads under way */
+
+static void note_connected(struct worker *w, int sock, int err, const struct dialled *d)
+{
+    if (err == 0 || err == -EINPROGRESS) {
+        kept_socket_let_go(&w->kept, sock);
+        dial_announce(w, sock, d);
+    }
+}
+
+/* Looks up often: whether the target is still there, and whether a signal wants it back. */
+static void *connect_thread(void *arg)
+{
+    struct connecting *c = arg;
+    timer_t timer;
+    bool ticks = worker_look_up_often(c->w, &timer) == 0;
+    int err = ticks ? -EINTR : -EAGAIN;
+    while (err == -EINTR && request_is_valid(c->w, &c->r)) {
+        err = connect(c->sock, &c->to.any, c->len) < 0 ? -errno : 0;
+        if (err == -EINTR && target_is_interrupted(c->w, &c->r))
+            break;
+    }
+    if (ticks)
+        timer_delete(timer);
+    if (err == 0 || err == -EINPROGRESS)
+        kept_socket_let_go(&c->w->kept, c->sock);
+    worker_send(c->w->listener, c->r.id, err);
+    close(c->sock);
+    free(c);
+    __atomic_sub_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* Takes over sock. Who waits for one of the threads would wait for strangers: there is an error
+ * instead. */
+static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+                                   const union address *to, socklen_t len)
+{
+    pthread_t thread;
+    OWN(fd) int own = sock;
+    if (__atomic_load_n(&connecting, __ATOMIC_SEQ_CST) >= CONNECTING_MAX)
+        return answer_errno(EAGAIN);
+    struct connecting *c = malloc(sizeof(*c));
+    if (!c)
+        return answer_errno(ENOMEM);
+    *c = (struct connecting){w, *r, own, *to, len};
+    __atomic_add_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
+    if (pthread_create(&thread, NULL, connect_thread, c) != 0) {
+        __atomic_sub_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
+        free(c);
+        return answer_errno(EAGAIN);
+    }
+    pthread_detach(thread);
+    (void)steal_fd(&own);
+    return (struct answer){.sent = true};
+}
+
+static int type_of(int sock)
+{
+    int type = 0;
+    socklen_t n = sizeof(type);
+    return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &n) < 0 ? -1 : type;
+}
+
+bool is_unix_datagram(int sock)
+{
+    int domain = 0;
+    socklen_t n = sizeof(domain);
+    return getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX &&
+           type_of(sock) == SOCK_DGRAM;
+}
+
+/* Connects without waiting: -EAGAIN, -EINPROGRESS or -EALREADY when that would take time. On
+ * loopback it does not, though it takes a second call to hear so. O_NONBLOCK belongs to the
+ * target's socket as well, whose other threads have nothing to do with it before it is connected.
+ */
+static int connect_at_once(int sock, const union address *to, socklen_t len)
+{
+    int flags = fcntl(sock, F_GETFL);
+    if (flags < 0)
+        return -errno;
+    if (flags & O_NONBLOCK)
+        return connect(sock, &to->any, len) < 0 ? -errno : 0;
+    if (fcntl(sock, F_SETFL, flags | O_NONBLOCK) < 0)
+        return -errno;
+    struct pollfd p = {sock, POLLOUT, 0};
+    int err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    if (err == -EINPROGRESS && poll(&p, 1, 0) > 0)
+        err = connect(sock, &to->any, len) < 0 ? -errno : 0;
+    fcntl(sock, F_SETFL, flags);
+    return err;
+}
+
+static bool is_to_be_waited_for(int sock, int err)
+{
+    bool under_way = err == -EINPROGRESS || err == -EALREADY || err == -EAGAIN;
+    return err == -EINTR || (under_way && !(fcntl(sock, F_GETFL) & O_NONBLOCK));
+}
+
+/* Takes over sock. The gate hears of what is under way; a socket that is kept stays so until it is
+ * connected. */
+static struct answer connect_later(struct worker *w, const struct request *r, int sock, int err,
+                                   const struct dialled *d)
+{
+    OWN(fd) int own = sock;
+    if (err == -EINPROGRESS)
+        dial_announce(w, own, d);
+    return wait_again(w, r, own, err == -EALREADY ? EINPROGRESS : -err, EAGAIN);
+}
+
+/* Families that are known to connect later when they are told not to wait. */
+static bool may_be_tried(int domain)
+{
+    return domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX;
+}
+
+/* Takes over sock. */
+static struct answer connect_now(struct worker *w, const struct request *r, int sock, int domain,
+                                 const union address *to, socklen_t len, const struct dialled *d)
+{
+    bool datagrams = type_of(sock) == SOCK_DGRAM;
+    if (!datagrams && !may_be_tried(domain))
+        return connect_aside(w, r, sock, to, len);
+    if (datagrams && to->any.sa_family == AF_UNIX && domain == AF_UNIX)
+        return datagram_connect(w, r, sock, to, len);
+    int err =
+        datagrams ? connect(sock, &to->any, len) < 0 ? -errno : 0 : connect_at_once(sock, to, len);
+    if (!datagrams && is_to_be_waited_for(sock, err))
+        return connect_later(w, r, sock, err, d);
+    if (!datagrams)
+        note_connected(w, sock, err, d);
+    close(sock);
+    return answer_value(err);
+}
+
+/* Finds the socket file that the path names and asks about its canonical path. *to becomes an
+ * address that leads to the pin. */
+static int ask_path_peer(struct worker *w, const struct request *r, union address *to,
+                         socklen_t *len, struct pinned *p)
+{
+    size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
+    int err = pin_object_copied(w, r, to->un.sun_path, n, p);
+    bool own = err == 0 && own_socket_is(&w->sockets, p->fd);
+    if (err == 0)
+        err = ask_unix(w, r, OP_NETWORK_OUTBOUND, p->path, p->path_len, own);
+    if (err < 0)
+        return err;
+    /* whoever is outside may pass datagram sockets in */
+    w->datagrams |= !own;
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d",
+                                        p->fd));
+    return 0;
+}
+
+/* An abstract name, shown as people write it: @name. */
+static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op op,
+                        const union address *to, socklen_t len)
+{
+    size_t n = len - offsetof(struct sockaddr_un, sun_path);
+    char *shown = w->canonical[0];
+    memcpy(shown, to->un.sun_path, n);
+    shown[0] = '@';
+    shown[n] = '\0';
+    /* Whoever hears the person there, in this run or another, could take us for the person. A
+     * socket that was handed in leads to names outside, whatever our own network is. */
+    if (door_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !w->own_net)) {
+        tell_refused(w, r, op, shown);
+        return -EPERM;
+    }
+    w->datagrams |= !w->own_net;
+    return ask_unix(w, r, op, shown, n, w->own_net);
+}
+
+int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+             struct pinned *p)
+{
+    if (is_pathname(to, *len))
+        return ask_path_peer(w, r, to, len, p);
+    if (to->any.sa_family == AF_UNIX && *len > offsetof(struct sockaddr_un, sun_path))
+        return ask_abstract(w, r, OP_NETWORK_OUTBOUND, to, *len);
+    return 0;
+}
+
+struct answer act_connect(struct worker *w, const struct request *r)
+{
+    union address to;
+    socklen_t len;
+    OWN(fd) int sock = -1;
+    OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
+    int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
+    struct dialled d = {.announced = false};
+    if (err == 0 && domain == AF_UNIX)
+        err = ask_peer(w, r, &to, &len, &p);
+    else if (err == 0 && w->dials && domain != AF_NETLINK)
+        err = dial_lead(w, r, sock, &to, &len, &d);
+    else if (err == 0 && w->alone)
+        err = dial_ask_alone(w, r, type_of(sock) == SOCK_STREAM ? NET_TCP : NET_UDP, &to, len);
+    return err < 0 ? answer_value(err) : connect_now(w, r, steal_fd(&sock), domain, &to, len, &d);
+}
+
+/* ---- binding ---- */
+
+/* The address is what getsockname() tells, and servers hand that on (Python's multiprocessing
+ * does). A bare name stays what it is. Any other becomes a path that means the same to everybody,
+ * if it is short enough; nobody in the sandbox can change where it leads before this thread has
+ * used it. A bare name is what is left when it is not. */
+static int address_of(const struct pinned *p, bool bare, union address *to, socklen_t *len)
+{
+    size_t cap = sizeof(to->un.sun_path), n = strlen(p->name);
+    bool fits = !bare && p->path[0] == '/' && p->path_len < cap;
+    if (bare)
+        return 0;
+    if (!fits && n >= cap)
+        return -ENAMETOOLONG;
+    n = fits ? p->path_len : n;
+    memcpy(to->un.sun_path, fits ? p->path : p->name, n);
+    to->un.sun_path[n] = '\0';
+    *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
+    return 0;
+}
+
+static int ask_path_bind(struct worker *w, const struct request *r, union address *to,
+                         socklen_t *len, struct pinned *p)
+{
+    size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
+    size_t dot = n > 2 && memcmp(to->un.sun_path, "./", 2) == 0 ? 2 : 0;
+    bool bare = !memchr(to->un.sun_path + dot, '/', n - dot);
+    int err = pin_parent_copied(w, r, to->un.sun_path, n, p);
+    if (err == 0 && p->found)
+        err = -EADDRINUSE;
+    if (err == 0)
+        err = ask_create(w, r, p, S_IFSOCK);
+    if (err == 0)
+        err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len, true);
+    if (err == 0)
+        err = worker_take_umask(w, r);
+    return err < 0 ? err : address_of(p, bare, to, len);
+}
+
+static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+                    struct pinned *p)
+{
+    if (is_pathname(to, *len))
+        return ask_path_bind(w, r, to, len, p);
+    if (*len > offsetof(struct sockaddr_un, sun_path))
+        return ask_abstract(w, r, OP_NETWORK_BIND, to, *len);
+    return 0;
+}
+
+/* A bare name is looked up in the working directory, which is the pinned folder for that long. */
+static int bind_in(const struct worker *w, int folder, int sock, const union address *to,
+                   socklen_t len)
+{
+    if (folder >= 0 && fchdir(folder) < 0)
+        return -errno;
+    int err = bind(sock, &to->any, len) < 0 ? -errno : 0;
+    if (folder >= 0 && fchdir(w->proc) < 0)
+        abort(); /* names of pins would be looked up in a folder of the target's */
+    return err;
+}
+
+struct answer act_bind(struct worker *w, const struct request *r)
+{
+    union address to;
+    socklen_t len;
+    OWN(fd) int sock = -1;
+    OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
+    int domain = 0, err = take(w, r, &to, &len, &sock, &domain);
+    if (err == 0 && domain == AF_UNIX)
+        err = ask_bind(w, r, &to, &len, &p);
+    else if (err == 0 && w->dials && domain != AF_NETLINK)
+        err = dial_ask_bind(w, r, &to);
+    if (err == 0 && p.parent >= 0 && is_unix_datagram(sock))
+        err = datagram_bind(w, &p, sock, &to, len, bind_in);
+    else if (err == 0)
+        err = bind_in(w, p.parent, sock, &to, len);
+    /* somebody outside may have moved the folder away meanwhile: then it is not ours */
+    if (err == 0 && p.parent >= 0)
+        err = own_socket_add(&w->sockets, p.parent, p.name);
+    return answer_value(err);
+}

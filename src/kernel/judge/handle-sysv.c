@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * System V objects. Their calls have nothing but numbers for arguments, so the kernel performs them
+ * once the policy has been asked.
+ *
+ * Where there is no ipc namespace the objects of everybody else are in sight. Then the command's
+ * own are made here, in its stead, and remembered; others do not exist for it. A number is given to
+ * another object only long after its own is gone: semaphores and queues are removed here and
+ * forgotten, and shared memory, which stays as long as somebody has it, knows who made it.
+ */
+
+#include <errno.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel/judge/judge.h"
+
+static const struct kind {
+    uint16_t op;
+    int get, control;    /* system calls */
+    unsigned flags_at;   /* get: which argument has the flags */
+    unsigned command_at; /* control: which one says what to do */
+    int by_place;        /* from here on commands are about places in the kernel's table */
+} kinds[SYSV_KINDS] = {
+    {OP_IPC_SYSV_SHM, SYS_shmget, SYS_shmctl, 2, 1, 13 /* SHM_STAT */},
+    {OP_IPC_SYSV_SEM, SYS_semget, SYS_semctl, 2, 2, 18 /* SEM_STAT */},
+    {OP_IPC_SYSV_MSG, SYS_msgget, SYS_msgctl, 1, 1, 11 /* MSG_STAT */},
+};
+
+static const struct kind *kind_of(enum vocab_op op)
+{
+    const struct kind *k = kinds;
+    while (k->op != op)
+        k++;
+    return k;
+}
+
+/* ---- objects of its own ---- */
+
+static long get(const struct kind *k, const struct request *r, int flags)
+{
+    uint64_t a[] = {r->args[0], r->args[1], r->args[2]};
+    a[k->flags_at] = (unsigned)flags;
+    long id = syscall(k->get, (int)a[0], a[1], a[2]);
+    return id < 0 ? -errno : id;
+}
+
+/* Whichever argument has the command: it is 0, and so may the other be. */
+static int destroy(const struct kind *k, int id)
+{
+    return syscall(k->control, id, IPC_RMID, IPC_RMID) < 0 ? -errno : 0;
+}
+
+/* Shared memory that was removed while somebody had it can be gone meanwhile. */
+static bool is_gone(const struct kind *k, int id)
+{
+    struct shmid_ds st;
+    return k->op == OP_IPC_SYSV_SHM && (shmctl(id, IPC_STAT, &st) < 0 || st.shm_cpid != getpid());
+}
+
+static bool is_own(struct own_objects *own, const struct kind *k, int id)
+{
+    if (!own_object_is(own, id))
+        return false;
+    if (!is_gone(k, id))
+        return true;
+    own_object_forget(own, id);
+    return false;
+}
+
+static long make(struct own_objects *own, const struct kind *k, const struct request *r, int flags)
+{
+    long id = get(k, r, flags | IPC_CREAT | IPC_EXCL);
+    if (id < 0 || own_object_add(own, (int)id))
+        return id;
+    destroy(k, (int)id);
+    return -ENOSPC;
+}
+
+/* A key that somebody else has is as good as one of another user's. */
+static struct answer get_own(struct own_objects *own, const struct kind *k, const struct request *r)
+{
+    int flags = (int)r->args[k->flags_at];
+    bool makes = (int)r->args[0] == IPC_PRIVATE || (flags & IPC_CREAT);
+    long id = makes ? make(own, k, r, flags) : -EEXIST;
+    if (id != -EEXIST || (makes && (flags & IPC_EXCL)))
+        return answer_value(id);
+    id = get(k, r, flags & ~(IPC_CREAT | IPC_EXCL));
+    if (id >= 0 && !is_own(own, k, (int)id))
+        id = makes ? -EACCES : -ENOENT;
+    return answer_value(id);
+}
+
+static struct answer use_own(struct own_objects *own, const struct kind *k, const struct request *r)
+{
+    enum { COMMAND = 0xff };
+    int id = (int)r->args[0], command = (int)r->args[k->command_at] & COMMAND;
+    bool controls = r->nr == k->control;
+    if (controls && command >= k->by_place)
+        return answer_errno(EPERM);
+    if (!is_own(own, k, id))
+        return answer_errno(EINVAL);
+    if (!controls || command != IPC_RMID || k->op == OP_IPC_SYSV_SHM)
+        return answer_verdict(0);
+    int err = destroy(k, id);
+    if (err == 0)
+        own_object_forget(own, id);
+    return answer_value(err);
+}
+
+/* ---- asking ---- */
+
+struct answer act_sysv(struct worker *w, const struct request *r)
+{
+    enum vocab_op op = OP_IPC_SYSV_SHM;
+    const char *name = "shmat";
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[PLAN_NATIVE] == r->nr) {
+            op = judged_sets[judged_calls[i].set][0];
+            name = judged_calls[i].name;
+        }
+    int err = ask_about(w, r, op, NULL, 0, name);
+    if (err < 0 || w->own_ipc)
+        return answer_verdict(err);
+    const struct kind *k = kind_of(op);
+    struct own_objects *own = &w->objects[k - kinds];
+    return r->nr == k->get ? get_own(own, k, r) : use_own(own, k, r);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Names in a procfs. The worker would be a confused deputy there: it may look into every process of
+ * the sandbox and, above all, into itself. So before anything is done with an object of a procfs:
+ *
+ *   which one      only the /proc that the target itself sees. Others (of a chroot, a container, a
+ *                  copy elsewhere) number other processes, among them Buckle's own.
+ *   whose entry    only processes of the sandbox, and what only a debugger may see of another
+ *                  process only where the target could debug it.
+ *   what it says   the policy is asked as for any path, and besides about processes
+ *                  (process-info-*) and the kernel's variables (sysctl-*).
+ *   changing       what rules the whole machine is nobody's, whatever the policy says of its path.
+ *
+ * What "self" and its kin mean is resolve.c's business.
+ */
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/judge/judge.h"
+
+static const char root[] = "/proc";
+enum { ROOT = sizeof(root) - 1 };
+
+/* On no device, and in blocks as every procfs has them: only then asking is worth its cost. */
+bool procfs_may_be(const struct worker *w, unsigned dev_major, blksize_t block)
+{
+    return dev_major == 0 && block == w->proc_block;
+}
+
+bool procfs_is(const struct worker *w, int fd, const struct stat *st)
+{
+    struct statfs fs;
+    return procfs_may_be(w, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
+           fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* ---- names ---- */
+
+/* The process that a path is about, and the rest behind it; 0 when it is about none. */
+static pid_t process_of(const char *path, const char **rest)
+{
+    char *end;
+    if (strncmp(path, root, ROOT) != 0 || path[ROOT] != '/' || !isdigit(path[ROOT + 1]))
+        return 0;
+    long pid = strtol(path + ROOT + 1, &end, 10);
+    if ((*end && *end != '/' && *end != ' ') || pid <= 0 || pid > INT32_MAX)
+        return 0;
+    *rest = *end == '/' ? end + 1 : "";
+    /* threads have the same entries */
+    char *task = *end == '/' && strncmp(end, "/task/", 6) == 0 ? strchr(end + 6, '/') : NULL;
+    if (task)
+        *rest = task + 1;
+    return (pid_t)pid;
+}
+
+static bool starts_with(const char *rest, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(rest, name, n) == 0 && (rest[n] == '\0' || rest[n] == '/');
+}
+
+/* ---- whose entry ---- */
+
+/* What the kernel shows to whoever may debug a process: to the worker, that is every one here. */
+static const char *const guarded[] = {
+    "auxv",  "cwd",   "environ", "exe",          "fd",         "fdinfo", "io",
+    "maps",  "mem",   "ns",      "map_files",    "pagemap",    "root",   "numa_maps",
+    "smaps", "stack", "syscall", "smaps_rollup", "mountstats", "timers", "personality",
+};
+
+static bool is_guarded(const char *rest)
+{
+    for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++)
+        if (starts_with(rest, guarded[i]))
+            return true;
+    return false;
+}
+
+/* The lines that say whose a process is. */
+static bool read_persons(int proc, const char *of, char *text, size_t cap)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%s/status", of);
+    OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
+    text[n > 0 ? n : 0] = '\0';
+    char *at = strstr(text, "\nUid:"), *end = at ? strstr(at, "\nFDSize:") : NULL;
+    if (!end)
+        return false;
+    *end = '\0';
+    memmove(text, at, (size_t)(end - at) + 1);
+    return true;
+}
+
+/* Whether target and process are the same person in every respect, as debugging wants it. Only root
+ * can make it otherwise. */
+static bool is_same_person(const struct worker *w, const struct request *r, pid_t pid)
+{
+    char own[4096], its[4096], name[16];
+    if (w->uid != 0)
+        return true;
+    int proc = w->pid_ns ? w->inner_proc : w->proc;
+    snprintf(name, sizeof(name), "%d", r->tid);
+    if (proc < 0 || !read_persons(w->proc, name, own, sizeof(own)))
+        return false;
+    snprintf(name, sizeof(name), "%d", pid);
+    return read_persons(proc, name, its, sizeof(its)) && strcmp(own, its) == 0;
+}
+
+int procfs_check(struct worker *w, const struct request *r, int fd, const struct stat *st,
+                 const char *path)
+{
+    const char *rest = "";
+    if (!procfs_is(w, fd, st))
+        return 0;
+    bool there = strncmp(path, root, ROOT) == 0 && (path[ROOT] == '/' || path[ROOT] == '\0');
+    if (st->st_dev != w->own_proc_dev || !there)
+        return -EACCES;
+    pid_t pid = process_of(path, &rest);
+    if (pid == 0 || pid == target_inner_process(w, r))
+        return 1;
+    if (!w->pid_ns) {
+        int relation = relation_of(w, r, pid);
+        if (relation < 0 || !(relation & RELATION_SANDBOX))
+            return -EACCES;
+    }
+    /* Buckle's own first process has all that the caller had: the kernel keeps the command out of
+     * it, and so must the worker, which it lets in */
+    if (w->pid_ns && pid == 1 && is_guarded(rest))
+        return -EACCES;
+    return is_guarded(rest) && !is_same_person(w, r, pid) ? -EACCES : 1;
+}
+
+/* ---- what it says ---- */
+
+static const struct {
+    const char *name;
+    enum vocab_op op;
+} about_processes[] = {
+    {"fd", OP_PROCESS_INFO_PIDFDINFO}, {"fdinfo", OP_PROCESS_INFO_PIDFDINFO},
+    {"io", OP_PROCESS_INFO_RUSAGE},    {"schedstat", OP_PROCESS_INFO_RUSAGE},
+    {"statm", OP_PROCESS_INFO_RUSAGE},
+};
+
+static enum vocab_op op_of(const char *rest, unsigned what)
+{
+    if (what & PROCFS_CHANGE)
+        return OP_PROCESS_INFO_SETCONTROL;
+    for (size_t i = 0; i < sizeof(about_processes) / sizeof(about_processes[0]); i++)
+        if (starts_with(rest, about_processes[i].name))
+            return about_processes[i].op;
+    return OP_PROCESS_INFO_PIDINFO;
+}
+
+static int ask_process(struct worker *w, const struct request *r, const struct pinned *p,
+                       unsigned what)
+{
+    struct graph_fact facts[RELATION_FACTS];
+    const char *rest = "";
+    pid_t pid = process_of(p->path, &rest);
+    int relation = relation_of(w, r, pid);
+    if (relation < 0)
+        return relation == -ESRCH ? -ENOENT : relation;
+    /* the first process is Buckle's own and has nothing to tell */
+    if (relation & RELATION_INIT)
+        return 0;
+    size_t n = relation_facts(relation, pid, facts);
+    return ask_about(w, r, op_of(rest, what), facts, n, p->path);
+}
+
+/* With a pid namespace the list has none but the sandbox's own. */
+static int ask_list(struct worker *w, const struct request *r, const struct pinned *p)
+{
+    struct graph_fact ours = {.filter = FILTER_TARGET, .num = 5 /* same-sandbox */};
+    return ask_about(w, r, OP_PROCESS_INFO_LISTPIDS, &ours, w->pid_ns ? 1 : 0, p->path);
+}
+
+/* kernel.hostname of /proc/sys/kernel/hostname. Its folders are asked about as kernel, and all of
+ * it by no name. */
+static int ask_sysctl(struct worker *w, const struct request *r, const struct pinned *p,
+                      unsigned what)
+{
+    char name[256];
+    const char *from = p->path + ROOT + 4 + (p->path[ROOT + 4] == '/');
+    size_t n = strlen(from);
+    if (n >= sizeof(name))
+        return -EACCES;
+    memcpy(name, from, n + 1);
+    for (char *at = name; (at = strchr(at, '/'));)
+        *at = '.';
+    struct graph_fact fact = {.filter = FILTER_SYSCTL_NAME, .str = name, .len = (uint32_t)n};
+    enum vocab_op op = what & PROCFS_CHANGE ? OP_SYSCTL_WRITE : OP_SYSCTL_READ;
+    return ask_about(w, r, op, &fact, n ? 1 : 0, p->path);
+}
+
+/* ---- changing ---- */
+
+/* What acts on the whole machine, or has it run programs outside. */
+static const char *const machine[] = {
+    "acpi",
+    "bus",
+    "driver",
+    "fs",
+    "irq",
+    "mtrr",
+    "scsi",
+    "sysrq-trigger",
+    "sys/fs/binfmt_misc",
+    "sys/kernel/core_pattern",
+    "sys/kernel/hotplug",
+    "sys/kernel/modprobe",
+    "sys/kernel/sysrq",
+    "sys/kernel/poweroff_cmd",
+    "sys/kernel/usermodehelper",
+    "sys/kernel/core_pipe_limit",
+    "sys/kernel/modules_disabled",
+    "sys/kernel/ns_last_pid",
+};
+
+static bool rules_machine(const char *path)
+{
+    for (size_t i = 0; i < sizeof(machine) / sizeof(machine[0]); i++)
+        if (starts_with(path + ROOT + 1, machine[i]))
+            return true;
+    return false;
+}
+
+int procfs_ask(struct worker *w, const struct request *r, const struct pinned *p, unsigned what)
+{
+    if (p->fd < 0 || p->st.st_dev != w->own_proc_dev)
+        return 0;
+    bool below = strncmp(p->path, root, ROOT) == 0 && p->path[ROOT] == '/';
+    if (below && (what & PROCFS_CHANGE) && rules_machine(p->path))
+        return -EACCES;
+    if (below && starts_with(p->path + ROOT + 1, "sys"))
+        return what & PROCFS_LOOK ? 0 : ask_sysctl(w, r, p, what);
+    if (!below)
+        return what & PROCFS_READ ? ask_list(w, r, p) : 0;
+    const char *rest;
+    return process_of(p->path, &rest) ? ask_process(w, r, p, what) : 0;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What one process is to another: itself, a descendant, of the same group, of the same sandbox. The
+ * caller names the other by a number of its own pid namespace, which is not the worker's. The
+ * sandbox's procfs speaks in those numbers, and so is asked first; where the wall keeps it from
+ * being read, the host's is searched for the process that has this number inside.
+ *
+ * Numbers are used again: an answer is true of the moment. Whoever acts on it has to say why that
+ * is enough.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/judge/judge.h"
+
+/* A procfs and who the caller is in its numbers. */
+struct view {
+    int proc;
+    pid_t self;
+    bool outer;    /* the host's numbers, where the caller's own are others */
+    char pids[64]; /* outer: the caller's pid namespace */
+};
+
+/* ---- reading procfs ---- */
+
+static int read_file(int proc, const char *name, char *text, size_t cap)
+{
+    OWN(fd) int fd = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = read(fd, text, cap - 1);
+    if (n <= 0)
+        return n < 0 ? -errno : -ESRCH;
+    text[n] = '\0';
+    return 0;
+}
+
+/* The name in front of them may contain anything. */
+int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
+{
+    char name[32], text[512], state;
+    snprintf(name, sizeof(name), "%d/stat", pid);
+    int err = read_file(proc, name, text, sizeof(text));
+    const char *at = err < 0 ? NULL : strrchr(text, ')');
+    if (!at || sscanf(at + 1, " %c %d %d", &state, parent, group) != 3)
+        return -ESRCH;
+    return 0;
+}
+
+/* The number that a process (or thread) has in the namespace next below the host's; 0 when it is in
+ * none. */
+static pid_t inner_of(int proc, const char *of)
+{
+    char name[64], text[4096];
+    int outer = 0, inner = 0;
+    snprintf(name, sizeof(name), "%s/status", of);
+    const char *at =
+        read_file(proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nNSpid:");
+    return at && sscanf(at + 7, "%d %d", &outer, &inner) == 2 ? inner : 0;
+}
+
+static bool read_namespace(int proc, pid_t pid, char out[64])
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%d/ns/pid", pid);
+    ssize_t n = readlinkat(proc, name, out, 63);
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* ---- views ---- */
+
+static int view_make(const struct worker *w, const struct request *r, struct view *v)
+{
+    *v = (struct view){.proc = w->pid_ns ? w->inner_proc : w->proc};
+    v->self = target_inner_process(w, r);
+    pid_t parent, group;
+    if (v->self > 0 && v->proc >= 0 && relation_kin(v->proc, v->self, &parent, &group) == 0)
+        return request_is_valid(w, r) ? 0 : -EPERM;
+    *v = (struct view){.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    if (v->self < 0 || (v->outer && !read_namespace(v->proc, v->self, v->pids)))
+        return -EPERM;
+    return request_is_valid(w, r) ? 0 : -EPERM;
+}
+
+/* The next process of a listing that the caller could name; 0 at its end. */
+static pid_t next_process(const struct view *v, DIR *dir)
+{
+    char pids[64];
+    for (struct dirent *e; (e = readdir(dir));) {
+        pid_t pid = (pid_t)atoi(e->d_name);
+        if (pid <= 0)
+            continue;
+        if (v->outer && (!read_namespace(v->proc, pid, pids) || strcmp(pids, v->pids) != 0))
+            continue;
+        return pid;
+    }
+    return 0;
+}
+
+static DIR *list(int proc, const char *name)
+{
+    int fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+/* A thread of the caller itself, named as the caller names it. */
+static bool is_own_thread(const struct view *v, pid_t pid)
+{
+    char name[64];
+    if (!v->outer) {
+        snprintf(name, sizeof(name), "%d/task/%d", v->self, pid);
+        return faccessat(v->proc, name, F_OK, 0) == 0;
+    }
+    snprintf(name, sizeof(name), "%d/task", v->self);
+    DIR *dir = list(v->proc, name);
+    bool found = false;
+    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+        snprintf(name, sizeof(name), "%d/task/%.20s", v->self, e->d_name);
+        found = inner_of(v->proc, name) == pid;
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* From the caller's number to the view's. */
+static pid_t translate(const struct view *v, pid_t pid)
+{
+    char name[16];
+    if (!v->outer)
+        return pid;
+    DIR *dir = list(v->proc, ".");
+    pid_t found = 0;
+    while (dir && (found = next_process(v, dir)) > 0) {
+        snprintf(name, sizeof(name), "%d", found);
+        if (inner_of(v->proc, name) == pid)
+            break;
+    }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* ---- relations ---- */
+
+enum { ANCESTORS = 4096 }; /* generations that are looked at */
+
+/* Whether somebody is among a process's ancestors, and which generation below him it is. */
+static int generations(int proc, pid_t pid, pid_t ancestor)
+{
+    pid_t parent, group;
+    for (int n = 1; n < ANCESTORS && pid > 1; n++) {
+        if (relation_kin(proc, pid, &parent, &group) < 0)
+            return 0;
+        if (parent == ancestor)
+            return n;
+        pid = parent;
+    }
+    return 0;
+}
+
+/* A process that sandboxed itself, and its descendants. When it is gone its number may be
+ * anybody's, and nobody is one of them. */
+static bool is_applied(const struct worker *w, const struct view *v, pid_t pid)
+{
+    bool alive = syscall(SYS_pidfd_send_signal, w->applied_fd, 0, NULL, 0) == 0;
+    return alive && (pid == w->applied || generations(v->proc, pid, w->applied) > 0);
+}
+
+/* Without a namespace of its own a sandbox is what descends from the keeper, the worker's child. */
+static bool is_inside(const struct worker *w, const struct view *v, pid_t pid, bool first)
+{
+    if (w->pid_ns)
+        return !first;
+    if (w->applied)
+        return is_applied(w, v, pid);
+    return generations(v->proc, pid, getpid()) > 1;
+}
+
+static bool is_first(const struct view *v, pid_t pid)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "%d", pid);
+    return v->outer ? inner_of(v->proc, name) == 1 : pid == 1;
+}
+
+/* pid is the view's number. */
+static int relate(const struct worker *w, const struct view *v, pid_t pid)
+{
+    pid_t parent, group, own_parent, own_group;
+    if (pid == v->self)
+        return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
+    if (pid <= 0 || relation_kin(v->proc, pid, &parent, &group) < 0 ||
+        relation_kin(v->proc, v->self, &own_parent, &own_group) < 0)
+        return -ESRCH;
+    bool first = is_first(v, pid);
+    int relation = RELATION_OTHERS;
+    if (first)
+        relation |= RELATION_INIT;
+    if (group == own_group)
+        relation |= RELATION_GROUP;
+    if (is_inside(w, v, pid, first))
+        relation |= RELATION_SANDBOX;
+    if (generations(v->proc, pid, v->self) > 0)
+        relation |= RELATION_CHILD;
+    return relation;
+}
+
+int relation_of(const struct worker *w, const struct request *r, pid_t pid)
+{
+    struct view v;
+    int err = view_make(w, r, &v);
+    if (err < 0)
+        return err;
+    if (pid == 0 || is_own_thread(&v, pid))
+        return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
+    return relate(w, &v, translate(&v, pid));
+}
+
+/* Whether a process belongs to the set; its number as the caller knows it, or 0. */
+static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
+{
+    char name[16];
+    pid_t parent, its, own;
+    if (set == WHO_GROUP) {
+        if (relation_kin(v->proc, pid, &parent, &its) < 0)
+            return 0;
+        if (group == 0 && (relation_kin(v->proc, v->self, &parent, &own) < 0 || its != own))
+            return 0;
+        if (group != 0 && its != group)
+            return 0;
+    } else if (pid == v->self || is_first(v, pid)) {
+        return 0; /* everybody is everybody else */
+    }
+    snprintf(name, sizeof(name), "%d", pid);
+    return v->outer ? inner_of(v->proc, name) : pid;
+}
+
+int relation_each(struct worker *w, const struct request *r, enum relation_set set, pid_t group,
+                  relation_fn *ask, const void *arg)
+{
+    struct view v;
+    int err = view_make(w, r, &v), found = 0;
+    if (err < 0)
+        return err;
+    pid_t of = group ? translate(&v, group) : 0;
+    bool own = set == WHO_OWN_GROUP;
+    if (own)
+        set = WHO_GROUP;
+    if (group && of <= 0)
+        return -ESRCH; /* a group outlives its leader: the search by number misses it */
+    DIR *dir = list(v.proc, ".");
+    if (!dir)
+        return -EPERM;
+    for (pid_t pid; err == 0 && (pid = next_process(&v, dir)) > 0;) {
+        pid_t known = member(&v, pid, set, of);
+        int relation = known > 0 ? relate(w, &v, pid) : -ESRCH;
+        /* gone meanwhile, or none of them */
+        if (relation == -ESRCH || (own && relation >= 0 && !(relation & RELATION_SANDBOX)))
+            continue;
+        found++;
+        err = relation < 0 ? relation : ask(w, r, relation, known, arg);
+    }
+    closedir(dir);
+    return err < 0 ? err : found ? 0 : -ESRCH;
+}
+
+/* ---- signalling the caller's own group ---- */
+
+/* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
+ * says.
+ */
+static bool may_signal(const struct worker *w, pid_t caller, pid_t pid)
+{
+    unsigned ids[2][3];
+    const pid_t who[] = {caller, pid};
+    for (int i = 0; i < 2; i++) {
+        char name[32], text[4096];
+        snprintf(name, sizeof(name), "%d/status", who[i]);
+        const char *at =
+            read_file(w->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
+        if (!at || sscanf(at + 5, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
+            return false;
+    }
+    unsigned real = ids[0][0], effective = ids[0][1];
+    return effective == 0 || real == ids[1][0] || real == ids[1][2] || effective == ids[1][0] ||
+           effective == ids[1][2];
+}
+
+/* 1 when it was signalled, 0 when it is none of them. */
+static int signal_member(const struct worker *w, const struct view *v, pid_t pid, int sig)
+{
+    OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    /* looked at once it cannot be anybody else any more */
+    if (pidfd < 0 || !member(v, pid, WHO_GROUP, 0) || !is_inside(w, v, pid, is_first(v, pid)) ||
+        !may_signal(w, v->self, pid))
+        return 0;
+    return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
+}
+
+int relation_signal_group(const struct worker *w, const struct request *r, int sig)
+{
+    struct view v = {.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    int sent = 0;
+    if (v.self < 0 || (v.outer && !read_namespace(v.proc, v.self, v.pids)) ||
+        !request_is_valid(w, r))
+        return -EPERM;
+    DIR *dir = list(v.proc, ".");
+    if (!dir)
+        return -EPERM;
+    for (pid_t pid; (pid = next_process(&v, dir)) > 0;)
+        if (pid != v.self)
+            sent += signal_member(w, &v, pid, sig);
+    closedir(dir);
+    /* last, for it may be the end of the call */
+    return sent + signal_member(w, &v, v.self, sig) ? 0 : -ESRCH;
+}
+
+size_t relation_facts(int relation, pid_t pid, struct graph_fact *f)
+{
+    size_t n = 0;
+    for (int target = 1; target <= 6; target++)
+        if (relation & 1 << target)
+            f[n++] = (struct graph_fact){.filter = FILTER_TARGET, .num = target};
+    f[n++] = (struct graph_fact){.filter = FILTER_TARGET_PID, .num = pid};
+    return n;
+}

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From a name that the target gave to an object that is pinned. The walk starts where the target's
+ * would (its working directory, its descriptor, the root) and is done by the kernel in one
+ * openat2() with O_PATH; afterwards nothing the target does can change which object is meant. The
+ * canonical path is then read back from the pin.
+ *
+ * Some names mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and their
+ * kin. They are rewritten to the target's own entries before the walk, because the worker would
+ * otherwise find itself there, or nothing.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/judge/judge.h"
+
+void pinned_close(struct pinned *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    if (p->parent >= 0)
+        close(p->parent);
+    p->fd = p->parent = -1;
+}
+
+/* Links of procfs lead to objects rather than names, and some of them to the worker's own: they are
+ * never followed on the way, which gives ELOOP. */
+static bool
+    beneath; /* the name of this request must not lead to a root, which is not the target's */
+
+static int walk(int base, const char *path, uint64_t flags)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+                           .resolve = RESOLVE_NO_MAGICLINKS | (beneath ? RESOLVE_BENEATH : 0)};
+    int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
+    if (fd < 0)
+        return beneath && errno == EXDEV ? -EPERM : -errno;
+    return fd;
+}
+
+/* ---- names that mean the caller ---- */
+
+static const struct {
+    const char *prefix, *below; /* stands for /proc/PROCESS/below */
+    bool thread;                /* or for /proc/PROCESS/task/THREAD */
+} magic[] = {
+    {"/proc/self", "", false},       {"/proc/thread-self", "", true},
+    {"/dev/fd", "/fd", false},       {"/dev/stdin", "/fd/0", false},
+    {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
+};
+
+/* Rewrites such a path in place, to the target's entry in the /proc that the target sees, unless
+ * such a link is meant itself. 0 or a negated errno. */
+static int rewrite_magic(struct worker *w, const struct request *r, char *path, unsigned flags)
+{
+    for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
+        size_t n = strlen(magic[i].prefix), rest = strlen(path);
+        if (strncmp(path, magic[i].prefix, n) != 0 || (path[n] && path[n] != '/'))
+            continue;
+        if ((flags & PIN_NOFOLLOW) && path[n] == '\0')
+            return 0;
+        char head[64];
+        pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+        if (pid < 0 || tid < 0)
+            return -EPERM;
+        size_t m = magic[i].thread
+                       ? (size_t)snprintf(head, sizeof(head), "/proc/%d/task/%d", pid, tid)
+                       : (size_t)snprintf(head, sizeof(head), "/proc/%d%s", pid, magic[i].below);
+        rest -= n;
+        if (m + rest > PATH_BYTES - 1)
+            return -ENAMETOOLONG;
+        memmove(path + m, path + n, rest + 1);
+        memcpy(path, head, m);
+        return 0;
+    }
+    return 0;
+}
+
+/* ---- canonical paths ---- */
+
+/* Path of a pinned descriptor, as the kernel tells it. */
+static int read_back(int fd, char *out, size_t cap)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    ssize_t n = readlink(name, out, cap - 1);
+    if (n < 0 || (size_t)n >= cap - 1)
+        return -ENAMETOOLONG;
+    out[n] = '\0';
+    return (int)n;
+}
+
+/* Path of a pinned folder. Asking where we are costs a third of what reading a link of procfs does,
+ * which is left for folders that cannot be entered, were removed, or cannot be reached from the
+ * root. Nothing else may ever be looked up from here. */
+static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
+{
+    long n = -1;
+    if (fchdir(fd) == 0) {
+        n = syscall(SYS_getcwd, out, cap - 1);
+        if (fchdir(w->proc) < 0)
+            abort(); /* names of pins would be looked up in a folder of the target's */
+    }
+    return n > 1 && out[0] == '/' ? (int)n - 1 : read_back(fd, out, cap);
+}
+
+/* What a sentry shows becomes the real thing, before anything is asked about it. *at says where
+ * that lies. */
+static int go_behind(const struct worker *w, int *fd, struct statx *at)
+{
+    char path[PATH_BYTES];
+    int err = behind_glance(*fd, at);
+    if (err < 0 || !behind_shows(w->behind, at))
+        return err;
+    int n = read_back(*fd, path, sizeof(path));
+    err = n < 0 ? n : behind_swap(w->behind, path, (size_t)n, fd);
+    return err < 0 ? err : behind_glance(*fd, at);
+}
+
+/* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
+static size_t drop_deleted(char *path, size_t n, const struct stat *st)
+{
+    static const char mark[] = " (deleted)";
+    size_t m = sizeof(mark) - 1;
+    /* a file in memory never had a name: shown without the slash, it is the target's own */
+    if (st->st_nlink == 0 && strncmp(path, "/memfd:", 7) == 0) {
+        memmove(path, path + 1, n--);
+        return n;
+    }
+    if (st->st_nlink == 0 && n > m && memcmp(path + n - m, mark, m) == 0) {
+        n -= m;
+        path[n] = '\0';
+    }
+    return n;
+}
+
+/* ---- walking by hand ---- */
+
+enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
+
+static bool is_proc_root(const struct worker *w, int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(w, fd, &st);
+}
+
+/* The target's own entry in a procfs: what "self" and "thread-self" mean. */
+static int step_to_self(struct worker *w, const struct request *r, int from, bool thread)
+{
+    char own[32];
+    pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
+    if (pid < 0 || tid < 0)
+        return -EPERM;
+    snprintf(own, sizeof(own), thread ? "%d/task/%d" : "%d", pid, tid);
+    return walk(from, own, 0);
+}
+
+/* Follows a link of procfs that leads to an object, if its folder may be used at all. */
+static int step_by_magic(struct worker *w, const struct request *r, int from, const char *name)
+{
+    char path[PATH_BYTES];
+    struct stat st;
+    int n = read_back(from, path, sizeof(path));
+    if (n < 0 || fstat(from, &st) < 0)
+        return n < 0 ? n : -errno;
+    /* the link counts as the folder's: what is said of all its links is said of it */
+    if ((size_t)n + 1 + strlen(name) < sizeof(path)) {
+        path[n++] = '/';
+        memcpy(path + n, name, strlen(name) + 1);
+    }
+    int err = procfs_check(w, r, from, &st, path);
+    if (err < 0)
+        return err;
+    int fd = openat(from, name, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* One step from a pinned folder. */
+static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
+{
+    struct stat st;
+    struct statx at;
+    bool root = is_proc_root(w, from), thread = strcmp(name, "thread-self") == 0;
+    if (root && (thread || strcmp(name, "self") == 0))
+        return step_to_self(w, r, from, thread);
+    int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : go_behind(w, &fd, &at);
+    if (err < 0 && fd >= 0)
+        close(fd);
+    /* links in its root are like others: they go on with their text */
+    if (err < 0)
+        return err;
+    if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
+        !procfs_is(w, fd, &st))
+        return fd;
+    close(fd);
+    return step_by_magic(w, r, from, name);
+}
+
+/* The path goes on with what a symbolic link says. 1 when it does, 0 when fd is no link. */
+static int splice_link(int fd, char *rest)
+{
+    char text[PATH_BYTES];
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
+        return 0;
+    ssize_t n = readlinkat(fd, "", text, sizeof(text));
+    size_t len = strlen(rest);
+    if (n <= 0)
+        return -ENOENT;
+    if ((size_t)n + 1 + len >= PATH_BYTES)
+        return -ENAMETOOLONG;
+    memmove(rest + n + 1, rest, len + 1);
+    memcpy(rest, text, (size_t)n);
+    rest[n] = '/';
+    return 1;
+}
+
+/* For names that lead through procfs: "self" there is not the worker, and what its links lead to
+ * has to be the target's. Walks by hand, every step from a pin. */
+static int walk_by_hand(struct worker *w, const struct request *r, int base, const char *path,
+                        bool follow_last)
+{
+    char rest[PATH_BYTES * 2], name[256];
+    snprintf(rest, sizeof(rest), "%.*s", PATH_BYTES - 1, path);
+    OWN(fd) int at = walk(base, path[0] == '/' ? "/" : ".", O_DIRECTORY);
+    for (int links = 0; at >= 0 && links <= LINKS_FOLLOWED;) {
+        char *from = rest + strspn(rest, "/");
+        size_t n = strcspn(from, "/");
+        if (n == 0)
+            return steal_fd(&at);
+        if (n >= sizeof(name))
+            return -ENAMETOOLONG;
+        memcpy(name, from, n);
+        name[n] = '\0';
+        memmove(rest, from + n, strlen(from + n) + 1);
+        bool follow = follow_last || rest[0];
+        OWN(fd) int next = step(w, r, at, name, follow);
+        if (next < 0)
+            return next;
+        int linked = follow ? splice_link(next, rest) : 0;
+        if (linked < 0)
+            return linked;
+        links += linked;
+        if (linked && rest[0] != '/')
+            continue;
+        close(at);
+        at = linked ? walk(AT_FDCWD, "/", O_DIRECTORY) : steal_fd(&next);
+    }
+    return at < 0 ? at : -ELOOP;
+}
+
+/* ---- describing ---- */
+
+/* What lies on a mount that was taken away is shown by a path that begins there, and so means
+ * something else. Only where mounts have changed can that be. */
+static int check_mount(const struct worker *w, const struct statx *at)
+{
+    if (!w->mounts_change || !w->naming || !(at->stx_mask & STATX_MNT_ID))
+        return 0;
+    if (w->mounts && mounts_reach(w->mounts, at->stx_mnt_id))
+        return 0;
+    /* what it was handed lies on mounts of the outside */
+    return mounts_reach(&w->naming->mounts, at->stx_mnt_id) ? 0 : -NOWHERE;
+}
+
+/* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */
+static int check_object(const struct worker *w, int fd, const char *path, const struct stat *st)
+{
+    struct statx at;
+    if (!w->mounts_change || path[0] != '/' || st->st_nlink == 0)
+        return 0;
+    int err = behind_glance(fd, &at);
+    return err < 0 ? err : check_mount(w, &at);
+}
+
+int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out)
+{
+    char *path = w->canonical[slot];
+    int n = read_back(out->fd, path, PATH_BYTES);
+    if (n < 0)
+        return n;
+    int err = behind_swap(w->behind, path, (size_t)n, &out->fd);
+    if (err < 0)
+        return err;
+    if (fstat(out->fd, &out->st) < 0)
+        return -errno;
+    err = check_object(w, out->fd, path, &out->st);
+    if (err == 0)
+        err = procfs_check(w, r, out->fd, &out->st, path);
+    if (err < 0)
+        return err;
+    out->found = true;
+    out->procfs = err > 0;
+    out->path = path;
+    out->path_len = drop_deleted(path, (size_t)n, &out->st);
+    return 0;
+}
+
+/* A glance is enough for a folder that lies in no procfs. */
+static int check_folder(struct worker *w, const struct request *r, int fd, const struct statx *at,
+                        const char *path)
+{
+    struct stat st;
+    if (!procfs_may_be(w, at->stx_dev_major, at->stx_blksize))
+        return 0;
+    return fstat(fd, &st) < 0 ? -errno : procfs_check(w, r, fd, &st, path);
+}
+
+/* parent's path + "/" + the name without its trailing slashes */
+static int describe_name(struct worker *w, const struct request *r, int slot,
+                         const struct statx *at, struct pinned *out)
+{
+    char *path = w->canonical[slot];
+    int n = folder_path(w, out->parent, path, PATH_BYTES);
+    size_t len = strlen(out->name);
+    int err = n < 0 ? n : check_mount(w, at);
+    if (err == 0)
+        err = check_folder(w, r, out->parent, at, path);
+    if (err < 0)
+        return err;
+    out->procfs = err > 0;
+    while (len > 1 && out->name[len - 1] == '/')
+        len--;
+    if (n != 1)
+        path[n++] = '/';
+    if (len > 255)
+        return -ENAMETOOLONG;
+    memcpy(path + n, out->name, len);
+    out->path = path;
+    out->path_len = (size_t)n + len;
+    path[out->path_len] = '\0';
+    return 0;
+}
+
+/* ---- walking ---- */
+
+/* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
+static int start_of(struct worker *w, const struct request *r, int dirfd, const char *path)
+{
+    char name[16] = "cwd";
+    if (path[0] == '/')
+        return AT_FDCWD;
+    if (dirfd != AT_FDCWD)
+        snprintf(name, sizeof(name), "fd/%d", dirfd);
+    int fd = known_open(w, r, name, O_PATH);
+    if (fd < 0 && dirfd != AT_FDCWD) /* which knows more ways, and what to answer */
+        return target_pin_fd(w, r, dirfd);
+    return fd < 0 ? -EPERM : fd;
+}
+
+struct start {
+    int base; /* a folder of ours, or AT_FDCWD for an absolute path */
+    char *path;
+};
+
+static void start_close(struct start *s)
+{
+    if (s->base >= 0)
+        close(s->base);
+    s->base = -1;
+}
+#define OWN_start start_close
+
+/* The path stands in the worker's buffer: finds out where the walk begins. */
+static int place(struct worker *w, const struct request *r, int dirfd, unsigned flags, int slot,
+                 struct start *s)
+{
+    s->path = w->path[slot];
+    beneath = w->spaces && space_other_root(w, r);
+    int err = beneath && s->path[0] == '/' ? space_refuse_name(w, r) : 0;
+    if (err == 0)
+        err = rewrite_magic(w, r, s->path, flags);
+    if (err < 0)
+        return err;
+    s->base = start_of(w, r, dirfd, s->path);
+    if (s->base < 0 && s->base != AT_FDCWD)
+        return s->base;
+    if (!request_is_valid(w, r))
+        return -EPERM;
+    known_confirm(w, r);
+    return 0;
+}
+
+static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr,
+                 unsigned flags, int slot, struct start *s)
+{
+    int n = target_string(r, addr, w->path[slot]);
+    if (n < 0)
+        return n;
+    if (n == 0 && !(flags & PIN_EMPTY))
+        return -ENOENT;
+    int err = place(w, r, dirfd, flags, slot, s);
+    return err < 0 ? err : n;
+}
+
+static int pin_from(struct worker *w, const struct request *r, const struct start *s,
+                    unsigned flags, int slot, struct pinned *out)
+{
+    bool empty = s->path[0] == '\0';
+    if (empty && !(flags & PIN_EMPTY))
+        return -ENOENT;
+    int fd = empty ? fcntl(s->base, F_DUPFD_CLOEXEC, 3)
+                   : walk(s->base, s->path, flags & PIN_NOFOLLOW ? O_NOFOLLOW : 0);
+    bool by_hand = fd == -ELOOP || (fd == -ENOENT && !(flags & PIN_QUICK));
+    if (by_hand)
+        fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW));
+    if (fd < 0)
+        return empty ? -EBADF : fd;
+    out->fd = fd;
+    int err = pin_describe(w, r, slot, out);
+    if (err < 0)
+        pinned_close(out);
+    if (err != -EACCES || empty || by_hand)
+        return err;
+    /* what the kernel found may be the worker's own, where the target's was meant */
+    if ((fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
+        return fd;
+    out->fd = fd;
+    if ((err = pin_describe(w, r, slot, out)) < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
+               int slot, struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, flags, slot, &s);
+    if (n < 0)
+        return n;
+    return pin_from(w, r, &s, flags, slot, out);
+}
+
+/* Puts a path into the first buffer. */
+static int copy_in(struct worker *w, const char *path, size_t n)
+{
+    if (n >= PATH_BYTES)
+        return -ENAMETOOLONG;
+    memcpy(w->path[0], path, n);
+    w->path[0][n] = '\0';
+    return 0;
+}
+
+int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int err = copy_in(w, path, n);
+    if (err == 0)
+        err = place(w, r, AT_FDCWD, 0, 0, &s);
+    if (err < 0)
+        return err;
+    return pin_from(w, r, &s, 0, 0, out);
+}
+
+/* Splits "a/b/c//" into folder "a/b" and name "c//". */
+static const char *split(char *path, const char **folder)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    if (n == 0) {
+        *folder = ".";
+        return path;
+    }
+    /* the name moves one byte to the right to make room for the folder's end */
+    memmove(path + n + 1, path + n, strlen(path + n) + 1);
+    path[n] = '\0';
+    *folder = path;
+    return path + n + 1;
+}
+
+/* A sentry stands on the name itself: what lies behind it counts. */
+static int look_behind(const struct worker *w, struct pinned *out)
+{
+    OWN(fd) int fd = behind_open(w->behind, out->path, out->path_len);
+    out->found = fd >= 0 && fstat(fd, &out->st) == 0;
+    return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
+}
+
+int pin_look(const struct worker *w, struct pinned *out)
+{
+    char name[256 + 1];
+    if (behind_covers(w->behind, out->path, out->path_len))
+        return look_behind(w, out);
+    size_t n = strlen(out->name);
+    while (n > 1 && out->name[n - 1] == '/')
+        n--;
+    if (n >= sizeof(name))
+        return -ENAMETOOLONG;
+    memcpy(name, out->name, n);
+    name[n] = '\0';
+    out->found = fstatat(out->parent, name, &out->st, AT_SYMLINK_NOFOLLOW) == 0;
+    return out->found || errno == ENOENT ? 0 : -errno;
+}
+
+static int pin_folder_at(struct worker *w, const struct request *r, int *base, int slot,
+                         struct pinned *out)
+{
+    const char *folder;
+    struct statx at;
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    out->name = split(w->path[slot], &folder);
+    /* a bare name lies in the folder that is pinned already */
+    bool here = *base >= 0 && strcmp(folder, ".") == 0;
+    int fd = here ? steal_fd(base) : walk(*base, folder, O_DIRECTORY);
+    if (fd == -ENOENT || fd == -ELOOP)
+        fd = walk_by_hand(w, r, *base, folder, true);
+    if (fd < 0)
+        return fd;
+    out->parent = fd;
+    int err = go_behind(w, &out->parent, &at);
+    if (err == 0)
+        err = describe_name(w, r, slot, &at, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
+                  struct pinned *out)
+{
+    int err = pin_folder_at(w, r, base, slot, out);
+    if (err == 0)
+        err = pin_look(w, out);
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}
+
+int pin_found(struct worker *w, const struct request *r, int slot, struct pinned *p)
+{
+    int fd = walk(p->parent, p->name, O_NOFOLLOW);
+    if (fd < 0)
+        return fd;
+    p->fd = fd;
+    return pin_describe(w, r, slot, p);
+}
+
+int pin_folder(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_folder_at(w, r, &s.base, slot, out);
+}
+
+int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+               struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int n = begin(w, r, dirfd, path, 0, slot, &s);
+    return n < 0 ? n : pin_parent_at(w, r, &s.base, slot, out);
+}
+
+int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+                      struct pinned *out)
+{
+    OWN(start) struct start s = {.base = -1};
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int err = n ? copy_in(w, path, n) : -ENOENT;
+    if (err == 0)
+        err = place(w, r, AT_FDCWD, 0, 0, &s);
+    if (err < 0)
+        return err;
+    return pin_parent_at(w, r, &s.base, 0, out);
+}
+
+int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out)
+{
+    *out = (struct pinned){.fd = -1, .parent = -1};
+    int pin = target_pin_fd(w, r, fd);
+    if (pin < 0)
+        return pin;
+    out->fd = pin;
+    int err = request_is_valid(w, r) ? pin_describe(w, r, slot, out) : -EPERM;
+    if (err < 0)
+        pinned_close(out);
+    return err;
+}

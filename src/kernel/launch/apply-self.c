@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The calling process walls itself in and is judged by a worker that it forked before:
+ *
+ *   the process   walls (Landlock) ──▶ forks ──▶ one layer more ──▶ filter ──▶ goes on
+ *                                       │                             │
+ *   the worker                          └─ is inside the walls,       └─ takes the listener out of
+ *                                          outside the second layer      the process, and judges
+ *
+ * So the worker can look into the process, and the process cannot look into the worker. Between the
+ * filter and the worker's word nothing is called that could be judged: there is nobody to answer
+ * yet. That includes handlers of signals, which wait.
+ *
+ * The worker is nobody's child, so that the process never finds it when it waits for its own. It
+ * ends when nobody is left behind the filter. When it is lost, judged calls fail (ENOSYS), and no
+ * other judge can be installed: the filter refuses that.
+ */
+
+#include "kernel/launch/apply-self.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/launch/walls.h"
+#include "kernel/host/kabi.h"
+#include "kernel/shared/roles.h"
+#include "kernel/shared/setup.h"
+#include "kernel/judge/waiting-calls.h"
+#include "kernel/judge/judge.h"
+
+void apply_host(struct host *h)
+{
+    h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
+    h->mount_proc = h->fuse = h->nftables = h->nft_tproxy = false;
+    host_find_disks(h);
+}
+
+const char *apply_refuses(const struct plan *p)
+{
+    if (p->gate)
+        return "hosts are told apart by name, which takes a network of the sandbox's own";
+    if (p->host.landlock == 0)
+        return "there is no Landlock, which keeps the process out of its judge's memory";
+    if (p->judge && (!p->host.seccomp_notify || p->host.listener_taken))
+        return "calls have to be judged, and something above this process does so already";
+    if (p->judge && (!p->host.read_memory || !p->host.pidfd_getfd))
+        return "calls have to be judged, and nobody may look into this process";
+    if (p->nguards)
+        return "what must not be read would have to be mounted over";
+    return NULL;
+}
+
+/* What both processes share before they part. */
+struct applying {
+    const struct plan *plan;
+    const struct graph *graph;
+    int report;
+    int proc, null;
+    int walls, scope;
+    int to_worker[2], to_process[2]; /* pipes */
+    pid_t process;
+    uint64_t probe; /* the worker reads it in the process's memory, to see that it can */
+    struct sock_filter filter[FILTER_MAX];
+    size_t nfilter;
+};
+
+/* ---- words between them ---- */
+
+struct word {
+    int32_t kind, value;
+};
+enum { WORD_HERE, WORD_LOOK, WORD_SEEN, WORD_LISTENER, WORD_READY };
+
+static int say(int to, int kind, int value)
+{
+    struct word w = {kind, value};
+    ssize_t n;
+    do
+        n = write(to, &w, sizeof(w));
+    while (n < 0 && errno == EINTR);
+    return n == sizeof(w) ? 0 : -EPIPE;
+}
+
+/* Its value; -1 when something else, or nothing, was said. */
+static int hear(int from, int kind)
+{
+    struct word w;
+    ssize_t n;
+    do
+        n = read(from, &w, sizeof(w));
+    while (n < 0 && errno == EINTR);
+    return n == sizeof(w) && w.kind == kind ? w.value : -1;
+}
+
+/* ---- the worker ---- */
+
+static struct reporting {
+    int events, to;
+    const struct graph *graph;
+    bool started;
+    pthread_t thread;
+} reporting; /* there is one in a process */
+
+/* Nobody is waited for: the reader may be the very process that waits for an answer. */
+static void *report_events(void *arg)
+{
+    static struct event e;
+    static char wire[sizeof(struct event)];
+    const struct reporting *r = arg;
+    struct pollfd room = {r->to, POLLOUT, 0};
+    for (;;) {
+        ssize_t n = recv(r->events, wire, sizeof(wire), 0);
+        OWN(buf) struct buf line = {0};
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return NULL;
+        if (event_from_wire(wire, (size_t)n, &e) < 0)
+            continue;
+        event_json(&e, r->graph, NULL, &line);
+        buf_chr(&line, '\n');
+        if (buf_ok(&line) && line.n <= PIPE_BUF && poll(&room, 1, 0) == 1 &&
+            (room.revents & POLLOUT))
+            (void)!write(r->to, line.s, line.n);
+    }
+}
+
+/* The worker's end of what events go through, or -1. */
+static int start_reporting(const struct applying *a)
+{
+    struct reporting *r = &reporting;
+    int ends[2];
+    if (a->report < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return -1;
+    *r = (struct reporting){.events = ends[0], .to = a->report, .graph = a->graph};
+    r->started = pthread_create(&r->thread, NULL, report_events, r) == 0;
+    return r->started ? ends[1] : -1;
+}
+
+static bool keeps(const struct applying *a, int fd)
+{
+    return fd == a->proc || fd == a->null || fd == a->report || fd == a->to_worker[0] ||
+           fd == a->to_process[1];
+}
+
+/* What the process has open is none of ours. */
+static void close_others(const struct applying *a)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fd != a->report)
+            dup2(a->null, fd);
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    int last = 3;
+    for (int fd = 3; fd < 4096 && fd < (int)limit.rlim_cur; fd++) {
+        if (keeps(a, fd))
+            last = fd + 1;
+        else
+            close(fd);
+    }
+    syscall(SYS_close_range, last > 4096 ? last : 4096, ~0u, 0);
+}
+
+/* Whether we can do for the process what it will ask for. */
+static bool can_look_in(const struct applying *a)
+{
+    uint64_t got = 0;
+    struct iovec ours = {&got, sizeof(got)}, theirs = {(void *)(uintptr_t)&a->probe, sizeof(got)};
+    return process_vm_readv(a->process, &ours, 1, &theirs, 1, 0) == sizeof(got) && got == ~a->probe;
+}
+
+static struct worker the_worker; /* large, and there is one in a process */
+static struct behind nothing_behind;
+static struct naming naming;
+
+static int become_worker(const struct applying *a, int pidfd, int listener, int events)
+{
+    struct worker *w = &the_worker;
+    struct stat exe;
+    if (worker_init(w, a->plan, a->graph, listener, events, a->proc, false) < 0)
+        return -1;
+    int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (mounts < 0)
+        return -1;
+    naming_open(&naming, mounts, a->plan->opt.mounts);
+    w->naming = &naming;
+    w->mounts_change = true; /* what it holds may lie on one that was taken away before */
+    w->behind = &nothing_behind;
+    w->applied = a->process;
+    w->applied_fd = pidfd;
+    w->scoped = a->plan->scoped & KABI_LL_SCOPE_SIGNAL;
+    w->spaces = a->plan->opt.keep_userns;
+    w->datagrams = true; /* what it has already may be one */
+    w->joins = a->walls >= 0;
+    w->persons_vary = a->plan->host.root;
+    bool exec_asked = false;
+    for (size_t i = 0; i < a->plan->ncalls; i++)
+        exec_asked |= a->plan->calls[i].passable;
+    w->exec_judged = exec_asked && !a->plan->exec_by_caller;
+    if (fstatat(a->proc, "self/exe", &exe, 0) == 0) /* the process's own: it forked us */
+        w->own_program = (struct program){exe.st_dev, exe.st_ino};
+    if (a->plan->host.notify_sync)
+        ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
+    return 0;
+}
+
+static void __attribute__((noreturn)) judge(void)
+{
+    struct pollfd fds[] = {
+        {the_worker.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
+    for (;;) {
+        fds[1].fd = wait_events();
+        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_worker)), NULL);
+        exec_look(&the_worker, 0);
+        wait_look(&the_worker);
+        if (n > 0 && (fds[2].revents & POLLPRI))
+            naming.mounts.current = false;
+        if (n > 0 && fds[1].revents)
+            wait_hear(&the_worker);
+        if (n > 0 && (fds[0].revents & POLLIN))
+            worker_answer(&the_worker);
+        else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
+            break; /* nobody is left who could call; POLLERR: a signal came between */
+    }
+    if (reporting.started) { /* what was told last is passed on first */
+        close(the_worker.events);
+        pthread_join(reporting.thread, NULL);
+    }
+    _exit(0);
+}
+
+static void __attribute__((noreturn)) worker_life(const struct applying *a)
+{
+    int hears = a->to_worker[0], tells = a->to_process[1];
+    setsid(); /* nobody's terminal ends us */
+    role_take(ROLE_WORKER);
+    int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
+    if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
+        !can_look_in(a))
+        _exit(1);
+    close_others(a);
+    pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
+    uint64_t look_in = UINT64_C(1) << CAP_SYS_PTRACE;
+    if (pidfd < 0 || fchdir(a->proc) < 0 || capabilities_drop(a->plan->caps | look_in) < 0 ||
+        say(tells, WORD_SEEN, 0) < 0)
+        _exit(1);
+    int number = hear(hears, WORD_LISTENER);
+    int listener = number < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
+    if (listener < 0 || become_worker(a, pidfd, listener, start_reporting(a)) < 0 ||
+        say(tells, WORD_READY, 0) < 0)
+        _exit(1);
+    close(hears);
+    close(tells);
+    judge();
+}
+
+/* Forks it twice; 0 or a negated errno. */
+static int start_worker(const struct applying *a)
+{
+    pid_t between = fork();
+    if (between == 0) {
+        pid_t pid = fork();
+        if (pid != 0)
+            _exit(pid < 0 ? 1 : 0);
+        worker_life(a);
+    }
+    int status = -1;
+    if (between < 0)
+        return -errno;
+    while (waitpid(between, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status == 0 ? 0 : -EAGAIN;
+}
+
+/* ---- the process ---- */
+
+/* Any domain keeps the process out of the worker; this one withholds nothing. */
+static int plain_domain(const struct plan *p, int *fd)
+{
+    struct plan some = {.host = p->host, .handled_fs = KABI_LL_MAKE_BLOCK};
+    struct wall_path all = {.path = "/", .rights = KABI_LL_MAKE_BLOCK, .folder = true};
+    some.walls = &all;
+    some.nwalls = 1;
+    return landlock_walls(&some, NULL, -1, fd);
+}
+
+static int prepare(struct applying *a, struct bk_err *err)
+{
+    struct plan p = *a->plan;
+    a->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    a->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (a->proc < 0 || a->null < 0)
+        return err_sys(err, "/proc and /dev/null are needed");
+    if (pipe2(a->to_worker, O_CLOEXEC) < 0 || pipe2(a->to_process, O_CLOEXEC) < 0)
+        return err_sys(err, "pipe");
+    if (bpf_assemble(&p, a->filter, FILTER_MAX, &a->nfilter, err) < 0)
+        return -1;
+    int made = landlock_walls(a->plan, NULL, a->proc, &a->walls);
+    if (made == 0)
+        made = landlock_scope(a->plan, &a->scope);
+    if (made == 0 && a->scope < 0 && a->walls < 0)
+        made = plain_domain(a->plan, &a->scope);
+    errno = -made;
+    return made < 0 ? err_sys(err, "Landlock's walls") : 0;
+}
+
+static int lost(struct bk_err *err)
+{
+    err_set(err, BK_E_SYSTEM, "the process that was to judge this one cannot look into it");
+    err_hint(err, "Yama (kernel.yama.ptrace_scope above 1) and programs that are not to be dumped "
+                  "keep it out");
+    return -1;
+}
+
+/* From here on nothing can be taken back. */
+static int wall_in(struct applying *a, bool *half, struct bk_err *err)
+{
+    *half = true;
+    int got = landlock_enter(a->walls);
+    errno = -got;
+    if (got < 0)
+        return err_sys(err, "Landlock's walls");
+    got = start_worker(a);
+    errno = -got;
+    if (got < 0)
+        return err_sys(err, "cannot start the judge");
+    /* the worker's copy was made; ours says who is asked */
+    a->probe = ~a->probe;
+    close(steal_fd(&a->to_worker[0]));
+    close(steal_fd(&a->to_process[1]));
+    int worker = hear(a->to_process[0], WORD_HERE);
+    prctl(PR_SET_PTRACER, (unsigned long)worker, 0, 0,
+          0); /* where there is no Yama it is unknown */
+    if (worker < 0 || say(a->to_worker[1], WORD_LOOK, 0) < 0 ||
+        hear(a->to_process[0], WORD_SEEN) < 0)
+        return lost(err);
+    return 0;
+}
+
+static int go_behind_filter(struct applying *a, struct bk_err *err)
+{
+    int listener = -1;
+    capabilities_bound(a->plan->caps);
+    int got = landlock_enter(a->scope >= 0 ? a->scope : a->walls);
+    if (got == 0)
+        got = capabilities_drop(a->plan->caps);
+    if (got == 0)
+        got = limit_core(a->plan);
+    if (got == 0)
+        got = filter_install(a->plan, a->filter, a->nfilter, &listener);
+    errno = -got;
+    if (got < 0)
+        return err_sys(err, "the filter");
+    if (listener < 0)
+        return 0; /* nothing is judged; the worker hears that we are done, and ends */
+    say(a->to_worker[1], WORD_LISTENER, listener);
+    int ready = hear(a->to_process[0], WORD_READY);
+    close(listener);
+    return ready < 0 ? lost(err) : 0;
+}
+
+static void applying_free(struct applying **a)
+{
+    int fds[] = {(*a)->proc,         (*a)->null,         (*a)->walls,         (*a)->scope,
+                 (*a)->to_worker[0], (*a)->to_worker[1], (*a)->to_process[0], (*a)->to_process[1]};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(*a);
+}
+#define OWN_applying applying_free
+
+int apply_process(const struct plan *p, const struct graph *g, int report, bool *half,
+                  struct bk_err *err)
+{
+    sigset_t all, before;
+    struct applying *made = calloc(1, sizeof(*made));
+    *half = false;
+    if (!made)
+        return err_nomem(err);
+    OWN(applying) struct applying *a = made;
+    *a = (struct applying){.plan = p,
+                           .graph = g,
+                           .report = report,
+                           .proc = -1,
+                           .null = -1,
+                           .walls = -1,
+                           .scope = -1,
+                           .to_worker = {-1, -1},
+                           .to_process = {-1, -1},
+                           .process = getpid(),
+                           .probe = 0x6275636b6c65};
+    if (prepare(a, err) < 0)
+        return -1;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    int result = wall_in(a, half, err);
+    if (result == 0)
+        result = go_behind_filter(a, err);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    *half = result < 0;
+    return result;
+}

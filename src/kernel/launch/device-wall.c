@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A mount can say that no device is opened through it (nodev). All of the sandbox's mounts say so,
+ * and what may be opened gets a mount of its own, on itself, that does not. The kernel looks at
+ * this whatever name, descriptor or link led there, and no call that the sandbox has can change it.
+ *
+ * /dev/pts stays open as a whole: it is the sandbox's own. /dev/ptmx looks for it beside itself,
+ * where a mount of a single file has nothing; so the ptmx inside it takes its place.
+ */
+
+#include "kernel/launch/device-wall.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/host/kabi.h"
+
+enum { OPENED = 512, DEPTH = 3 };
+
+/* Mounts that are made before everything is closed, and attached afterwards. */
+struct opened {
+    int trees[OPENED];
+    const char *paths[OPENED];
+    size_t n;
+    struct arena arena;
+    const struct graph *graph; /* asked about what is found */
+    struct graph_cache *cache;
+};
+
+static int set_attributes(int at, const char *path, unsigned flags, uint64_t set, uint64_t clear)
+{
+    struct {
+        uint64_t set, clear, propagation, userns;
+    } attr = {.set = set, .clear = clear};
+    return syscall(SYS_mount_setattr, at, path, flags, &attr, sizeof(attr)) < 0 ? -errno : 0;
+}
+
+int devices_close(void)
+{
+    return set_attributes(AT_FDCWD, "/", KABI_AT_RECURSIVE, KABI_MOUNT_NODEV, 0);
+}
+
+int devices_close_tree(int tree)
+{
+    return set_attributes(tree, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE, KABI_MOUNT_NODEV, 0);
+}
+
+int devices_open_tree(int tree)
+{
+    return set_attributes(tree, "", AT_EMPTY_PATH, 0, KABI_MOUNT_NODEV);
+}
+
+/* ---- what stays open ---- */
+
+static bool is_device(mode_t mode)
+{
+    return S_ISCHR(mode) || S_ISBLK(mode);
+}
+
+/* As (vnode-type …) counts. */
+static int type_of(mode_t mode)
+{
+    return S_ISBLK(mode) ? 3 : 4;
+}
+
+static int clone_mount(const char *path)
+{
+    return (int)syscall(SYS_open_tree, AT_FDCWD, path,
+                        KABI_OPEN_TREE_CLONE | O_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+}
+
+/* What cannot be opened again stays closed. */
+static void keep(struct opened *o, const char *path, const struct stat *st)
+{
+    bool maker = S_ISCHR(st->st_mode) && st->st_rdev == makedev(5, 2);
+    char *name = o->n < OPENED ? arena_strndup(&o->arena, path, strlen(path)) : NULL;
+    int tree = name && maker ? clone_mount("/dev/pts/ptmx") : -1;
+    if (name && tree < 0)
+        tree = clone_mount(path);
+    if (tree < 0)
+        return;
+    o->trees[o->n] = tree;
+    o->paths[o->n++] = name;
+}
+
+static bool is_allowed(const struct opened *o, const char *path, mode_t mode)
+{
+    struct graph_fact facts[] = {
+        {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
+        {.filter = FILTER_VNODE_TYPE, .num = type_of(mode)},
+        {.filter = FILTER_UID, .num = geteuid()},
+        {.filter = FILTER_GID, .num = getegid()}};
+    struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 4};
+    return graph_eval(o->graph, o->cache, &q).allow;
+}
+
+/* These are the sandbox's own, or hold what everybody puts there. */
+static bool is_left_out(const char *path)
+{
+    static const char *const names[] = {"/dev/pts", "/dev/shm", "/dev/mqueue", "/dev/hugepages"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(path, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Consoles and what they show: more than all others together, and of no use without the
+ * capabilities that go with them. Each would take a mount. */
+static bool is_console(const char *name)
+{
+    return strncmp(name, "vcs", 3) == 0 ||
+           (strncmp(name, "tty", 3) == 0 && name[3] >= '0' && name[3] <= '9');
+}
+
+/* One after the other down a folder; who could not open a device need not have it open. */
+static void keep_beneath(struct opened *o, const char *folder, int depth)
+{
+    char path[512];
+    struct stat st;
+    DIR *d = depth < DEPTH ? opendir(folder) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        int n = snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+        /* containers mount devices on plain files, so that one of these may be a device */
+        bool other = e->d_type == DT_LNK || e->d_name[0] == '.';
+        if (other || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
+            faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 || lstat(path, &st) < 0)
+            continue;
+        if (S_ISDIR(st.st_mode))
+            keep_beneath(o, path, depth + 1);
+        else if (is_device(st.st_mode) && is_allowed(o, path, st.st_mode))
+            keep(o, path, &st);
+    }
+    if (d)
+        closedir(d);
+}
+
+static int keep_all(struct opened *o, const struct plan *p)
+{
+    struct stat st;
+    bool folders = p->device_scan;
+    for (size_t i = 0; i < p->ndevices && !p->device_scan; i++) {
+        if (is_left_out(p->devices[i]) || lstat(p->devices[i], &st) < 0)
+            continue;
+        if (is_device(st.st_mode) && (p->device_types[i] >> type_of(st.st_mode) & 1))
+            keep(o, p->devices[i], &st);
+        folders |= S_ISDIR(st.st_mode);
+    }
+    if (!folders)
+        return 0;
+    o->cache = graph_cache_new(o->graph);
+    if (!o->cache)
+        return -ENOMEM;
+    if (p->device_scan)
+        keep_beneath(o, "/dev", 0);
+    for (size_t i = 0; i < p->ndevices && !p->device_scan; i++)
+        if (!is_left_out(p->devices[i]) && lstat(p->devices[i], &st) == 0 && S_ISDIR(st.st_mode))
+            keep_beneath(o, p->devices[i], 1);
+    return 0;
+}
+
+/* ---- the wall ---- */
+
+static int put_back(struct opened *o)
+{
+    int err = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        if (err == 0 && syscall(SYS_move_mount, o->trees[i], "", AT_FDCWD, o->paths[i],
+                                0x04 /* the first is a descriptor */) < 0)
+            err = errno == ENOENT ? 0 : -errno;
+        close(o->trees[i]);
+    }
+    return err;
+}
+
+int devices_wall(const struct plan *p, const struct graph *g)
+{
+    if (!p->device_wall)
+        return 0;
+    struct opened o = {.graph = g};
+    arena_init(&o.arena, 1 << 20);
+    int err = keep_all(&o, p);
+    if (err == 0)
+        err = devices_close();
+    int back = put_back(&o);
+    if (err == 0)
+        err = back;
+    if (err == 0) /* where there is none this is somebody else's, which stays closed */
+        (void)set_attributes(AT_FDCWD, "/dev/pts", KABI_AT_RECURSIVE, 0, KABI_MOUNT_NODEV);
+    graph_cache_free(o.cache);
+    arena_free(&o.arena);
+    return err;
+}

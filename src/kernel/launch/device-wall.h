@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_LAUNCH_DEVICE_WALL_H
+#define BK_KERNEL_LAUNCH_DEVICE_WALL_H
+
+#include "graph/graph.h"
+#include "kernel/plan/plan.h"
+
+/*
+ * Closes device files in this mount namespace, wherever they lie and whatever they are called,
+ * except for those that the plan leaves open. 0 or a negated errno.
+ */
+int devices_wall(const struct plan *p, const struct graph *g);
+
+/* All of them. */
+int devices_close(void);
+/* Of one mount that is not attached yet: closed, or open again. */
+int devices_close_tree(int tree);
+int devices_open_tree(int tree);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The first process of the sandbox's namespaces. It maps ids, mounts what the sandbox needs of its
+ * own, gives up everything else it could do, and from then on only collects orphans. When it ends,
+ * the kernel ends every process of its pid namespace.
+ *
+ * It should: mount, drop, wait. It must not: read anything the command controls, or be worth
+ * attacking, which is why its own filter leaves it nothing but waiting.
+ */
+
+#include "kernel/launch/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/launch/walls.h"
+#include "kernel/gate/netns-sockets.h"
+#include "kernel/shared/own-filter.h"
+#include "kernel/shared/fd-pass.h"
+#include "kernel/shared/processor.h"
+#include "kernel/shared/roles.h"
+#include "kernel/launch/terminals.h"
+
+/* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
+ */
+struct laid {
+    int32_t stage, err;
+};
+
+static int announce(int to, enum launch_stage stage, int err, int fd)
+{
+    struct laid laid = {(int32_t)stage, -err};
+    return pass_send(to, &laid, sizeof(laid), fd);
+}
+
+static int take(const struct laid *laid, ssize_t n, enum launch_stage *stage)
+{
+    *stage = n == sizeof(*laid) ? (enum launch_stage)laid->stage : STAGE_INIT;
+    return n == sizeof(*laid) ? -laid->err : -EIO;
+}
+
+/* With nothing but read(), which a filter that stands already leaves alone. */
+static int hear(int from, enum launch_stage *stage)
+{
+    struct laid laid;
+    ssize_t n;
+    while ((n = read(from, &laid, sizeof(laid))) < 0 && errno == EINTR)
+        ;
+    return take(&laid, n, stage);
+}
+
+static int hear_descriptor(int from, enum launch_stage *stage)
+{
+    struct laid laid;
+    int fd;
+    ssize_t n = pass_receive(from, &laid, sizeof(laid), &fd);
+    int err = take(&laid, n, stage);
+    return err < 0 ? err : fd < 0 ? -EBADF : fd;
+}
+
+/* What the worker wants of the network: lay_wishes in one piece. */
+struct order {
+    bool lay, inside, no_rules, no_hand_over;
+    size_t nlocal, nports;
+    struct local_port local[LAY_LOCAL];
+    uint16_t ports[LAY_PORTS];
+};
+
+/* ---- the first process ---- */
+
+static volatile sig_atomic_t leave_when_alone;
+
+static void on_leave(int sig)
+{
+    (void)sig;
+    leave_when_alone = 1;
+}
+
+static void on_child(int sig)
+{
+    (void)sig;
+}
+
+/* The controller wants everybody to stop. It is outside, where no number of ours leads: whoever is
+ * inside shows one, and is not listened to. */
+static volatile sig_atomic_t hold;
+
+static void on_hold(int sig, siginfo_t *from, void *context)
+{
+    (void)sig;
+    (void)context;
+    hold = hold || from->si_pid == 0;
+}
+
+static int only_wait(void)
+{
+    /* sanitizers ask where the stack is before a call that does not return */
+    static const int calls[] = {SYS_wait4,      SYS_rt_sigsuspend,   SYS_rt_sigreturn,
+                                SYS_exit_group, SYS_restart_syscall, SYS_sigaltstack};
+    static const struct own_filter filter = {
+        .lists = {{calls, sizeof(calls) / sizeof(calls[0])}},
+        .listed = SECCOMP_RET_ALLOW,
+        .others = SECCOMP_RET_KILL_PROCESS,
+        .but = {{SYS_kill,
+                 2,
+                 {{0, OWN_EQUAL, UINT32_MAX}, {1, OWN_EQUAL, SIGSTOP}},
+                 SECCOMP_RET_ALLOW,
+                 SECCOMP_RET_KILL_PROCESS}},
+        .nbut = 1,
+    };
+    return own_filter_install(&filter);
+}
+
+/* Whoever became somebody else inside is to stop as well. And we know what root's command is not
+ * to know (the environment that it was not given), which it could read of a process that can do no
+ * more than itself; what it never has is what we have laid the ground with. */
+static int retire(void)
+{
+    const uint64_t stops = UINT64_C(1) << CAP_KILL, mounts = UINT64_C(1) << CAP_SYS_ADMIN;
+    int err = capabilities_rest(stops, mounts);
+    return err < 0 ? err : only_wait();
+}
+
+static void __attribute__((noreturn)) collect(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0 && errno == ECHILD && leave_when_alone)
+            _exit(0);
+        if (hold) {
+            hold = 0;
+            kill(-1, SIGSTOP); /* all at once, so that nobody is missed who is just being born */
+        }
+        if (pid <= 0)
+            sigsuspend(&none);
+    }
+}
+
+/* What the first process is to do. */
+struct task {
+    bool user_ns, net_ns;
+    const char *cwd;
+    uid_t uid;
+    gid_t gid;
+    int controller; /* its pidfd */
+    int spaces;     /* namespaces to make, but for the network */
+    struct id_maps maps;
+    struct terminals terminals;
+};
+
+static int lay_mounts(struct task *t, enum launch_stage *stage)
+{
+    int err = 0;
+    *stage = STAGE_MAP_IDS;
+    if (t->user_ns && (err = id_maps_take(&t->maps, t->uid, t->gid)) < 0)
+        return err;
+    /* here and not at birth, which would keep the parent waiting */
+    *stage = STAGE_NAMESPACES;
+    if (unshare(t->spaces) < 0)
+        return -errno;
+    *stage = STAGE_PRIVATE_MOUNTS;
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+        return -errno;
+    *stage = STAGE_SHARED_MEMORY;
+    if ((err = private_shared_memory(t->cwd)) < 0 ||
+        (t->spaces & CLONE_NEWIPC && (err = private_queues()) < 0))
+        return err;
+    *stage = STAGE_TERMINALS;
+    if ((err = terminals_lay(&t->terminals)) < 0)
+        return err;
+    *stage = STAGE_MOUNT_PROC;
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+        return -errno;
+    *stage = STAGE_NONE;
+    return 0;
+}
+
+/* The network's descriptor. */
+static int open_network(enum launch_stage *stage)
+{
+    *stage = STAGE_NAMESPACES;
+    int fd = unshare(CLONE_NEWNET) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    *stage = STAGE_NONE;
+    return fd;
+}
+
+static int lay_roads(int to)
+{
+    struct order order;
+    struct laid_network net;
+    ssize_t n;
+    while ((n = recv(to, &order, sizeof(order), 0)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(order))
+        return -1; /* nobody is left who could want something */
+    if (!order.lay)
+        return 0;
+    struct lay_wishes wishes = {.local = order.local,
+                                .nlocal = order.nlocal,
+                                .inside = order.inside,
+                                .ports = order.ports,
+                                .nports = order.nports,
+                                .no_rules = order.no_rules,
+                                .no_hand_over = order.no_hand_over};
+    int err = lay_network(&wishes, &net);
+    if (announce(to, STAGE_GATE, err, -1) < 0 || err < 0)
+        return -1;
+    err = laid_send(to, &net);
+    lay_close(&net);
+    return err;
+}
+
+static int lay(struct task *t, int to)
+{
+    enum launch_stage stage;
+    int err = lay_mounts(t, &stage);
+    if (announce(to, stage, err, -1) < 0 || err < 0)
+        return -1;
+    if (!t->net_ns)
+        return 0;
+    int net = open_network(&stage);
+    if (announce(to, stage, net < 0 ? net : 0, net) < 0 || net < 0)
+        return -1;
+    err = loopback_up();
+    return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : lay_roads(to);
+}
+
+/* An order that is never read would reset the connection, and what was announced be lost. */
+static void refuse_orders(int to)
+{
+    struct order order;
+    shutdown(to, SHUT_RD);
+    while (recv(to, &order, sizeof(order), MSG_DONTWAIT) > 0)
+        ;
+}
+
+/* In a pid namespace of our own nobody is our parent: getppid() says nothing. */
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) != 0;
+}
+
+static void __attribute__((noreturn)) first_main(struct task *t, int to)
+{
+    struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
+    struct sigaction held = {.sa_sigaction = on_hold, .sa_flags = SA_SIGINFO};
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (has_ended(t->controller))
+        _exit(1); /* it died before we were tied to it */
+    role_take(ROLE_FIRST);
+    sigaction(SIGUSR1, &leave, NULL);
+    sigaction(SIGCHLD, &child, NULL);
+    sigaction(GROUND_HOLD, &held, NULL);
+    if (lay(t, to) < 0) {
+        refuse_orders(to);
+        _exit(1);
+    }
+    int terminal = terminals_settle(&t->terminals);
+    closefrom(terminal >= 0 && dup2(terminal, 0) == 0);
+    if (retire() < 0)
+        _exit(1);
+    collect();
+}
+
+/* ---- the controller's side ---- */
+
+void ground_start(struct ground *g, const struct host *h, const char *cwd)
+{
+    int ends[2];
+    *g = (struct ground){.pidfd = -1, .ready = -1};
+    struct host_spaces spaces = host_spaces(h);
+    struct task t = {
+        .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
+    OWN(fd) int controller = spaces.pid ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1;
+    t.controller = controller;
+    if (controller < 0 || id_maps_open(&t.maps, t.user_ns) < 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return;
+    t.spaces = CLONE_NEWNS | (spaces.ipc ? CLONE_NEWIPC : 0) | (spaces.uts ? CLONE_NEWUTS : 0);
+    t.cwd = cwd;
+    unsigned long flags = SIGCHLD | CLONE_NEWPID | (t.user_ns ? CLONE_NEWUSER : 0);
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    if (pid == 0) {
+        close(ends[0]);
+        first_main(&t, ends[1]);
+    }
+    int err = pid < 0 ? -errno : 0;
+    processor_send_off(pid, false);
+    id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
+    if (pid < 0)
+        announce(ends[1], STAGE_NAMESPACES, err, -1);
+    close(ends[1]);
+    g->ready = ends[0];
+    g->init = pid > 0 ? pid : 0;
+    g->net_ns = t.net_ns;
+    g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+int ground_tell(const struct ground *g, int to)
+{
+    const int fds[] = {g->ready, g->pidfd};
+    return pass_send_many(to, g, sizeof(*g), fds, (g->ready >= 0) + (g->pidfd >= 0));
+}
+
+int ground_hear(struct ground *g, int from)
+{
+    struct ground told;
+    int fds[] = {-1, -1};
+    size_t came;
+    ssize_t n = pass_receive_many(from, &told, sizeof(told), fds, 2, &came);
+    if (n != sizeof(told))
+        return n < 0 ? (int)n : -EIO;
+    if (came != (size_t)(told.ready >= 0) + (told.pidfd >= 0))
+        return -EMFILE;
+    told.ready = fds[0];
+    told.pidfd = fds[1];
+    *g = told;
+    return 0;
+}
+
+void ground_order(const struct ground *g, const struct lay_wishes *wishes)
+{
+    struct order order;
+    memset(&order, 0, sizeof(order));
+    if (wishes) {
+        order.lay = true;
+        order.inside = wishes->inside;
+        order.nlocal = wishes->nlocal < LAY_LOCAL ? wishes->nlocal : LAY_LOCAL;
+        memcpy(order.local, wishes->local, order.nlocal * sizeof(order.local[0]));
+        order.nports = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
+        memcpy(order.ports, wishes->ports, order.nports * sizeof(order.ports[0]));
+        order.no_rules = wishes->no_rules;
+        order.no_hand_over = wishes->no_hand_over;
+    }
+    /* a first process that is gone has left word why */
+    while (send(g->ready, &order, sizeof(order), MSG_NOSIGNAL) < 0 && errno == EINTR)
+        ;
+}
+
+int ground_wait_mounts(const struct ground *g, enum launch_stage *stage)
+{
+    int err = hear(g->ready, stage);
+    if (err >= 0 && g->pidfd < 0) {
+        *stage = STAGE_INIT;
+        return -ENOSYS;
+    }
+    return err;
+}
+
+int ground_take_network(const struct ground *g, enum launch_stage *stage)
+{
+    return hear_descriptor(g->ready, stage);
+}
+
+int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
+{
+    return hear(g->ready, stage);
+}
+
+int ground_take_roads(const struct ground *g, struct laid_network *out, enum launch_stage *stage)
+{
+    int err = hear(g->ready, stage);
+    return err < 0 ? err : laid_receive(g->ready, out);
+}
+
+int ground_enter(int pidfd, pid_t init, int proc, int flags)
+{
+    char name[32];
+    if (setns(pidfd, flags) < 0)
+        return -errno;
+    /* We may have been in a chroot, which entering mounts leads out of; the first process still is.
+     * Its root can be the same folder on another mount, so that comparing them tells nothing. */
+    snprintf(name, sizeof(name), "%d/root", init);
+    OWN(fd) int root = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
+}
+
+void ground_end(struct ground *g)
+{
+    if (g->init > 0) {
+        kill(g->init, SIGKILL);
+        while (waitpid(g->init, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (g->pidfd >= 0)
+        close(g->pidfd);
+    if (g->ready >= 0)
+        close(g->ready);
+    *g = (struct ground){.pidfd = -1, .ready = -1};
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Files by which the kernel is ruled. Root opens them for writing without any capability, and some
+ * of them have the kernel run programs outside of every sandbox (core_pattern), or stop the machine
+ * (sysrq-trigger). A policy that allows writing everywhere did not mean these: they become
+ * read-only in the sandbox's mount namespace, where no call inside can undo it.
+ */
+
+#include "kernel/launch/kernel-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel/plan/capabilities.h"
+#include "kernel/host/kabi.h"
+
+enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
+
+static const struct {
+    const char *path;
+    uint8_t when; /* enum when: whether variables may be written at all */
+    bool tree;    /* a file system with others in it */
+} sealed[] = {
+    {"/proc/sysrq-trigger", ALWAYS, false},
+    {"/proc/irq", ALWAYS, false},
+    {"/proc/bus", ALWAYS, false},
+    {"/proc/fs", ALWAYS, false},
+    {"/proc/acpi", ALWAYS, false},
+    {"/proc/scsi", ALWAYS, false},
+    {"/proc/sys", WITHOUT_SYSCTL, false},
+    {"/proc/sys/kernel/core_pattern", WITH_SYSCTL, false},
+    {"/proc/sys/kernel/modprobe", WITH_SYSCTL, false},
+    {"/proc/sys/kernel/hotplug", WITH_SYSCTL, false},
+    {"/proc/sys/kernel/poweroff_cmd", WITH_SYSCTL, false},
+    {"/proc/sys/kernel/sysrq", WITH_SYSCTL, false},
+    {"/proc/sys/kernel/usermodehelper", WITH_SYSCTL, false},
+    {"/proc/sys/fs/binfmt_misc", WITH_SYSCTL, false},
+    {"/sys", ALWAYS, true},
+};
+
+/* Others cannot open them anyway; whoever may mount was given the machine. */
+static bool applies(const struct plan *p, uint8_t when)
+{
+    bool variables = !p->seal_sysctl;
+    if (!p->host.root || !p->mount_ns || caps_lift(p->opt.caps, "mount"))
+        return false;
+    return when == ALWAYS || (when == WITH_SYSCTL) == variables;
+}
+
+static int make_read_only(const char *path, bool tree)
+{
+    struct {
+        uint64_t set, clear, propagation, userns;
+    } attr = {.set = 1 /* MOUNT_ATTR_RDONLY */};
+    if (!tree && mount(path, path, NULL, MS_BIND, NULL) < 0)
+        return -errno;
+    if (syscall(SYS_mount_setattr, AT_FDCWD, path, tree ? 0x8000 /* AT_RECURSIVE */ : 0, &attr,
+                sizeof(attr)) == 0)
+        return 0;
+    if (errno != ENOSYS)
+        return -errno;
+    return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0 ? -errno : 0;
+}
+
+int seal_kernel_files(const struct plan *p)
+{
+    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]); i++) {
+        int err = applies(p, sealed[i].when) ? make_read_only(sealed[i].path, sealed[i].tree) : 0;
+        /* EINVAL: a plain folder, with nothing mounted on it */
+        if (err < 0 && err != -ENOENT && !(sealed[i].tree && err == -EINVAL))
+            return err;
+    }
+    if (p->mask_sysctl &&
+        mount("tmpfs", "/proc/sys", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              "mode=555,size=4k") < 0)
+        return errno == ENOENT ? 0 : -errno;
+    return 0;
+}
+
+size_t seal_list(const struct plan *p, const char **names, size_t cap)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]) && n < cap; i++)
+        if (applies(p, sealed[i].when))
+            names[n++] = sealed[i].path;
+    return n;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A shell whose job stops says so. So they stop one by one, the eldest first, and go on the
+ * youngest first: while a job is stopped, its shell is as well. Whoever is born meanwhile is caught
+ * by the sandbox's first process, which stops all others in one call. Who had been stopped before
+ * stays so.
+ */
+
+#include "kernel/launch/pause.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/launch/init.h"
+
+enum {
+    HOLD_TRIES = 100, /* for one of them to stop, which it does as soon as it is at rest */
+    HOLD_US = 50,
+    HOLD_MANY = 4096, /* processes that are told apart */
+};
+
+static struct {
+    atomic_int init, command;
+    atomic_bool holds;
+    pid_t stopped[HOLD_MANY]; /* before we came */
+    size_t nstopped;
+} hold;
+
+void hold_begin(pid_t init, pid_t command)
+{
+    hold.init = init;
+    hold.command = command;
+    hold.holds = false;
+}
+
+void hold_end(void)
+{
+    hold.init = hold.command = 0;
+}
+
+bool hold_holds(void)
+{
+    return hold.holds;
+}
+
+/* ---- who ---- */
+
+bool hold_is_stopped(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    OWN(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *state = strrchr(text, ')'); /* the name before it may contain anything */
+    return state && state[1] == ' ' && state[2] == 'T';
+}
+
+static bool pid_space(pid_t pid, char out[64])
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+    ssize_t n = pid > 0 ? readlink(path, out, 63) : -1;
+    out[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+bool hold_contains(pid_t pid)
+{
+    char its[64], ours[64];
+    return pid > 0 && pid_space(hold.init, ours) && pid_space(pid, its) && strcmp(its, ours) == 0;
+}
+
+static int youngest_first(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Those inside that are stopped, or are not, in that order. */
+static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
+{
+    OWN(dir) DIR *d = opendir("/proc");
+    struct dirent *e;
+    size_t n = 0;
+    while (d && n < HOLD_MANY && (e = readdir(d))) {
+        pid_t pid = (pid_t)atoi(e->d_name);
+        if (pid > 0 && pid != hold.init && hold_contains(pid) && hold_is_stopped(pid) == stopped)
+            list[n++] = pid;
+    }
+    qsort(list, n, sizeof(*list), youngest_first);
+    return n;
+}
+
+/* ---- stopping and going on ---- */
+
+static void await(pid_t pid, bool stopped)
+{
+    for (int i = 0; i < HOLD_TRIES && hold_is_stopped(pid) != stopped; i++)
+        usleep(HOLD_US);
+}
+
+void hold_stop(void)
+{
+    static pid_t list[HOLD_MANY];
+    pid_t init = hold.init, command = hold.command;
+    if (hold.holds || command <= 0)
+        return;
+    hold.nstopped = init > 0 ? list_inside(true, hold.stopped) : 0;
+    size_t n = init > 0 ? list_inside(false, list) : 0;
+    hold.holds = true;
+    for (size_t i = n; i-- > 0;) {
+        kill(list[i], SIGSTOP);
+        await(list[i], true);
+    }
+    kill(init > 0 ? init : command, init > 0 ? (int)GROUND_HOLD : SIGSTOP);
+    await(command, true);
+}
+
+static bool was_stopped(pid_t pid)
+{
+    return bsearch(&pid, hold.stopped, hold.nstopped, sizeof(pid), youngest_first);
+}
+
+void hold_release(void)
+{
+    static pid_t list[HOLD_MANY];
+    pid_t init = hold.init, command = hold.command;
+    if (!hold.holds || command <= 0)
+        return;
+    size_t n = init > 0 ? list_inside(true, list) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!was_stopped(list[i]))
+            kill(list[i], SIGCONT);
+    if (n == 0)
+        kill(command, SIGCONT);
+    await(command, false); /* until then its stop is still ours to explain */
+    hold.holds = false;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The keeper stands in for a pid namespace where a fresh /proc cannot be mounted: a process between
+ * worker and command that adopts every orphan of the command and, when the command ends or the
+ * worker dies, kills them all. A single death signal would not do: a grandchild with a session of
+ * its own survives it, and a child can clear it. When the keeper itself is killed they are the
+ * worker's, which does the same.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/shared/fd-pass.h"
+#include "kernel/shared/roles.h"
+#include "kernel/shared/setup.h"
+
+static pid_t parent_of(int proc, const char *pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "%.20s/stat", pid);
+    OWN(fd) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')'); /* a name may contain anything */
+    return name_end && strlen(name_end) > 4 ? (pid_t)atoi(name_end + 4) : -1;
+}
+
+/* Kills our children; what they leave becomes ours and is killed in the next round. */
+static void kill_children(int proc)
+{
+    int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && parent_of(proc, e->d_name) == getpid())
+            kill((pid_t)atoi(e->d_name), SIGKILL);
+    if (d)
+        closedir(d);
+}
+
+void keeper_kill_all(int proc)
+{
+    for (;;) {
+        kill_children(proc);
+        pid_t pid = waitpid(-1, NULL, 0);
+        if (pid < 0 && errno == ECHILD)
+            return;
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+}
+
+static void tell(int to, struct kept k)
+{
+    pass_send(to, &k, sizeof(k), -1);
+}
+
+/* Collects what ended; true when the command did, with its status. */
+static bool collect(pid_t command, int to, int *status)
+{
+    int st;
+    for (pid_t pid; (pid = waitpid(-1, &st, WNOHANG | WUNTRACED)) > 0;) {
+        if (pid != command)
+            continue;
+        if (WIFSTOPPED(st)) {
+            tell(to, (struct kept){.kind = KEPT_STOPPED, .value = st});
+            continue;
+        }
+        *status = st;
+        return true;
+    }
+    return false;
+}
+
+static void watch(pid_t command, int proc, int to, int *status)
+{
+    sigset_t heard;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGCHLD);
+    sigaddset(&heard, KEEPER_ORPHANED);
+    while (!collect(command, to, status))
+        if (sigwaitinfo(&heard, NULL) == KEEPER_ORPHANED) {
+            keeper_kill_all(proc);
+            _exit(1);
+        }
+}
+
+void keeper_main(struct command *c, int proc, int to)
+{
+    pid_t command;
+    int status = 0, listener;
+    enum launch_stage stage;
+    role_take(ROLE_KEEPER);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    close(c->s->status);
+    close(c->s->events);
+    int err = command_start(c, &command, &listener, &stage);
+    if (err < 0) {
+        tell(to, (struct kept){.kind = KEPT_FAILED, .value = -err, .stage = (int32_t)stage});
+        _exit(1);
+    }
+    struct kept started = {.kind = KEPT_COMMAND, .value = command, .listener = listener >= 0};
+    if (pass_send(to, &started, sizeof(started), listener) < 0)
+        _exit(1); /* nobody would judge it */
+    if (listener >= 0)
+        close(listener);
+    watch(command, proc, to, &status);
+    if (c->s->launch->wait_all)
+        while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+            ;
+    else
+        keeper_kill_all(proc);
+    tell(to, (struct kept){.kind = KEPT_EXITED, .value = status});
+    _exit(0);
+}

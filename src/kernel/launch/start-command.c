@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From the worker to the command: the last layer, the filter, exec. The new process borrows the
+ * worker's memory until it execs, which saves copying it, and its descriptors until the filter is
+ * installed, which is how the worker gets the listener; the worker sleeps meanwhile. So nothing
+ * here may call anything that is judged once the filter stands: there would be nobody to answer.
+ *
+ * Only children of a process that entered a pid namespace live in it, and a process that did can
+ * start no threads any more. Hence a short-lived go-between, which makes the command our child and
+ * not its own.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/launch/walls.h"
+#include "kernel/shared/setup.h"
+
+enum { STACK_BYTES = 64 << 10 };
+
+/* One launch at a time in a process; both stacks are idle once the command has execed. */
+static struct {
+    volatile pid_t pid;
+    volatile int listener, stage, err;
+    _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
+} start;
+
+static int set_limits(const struct launch *l)
+{
+    struct rlimit r;
+    if (l->max_memory) {
+        r.rlim_cur = r.rlim_max = l->max_memory;
+        if (setrlimit(RLIMIT_AS, &r) < 0)
+            return -errno;
+    }
+    if (l->max_procs) {
+        r.rlim_cur = r.rlim_max = l->max_procs;
+        if (setrlimit(RLIMIT_NPROC, &r) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+static void step(enum launch_stage stage, int err)
+{
+    if (err >= 0)
+        return;
+    start.stage = (int)stage;
+    start.err = -err;
+    syscall(SYS_exit_group, 127); /* before _exit() sanitizers would look for the stack they know */
+}
+
+/* The network is the last part of the ground to be ready. */
+static void enter_network(struct command *c)
+{
+    enum launch_stage stage;
+    c->net = ground_take_network(c->s->ground, &stage);
+    step(stage, c->net);
+    step(STAGE_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
+}
+
+static void wait_for_loopback(const struct command *c)
+{
+    enum launch_stage stage;
+    int err = ground_wait_loopback(c->s->ground, &stage);
+    step(stage, err);
+}
+
+static void wait_for_guards(const struct command *c)
+{
+    enum launch_stage stage;
+    int err = behind_wait(c->behind, c->s->plan, c->s->guards, &stage);
+    step(stage, err);
+}
+
+static int command_main(void *arg)
+{
+    struct command *c = arg;
+    const struct stage *s = c->s;
+    const struct launch *l = s->launch;
+    int listener = -1;
+    step(STAGE_LIMITS, set_limits(l));
+    step(STAGE_LIMITS, limit_core(s->plan));
+    /* a layer more than the worker has, so that the worker can look in here and not the reverse */
+    step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
+    bool network = s->ground && s->plan->net_ns && c->net < 0;
+    if (network)
+        enter_network(c);
+    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps));
+    step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
+    start.listener = listener;
+    /* from here on the table is our own, and the listener stays behind in the worker's */
+    step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
+    if (network)
+        wait_for_loopback(c);
+    if (c->behind)
+        wait_for_guards(c);
+    step(STAGE_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
+    inherited_close(&s->inherited);
+    sigprocmask(SIG_SETMASK, &s->mask, NULL);
+    if (s->pass)
+        syscall(SYS_execve, s->first, l->argv, s->env, 0, (uint32_t)s->pass, s->pass >> 32);
+    else
+        execvpe(l->argv[0], l->argv, s->env);
+    step(STAGE_EXEC, -errno);
+    return 127;
+}
+
+enum { BORROW = CLONE_VM | CLONE_VFORK | CLONE_FILES };
+
+static int between_main(void *arg)
+{
+    const struct command *c = arg;
+    step(STAGE_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
+    start.pid =
+        clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
+    step(STAGE_FORK, start.pid < 0 ? -errno : 0);
+    return 0;
+}
+
+static void start_in_namespace(struct command *c)
+{
+    pid_t between = clone(between_main, start.between + STACK_BYTES, BORROW | SIGCHLD, c);
+    if (between < 0) {
+        start.stage = STAGE_FORK;
+        start.err = errno;
+        return;
+    }
+    while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
+{
+    start.pid = start.listener = -1;
+    start.stage = start.err = 0;
+    if (c->pids >= 0) {
+        start_in_namespace(c);
+    } else {
+        start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, c);
+        if (start.pid < 0) {
+            start.stage = STAGE_FORK;
+            start.err = errno;
+        }
+    }
+    *stage = (enum launch_stage)start.stage;
+    if (start.err) {
+        if (start.pid > 0)
+            waitpid(start.pid, NULL, 0);
+        return -start.err;
+    }
+    *pid = start.pid;
+    *listener = start.listener;
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Layout: BASE/buckle-UID/run-XXXXXX, which is the command's TMPDIR and its own lock: the command
+ * cannot unlock what others hold, nor hold it longer than it lives. Removing happens when no
+ * process of the sandbox is left, never follows a symbolic link, and never leaves the file system.
+ */
+
+#include "kernel/launch/tmpdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+enum { REMOVE_FDS = 32 };
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    return type == FTW_DP || type == FTW_DNR ? rmdir(path) : unlink(path);
+}
+
+/* Folders that the command made unreadable must be opened up before they can be emptied. */
+static int open_up(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    if (type == FTW_D || type == FTW_DNR)
+        chmod(path, 0700);
+    return 0;
+}
+
+static void remove_tree(const char *top)
+{
+    if (nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT) == 0)
+        return;
+    for (int i = 0; i < 64 && access(top, F_OK) == 0; i++) {
+        nftw(top, open_up, REMOVE_FDS, FTW_PHYS | FTW_MOUNT);
+        nftw(top, remove_one, REMOVE_FDS, FTW_PHYS | FTW_DEPTH | FTW_MOUNT);
+    }
+}
+
+/* Our own folder with all sessions, which nobody else may have prepared for us. */
+static int base_folder(char out[128], struct bk_err *err)
+{
+    /* inside another sandbox only its own TMPDIR can be written to */
+    const char *run = getenv(getenv("SANDBOX_RUNTIME") ? "TMPDIR" : "XDG_RUNTIME_DIR");
+    struct stat st;
+    bool usable = run && run[0] == '/' && strlen(run) < 80 && access(run, W_OK) == 0;
+    snprintf(out, 128, "%s/buckle-%u", usable ? run : "/tmp", geteuid());
+    if (mkdir(out, 0700) < 0 && errno != EEXIST)
+        return err_sys(err, "cannot make %s", out);
+    if (lstat(out, &st) < 0)
+        return err_sys(err, "%s", out);
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077)) {
+        err_set(err, BK_E_SYSTEM, "%s is not a private folder of yours", out);
+        err_hint(err, "remove it, or set XDG_RUNTIME_DIR");
+        return -1;
+    }
+    return 0;
+}
+
+static int lock_folder(const char *path, int how)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && flock(fd, how) < 0)
+        close(steal_fd(&fd));
+    return fd;
+}
+
+/* Whether it is a folder that nobody holds. One that its command has closed to everybody is
+ * opened up first. */
+static bool is_abandoned(const char *top)
+{
+    OWN(fd) int fd = lock_folder(top, LOCK_EX | LOCK_NB);
+    if (fd < 0 && errno == EACCES && chmod(top, 0700) == 0)
+        fd = lock_folder(top, LOCK_EX | LOCK_NB);
+    return fd >= 0;
+}
+
+/* Removes what killed sessions left. Nobody is making a folder meanwhile. */
+static void sweep(int base, const char *path)
+{
+    DIR *d = fdopendir(base);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char top[600];
+        if (strncmp(e->d_name, "run-", 4) != 0)
+            continue;
+        snprintf(top, sizeof(top), "%s/%s", path, e->d_name);
+        if (is_abandoned(top))
+            remove_tree(top);
+    }
+    if (d)
+        closedir(d);
+    else
+        close(base);
+}
+
+int scratch_name(struct scratch *s, struct bk_err *err)
+{
+    char base[128], real[4096];
+    uint64_t number;
+    *s = (struct scratch){.lock = -1};
+    if (base_folder(base, err) < 0)
+        return -1;
+    if (!realpath(base, real) || strlen(real) > 200)
+        return err_sys(err, "%s", base);
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        return err_sys(err, "getrandom");
+    snprintf(s->path, sizeof(s->path), "%.200s/run-%012" PRIx64, real, number >> 16);
+    return 0;
+}
+
+int scratch_make(struct scratch *s, struct bk_err *err)
+{
+    char base[sizeof(s->path)];
+    snprintf(base, sizeof(base), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
+    int turn = lock_folder(base, LOCK_EX);
+    if (turn < 0)
+        return err_sys(err, "cannot lock %s", base);
+    /* the lock outlives the sweeper's descriptor */
+    OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
+    (void)held; /* it is enough that it is open */
+    sweep(turn, base);
+    if (mkdir(s->path, 0700) < 0)
+        return err_sys(err, "cannot make %s", s->path);
+    s->lock = lock_folder(s->path, LOCK_EX | LOCK_NB);
+    return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
+}
+
+static void forget(struct scratch *s)
+{
+    if (s->lock >= 0)
+        close(s->lock);
+    *s = (struct scratch){.lock = -1};
+}
+
+bool scratch_remove_empty(struct scratch *s)
+{
+    if (s->lock >= 0 && rmdir(s->path) < 0)
+        return false;
+    forget(s);
+    return true;
+}
+
+void scratch_remove(struct scratch *s)
+{
+    if (s->lock >= 0)
+        remove_tree(s->path);
+    forget(s);
+}

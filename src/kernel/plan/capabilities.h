@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_PLAN_CAPABILITIES_H
+#define BK_KERNEL_PLAN_CAPABILITIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Capabilities by name (capabilities.def), as sets of bits. Pure, but for caps_permitted(). */
+
+enum cap_kind { CAP_IS_KEPT, CAP_IS_PLAIN, CAP_IS_WEAKENS, CAP_IS_IDLE };
+
+struct cap {
+    const char *name, *words;
+    uint8_t number, kind; /* enum cap_kind */
+};
+
+extern const struct cap caps_table[];
+extern const size_t caps_count;
+
+/* By name, with or without cap_ in front, in any case; NULL when there is none. */
+const struct cap *cap_find(const char *name);
+/* What root keeps without being asked. */
+uint64_t caps_kept(void);
+/* Whether one of the set lifts the refusal of a call. */
+bool caps_lift(uint64_t set, const char *call);
+/* What this process has. */
+uint64_t caps_permitted(void);
+
+static inline uint64_t cap_bit(const struct cap *c)
+{
+    return UINT64_C(1) << c->number;
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* The part of the plan that becomes the BPF filter: one rule a system call, sorted by number. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "kernel/plan/capabilities.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/host/kabi.h"
+#include "kernel/plan/plan-int.h"
+
+static const struct sys_action allow = {SYS_ALLOW, 0}, notify = {SYS_NOTIFY, 0};
+
+static struct sys_action refuse(int err)
+{
+    return (struct sys_action){SYS_ERRNO, (uint16_t)err};
+}
+
+/* CLONE_NEW… but for the time namespace, whose bit means something else to clone(). */
+#define NEW_NAMESPACES 0x7e020000u
+#define NEW_TIME 0x00000080u
+
+static struct sys_test equal(uint8_t arg, uint32_t value, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_EQUAL, 0xffffffff, value, then};
+}
+
+static struct sys_test differs(uint8_t arg, uint32_t value, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_DIFFERS, 0xffffffff, value, then};
+}
+
+static struct sys_test any(uint8_t arg, uint32_t mask, struct sys_action then)
+{
+    return (struct sys_test){arg, SYS_ANY, mask, 0, then};
+}
+
+/* To a Unix socket SOCK_RAW is another name of SOCK_DGRAM: the mask leaves their difference out. */
+const struct sys_test plan_is_datagram = {
+    1, SYS_EQUAL, 0xf & ~(SOCK_DGRAM ^ SOCK_RAW), SOCK_DGRAM &SOCK_RAW, {SYS_NOTIFY, 0}};
+
+static void test_socketpair(const struct plan *p, struct sys_rule *r)
+{
+    if (plan_set_is_free(p, SET_SOCKETS))
+        return;
+    r->tests[r->ntests++] = differs(0, AF_UNIX, allow);
+    r->tests[r->ntests++] = plan_is_datagram;
+}
+
+/* The first message of a connection can take connect()'s place: programs fall back to that. */
+static void test_fast_open(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    if (p->dials)
+        r->tests[r->ntests++] = any(flags, MSG_FASTOPEN, refuse(EOPNOTSUPP));
+}
+
+/* Without an address it goes where the socket is connected to. */
+static void test_sendto(const struct plan *p, struct sys_rule *r)
+{
+    test_fast_open(p, 3, r);
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->tests[r->ntests++] = any(5, 0xffffffff, notify);
+}
+
+static void test_sendmsg(const struct plan *p, struct sys_rule *r)
+{
+    test_fast_open(p, 2, r);
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->otherwise = notify;
+}
+
+static void test_sendmmsg(const struct plan *p, struct sys_rule *r)
+{
+    test_fast_open(p, 3, r);
+    if (!plan_set_is_free(p, SET_SOCKETS))
+        r->otherwise = notify;
+}
+
+/* In a network of its own whoever listens is heard by nobody else. */
+static void test_listen(const struct plan *p, struct sys_rule *r)
+{
+    if (p->dials)
+        r->otherwise = notify;
+}
+
+/* Threads of one process that do not share their umask: thread-cache.c wants to hear of it. */
+static const struct sys_test is_odd_thread = {
+    0, SYS_EQUAL, CLONE_THREAD | CLONE_FS, CLONE_THREAD, {SYS_NOTIFY, 0}};
+
+/* User namespaces are for the person to allow, who should hear of it. A mount namespace of its own
+ * would not get what is mounted in the sandbox's later on, and nothing can be mounted in it. */
+static void test_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
+{
+    struct sys_action told = p->judge ? (struct sys_action){SYS_NOTIFY, EPERM} : refuse(EPERM);
+    if (p->opt.keep_userns) {
+        r->tests[r->ntests++] = any(0, CLONE_NEWNS, told);
+        return;
+    }
+    r->tests[r->ntests++] = any(0, CLONE_NEWUSER, told);
+    r->tests[r->ntests++] = any(0, all & ~(uint32_t)CLONE_NEWUSER, refuse(EPERM));
+}
+
+static void test_clone(const struct plan *p, struct sys_rule *r)
+{
+    test_spaces(p, r, NEW_NAMESPACES);
+    if (!plan_set_is_free(p, SET_OPENS))
+        r->tests[r->ntests++] = is_odd_thread;
+    test_clone_processes(p, r);
+}
+
+static void test_unshare(const struct plan *p, struct sys_rule *r)
+{
+    test_spaces(p, r, NEW_NAMESPACES | NEW_TIME);
+    if (!plan_set_is_free(p, SET_OPENS))
+        r->tests[r->ntests++] = any(0, CLONE_FS | NEW_NAMESPACES, notify);
+}
+
+/* A process that hides its memory cannot be judged: it is told that it does, and does not. */
+static void test_prctl(const struct plan *p, struct sys_rule *r)
+{
+    if (p->judge)
+        r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
+}
+
+/* With a listener of its own a command could answer for itself once ours is gone. */
+static void test_seccomp(const struct plan *p, struct sys_rule *r)
+{
+    (void)p;
+    r->tests[r->ntests++] = any(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(EPERM));
+}
+
+/* A limit on processor time ends a process as surely as a signal. In a pid namespace nobody but the
+ * sandbox's own processes has a number. */
+static void test_prlimit64(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->pid_ns)
+        r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
+    if (p->opt.core_dumps)
+        return;
+    r->tests[r->ntests++] = differs(1, RLIMIT_CORE, allow);
+    r->tests[r->ntests++] = any(2, 0xffffffff, refuse(0));
+    r->tests[r->ntests++] = any(2 | SYS_HIGH, 0xffffffff, refuse(0));
+}
+
+/* The limit keeps the kernel from writing a process's memory somewhere when it crashes (command.c),
+ * and stays as it is. Programs that hold secrets set it to 0 and end when they cannot: they are
+ * told that they did. */
+static void test_setrlimit(const struct plan *p, struct sys_rule *r)
+{
+    if (!p->opt.core_dumps)
+        r->tests[r->ntests++] = equal(0, RLIMIT_CORE, refuse(0));
+}
+
+/* Landlock keeps a domain from tracing whoever is outside, and a pid namespace from naming them
+ * (the first Landlock has not always a domain for us: plan_domain). Without either nobody is
+ * traced but children that ask for it, as those do that a debugger starts. */
+static void test_ptrace(const struct plan *p, struct sys_rule *r)
+{
+    if (p->pid_ns || p->host.landlock >= 2)
+        return;
+    r->tests[r->ntests++] = equal(0, PTRACE_ATTACH, refuse(EPERM));
+    r->tests[r->ntests++] = equal(0, PTRACE_SEIZE, refuse(EPERM));
+}
+
+/* Whoever becomes somebody else, or less, is looked at from then on (creds.c). */
+static void test_person(const struct plan *p, struct sys_rule *r)
+{
+    if (p->judge && p->host.root)
+        r->otherwise = notify;
+}
+
+#define test_setuid test_person
+#define test_setgid test_person
+#define test_setreuid test_person
+#define test_setregid test_person
+#define test_setresuid test_person
+#define test_setresgid test_person
+#define test_setfsuid test_person
+#define test_setfsgid test_person
+#define test_setgroups test_person
+#define test_capset test_person
+
+static const struct {
+    const char *name;
+    int16_t nr[2];
+    void (*fill)(const struct plan *p, struct sys_rule *r);
+} tested[] = {
+#define JUDGED(name, x86, arm, handler, set, when)
+#define REFUSED(name, x86, arm, err, why)
+#define TESTED(name, x86, arm) {#name, {x86, arm}, test_##name},
+#include "kernel/plan/syscalls.def"
+};
+
+enum { TESTED_COUNT = sizeof(tested) / sizeof(tested[0]) };
+
+static bool is_free(const struct plan *p, enum vocab_op op)
+{
+    return !plan_is_asked(p->ops[op].tier);
+}
+
+enum { SET_IDS = S_ISUID | S_ISGID };
+
+/* Where making files is free, only programs that run with other rights are at stake. */
+static bool modes_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
+{
+    bool asks = !is_free(p, OP_FILE_WRITE_SETUGID);
+    if (asks)
+        r->tests[r->ntests++] = any(mode, SET_IDS, notify);
+    return asks;
+}
+
+/* The mode counts only where a file can be made. */
+static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    static const uint32_t makes = O_CREAT | KABI_OPEN_UNNAMED;
+    r->tests[r->ntests++] = (struct sys_test){flags, SYS_EQUAL, makes, 0, r->otherwise};
+    return modes_ask(p, flags + 1, r);
+}
+
+/* Whether opening asks: for naming a file (O_PATH), for writing, for reading. */
+static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
+{
+    bool names = !plan_set_is_free(p, SET_METADATA), writes = !plan_set_is_free(p, SET_OPENS);
+    bool reads = !is_free(p, OP_FILE_READ_DATA) || !is_free(p, OP_PROCESS_INFO) ||
+                 !is_free(p, OP_SYSCTL_READ);
+    r->otherwise = reads ? notify : allow;
+    /* a descriptor that only names a file reads and writes nothing */
+    if (names || writes)
+        r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
+    if (writes && !reads)
+        r->tests[r->ntests++] = any(flags, KABI_OPEN_WRITES, notify);
+    return (!writes && new_modes_ask(p, flags, r)) || names || writes;
+}
+
+/* Whether something is there is another question than what may be done with it. */
+static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
+{
+    bool there = is_free(p, OP_FILE_TEST_EXISTENCE), may = is_free(p, OP_FILE_READ_METADATA);
+    if (!there && !may)
+        return;
+    r->otherwise = allow;
+    r->tests[r->ntests++] = there ? any(mode, 0xffffffff, notify) : equal(mode, 0, notify);
+}
+
+/* A move can leave a device behind, which no wall speaks of. */
+static bool test_whiteout(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    bool asks = strcmp(c->name, "renameat2") == 0 && !is_free(p, OP_FILE_MKNOD);
+    if (asks)
+        r->tests[r->ntests++] =
+            any(4, KABI_RENAME_WHITEOUT, (struct sys_action){SYS_NOTIFY, EPERM});
+    return asks;
+}
+
+/* What a call whose operations are free can do besides. */
+static bool free_asks(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    bool at = strcmp(c->name, "mknodat") == 0;
+    if (c->handler == HANDLE_MKNOD)
+        return modes_ask(p, at ? 2 : 1, r);
+    if (c->handler == HANDLE_OPEN) /* creat */
+        return modes_ask(p, 1, r);
+    return c->handler == HANDLE_RENAME ? test_whiteout(p, c, r) : plan_own_group(p, c, r);
+}
+
+static bool is_judged(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+{
+    if (c->when == WHEN_OPENS)
+        return opens_ask(p, c->arg, r);
+    if (plan_set_is_free(p, c->set))
+        return free_asks(p, c, r);
+    test_whiteout(p, c, r);
+    r->otherwise = plan_ask(p, c->set);
+    r->passable = c->handler == HANDLE_EXEC;
+    if (c->when == WHEN_TESTS)
+        tests_ask(p, c->arg, r);
+    /* only programs that run with other rights are at stake where modes are free otherwise */
+    if (c->set == SET_MODE && is_free(p, OP_FILE_WRITE_MODE)) {
+        bool at = strncmp(c->name, "fchmodat", 8) == 0;
+        r->otherwise = allow;
+        r->tests[r->ntests++] = any(at ? 2 : 1, SET_IDS, notify);
+    }
+    return true;
+}
+
+/* What is refused only because its arguments cannot be seen may pass where nothing is judged, and
+ * what only a capability makes dangerous where that was asked for. */
+static bool is_harmless(const struct plan *p, const struct refused_call *c)
+{
+    static const struct {
+        const char *name;
+        uint8_t set;
+    } hidden[] = {{"openat2", SET_OPENS},          {"openat2", SET_METADATA},
+                  {"openat2", SET_MODE},           {"getxattrat", SET_READ_XATTR},
+                  {"listxattrat", SET_READ_XATTR}, {"setxattrat", SET_XATTR},
+                  {"removexattrat", SET_XATTR},    {"file_getattr", SET_METADATA},
+                  {"file_setattr", SET_FLAGS}};
+    bool known = false;
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        if (strcmp(c->name, hidden[i].name) != 0)
+            continue;
+        known = true;
+        if (!plan_set_is_free(p, hidden[i].set))
+            return false;
+    }
+    if (strncmp(c->name, "landlock_", 9) == 0)
+        return !p->judge;
+    if (known || caps_lift(p->opt.caps, c->name))
+        return true;
+    /* Chromium's sandbox changes its root to an empty folder */
+    return p->opt.keep_userns && strcmp(c->name, "chroot") == 0;
+}
+
+static struct sys_rule rule_of(const char *name, int nr, struct sys_action otherwise)
+{
+    return (struct sys_rule){.name = name, .nr = nr, .otherwise = otherwise};
+}
+
+static void add_judged(struct plan *p, const struct judged_call *c)
+{
+    struct sys_rule *r = &p->calls[p->ncalls];
+    *r = rule_of(c->name, c->nr[p->opt.arch], allow);
+    p->ncalls += is_judged(p, c, r);
+}
+
+static void add_refused(struct plan *p, const struct refused_call *c)
+{
+    if (!is_harmless(p, c))
+        p->calls[p->ncalls++] = rule_of(c->name, c->nr[p->opt.arch], refuse(c->err));
+}
+
+static void add_tested(struct plan *p, size_t i)
+{
+    struct sys_rule *r = &p->calls[p->ncalls];
+    *r = rule_of(tested[i].name, tested[i].nr[p->opt.arch], allow);
+    tested[i].fill(p, r);
+    p->ncalls += r->ntests || r->nmore || r->otherwise.verdict != SYS_ALLOW;
+}
+
+/* Where each number stands in the three tables, plus one: rules are large, and so are made in the
+ * order of their numbers rather than sorted. */
+struct tables {
+    uint16_t judged[KABI_LAST_SYSCALL + 1], refused[KABI_LAST_SYSCALL + 1],
+        tested[KABI_LAST_SYSCALL + 1];
+};
+
+static void look_up(struct tables *t, enum plan_arch arch)
+{
+    memset(t, 0, sizeof(*t));
+    for (size_t i = 0; i < judged_call_count; i++)
+        if (judged_calls[i].nr[arch] >= 0)
+            t->judged[judged_calls[i].nr[arch]] = (uint16_t)(i + 1);
+    for (size_t i = 0; i < refused_call_count; i++)
+        if (refused_calls[i].nr[arch] >= 0)
+            t->refused[refused_calls[i].nr[arch]] = (uint16_t)(i + 1);
+    for (size_t i = 0; i < TESTED_COUNT; i++)
+        if (tested[i].nr[arch] >= 0)
+            t->tested[tested[i].nr[arch]] = (uint16_t)(i + 1);
+}
+
+int plan_calls(struct plan *p, struct bk_err *err)
+{
+    size_t cap = judged_call_count + refused_call_count + TESTED_COUNT + 1;
+    p->calls = arena_array(&p->arena, cap, sizeof(*p->calls));
+    if (!p->calls)
+        return err_nomem(err);
+    for (unsigned set = 0; set < SET_COUNT; set++)
+        p->judge |= !plan_set_is_free(p, set);
+    p->judge |= p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
+    p->judge |= p->ops[OP_SIGNAL].tier == TIER_WALLED && p->host.landlock < 6;
+    struct tables t;
+    look_up(&t, p->opt.arch);
+    for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++) {
+        if (t.judged[nr])
+            add_judged(p, &judged_calls[t.judged[nr] - 1]);
+        if (t.refused[nr])
+            add_refused(p, &refused_calls[t.refused[nr] - 1]);
+        if (t.tested[nr])
+            add_tested(p, t.tested[nr] - 1);
+    }
+    return 0;
+}

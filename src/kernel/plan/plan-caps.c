@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Capabilities in the plan. An ordinary user has none to keep; root keeps those for work on files,
+ * without which it would not be root to its own files, and what it asks for by name.
+ */
+
+#include "kernel/plan/capabilities.h"
+#include "kernel/plan/plan-int.h"
+
+static int ask_for(struct plan *p, const struct cap *c, struct bk_err *err)
+{
+    if (!p->host.root) {
+        err_set(err, BK_E_INPUT, "--cap %s: only root has capabilities to keep", c->name);
+        return -1;
+    }
+    if (!(p->host.caps & cap_bit(c))) {
+        err_set(err, BK_E_SYSTEM, "--cap %s: this process does not have it itself", c->name);
+        err_hint(err, "a container gives few of them; with Docker: docker run --cap-add %s",
+                 c->name);
+        return -1;
+    }
+    if (c->kind == CAP_IS_IDLE)
+        plan_note(p, "--cap %s changes nothing: the calls that need it are refused all the same",
+                  c->name);
+    if (c->kind != CAP_IS_WEAKENS)
+        return 0;
+    if (p->opt.accept_weaker) {
+        plan_note(p, "weaker: --cap %s, so %s", c->name, c->words);
+        return 0;
+    }
+    err_set(err, BK_E_INPUT, "--cap %s weakens the sandbox: %s", c->name, c->words);
+    err_hint(err, "--accept-weaker gives it all the same");
+    return -1;
+}
+
+int plan_caps(struct plan *p, struct bk_err *err)
+{
+    for (size_t i = 0; i < caps_count; i++)
+        if ((p->opt.caps & cap_bit(&caps_table[i])) && ask_for(p, &caps_table[i], err) < 0)
+            return -1;
+    p->caps = p->host.root ? (caps_kept() | p->opt.caps) & p->host.caps : 0;
+    return 0;
+}

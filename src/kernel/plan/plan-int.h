@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_PLAN_PLAN_INT_H
+#define BK_KERNEL_PLAN_PLAN_INT_H
+
+#include <string.h>
+
+#include "kernel/plan/plan.h"
+
+/* What the planner's files share. */
+
+enum { PLAN_WALLS = 512, PLAN_DEVICES = 64 };
+
+int plan_note(struct plan *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- path-bounds.c ---- */
+
+/* A number for the first n bytes of a path, made of where they end and what stands there: paths
+ * mostly begin alike. */
+static inline uint32_t path_mark(const char *path, size_t n)
+{
+    uint64_t end = 0;
+    if (n >= sizeof(end))
+        memcpy(&end, path + n - sizeof(end), sizeof(end));
+    for (size_t i = 0; n < sizeof(end) && i < n; i++)
+        end = end << 8 | (unsigned char)path[i];
+    return (uint32_t)(((end ^ n) * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+}
+
+/* Whether a contains every path of b. */
+bool bound_covers(const struct bound_path *a, const struct bound_path *b);
+
+/* What is asked about: one type of (vnode-type …), or everything that is no device. */
+enum bound_type { BOUND_FILES = -1, BOUND_ANY = 0, BOUND_BLOCKS = 3, BOUND_CHARACTERS = 4 };
+
+/* Like plan_bound(), of one type. */
+size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type type,
+                     struct bound_path *list, size_t cap, bool *everywhere, struct arena *arena);
+
+/* Like plan_bound(): where op could be denied, or would be told of although it is allowed. within:
+ * only what lies in this folder; *everywhere then means all of it. *rule: why there is no bound. */
+size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type,
+                   const struct bound_path *within, struct bound_path *list, size_t cap,
+                   bool *everywhere, uint32_t *rule, struct arena *arena);
+
+/* What is known of a graph's tests, for whoever asks about many folders. */
+struct bound_memory {
+    uint8_t *known; /* by test */
+    struct bound_path *regions;
+    uint8_t *wanted; /* by node: of one question */
+};
+
+int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *arena);
+
+/* Whether op could be allowed anywhere in a folder, or to a file. */
+bool plan_allows_within(const struct graph *g, enum vocab_op op, const struct bound_path *within,
+                        struct bound_memory *memory, struct arena *arena);
+
+/* ---- plan-reads.c ---- */
+
+/* Tiers of the operations that read, and the guards that follow. */
+int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err);
+
+/* ---- plan-devices.c ---- */
+
+/* Before plan_reads(): whether a wall around device files spares asking about them. After it: which
+ * of them may be opened. */
+void plan_devices(struct plan *p, const struct graph *g);
+int plan_open_devices(struct plan *p, const struct graph *g, struct bk_err *err);
+
+/* ---- plan.c ---- */
+
+/* The newest rule among the decisions that keep an operation from being free: what the plan names
+ * as its reason. */
+uint32_t plan_rule_against(const struct graph *g, enum vocab_op op);
+
+/* Whether an operation of this tier is asked about, call by call. */
+bool plan_is_asked(enum plan_tier tier);
+/* Whether what is denied may be allowed later. */
+bool plan_may_widen(const struct plan *p);
+/* The Landlock rights that the operation needs; 0 when there are none for it. */
+uint64_t plan_wall_rights(enum vocab_op op);
+
+/* Whether every operation of a set (enum judged_set) is free. */
+bool plan_set_is_free(const struct plan *p, unsigned set);
+
+int plan_add_wall(struct plan *p, const struct bound_path *b, uint64_t rights);
+
+/* ---- plan-process.c ---- */
+
+/* A test whose answer is known beforehand, because a wall sees to it. */
+struct plan_known {
+    uint16_t filter;
+    int64_t num;
+    bool holds;
+};
+
+/* What an operation can come to, given what is known. */
+enum { OUTCOME_ALLOW = 1, OUTCOME_DENY = 2, OUTCOME_TOLD = 4 /* allowed, and reported */ };
+unsigned plan_outcomes(struct plan *p, const struct graph *g, enum vocab_op op,
+                       const struct plan_known *known, size_t n);
+/* The same, with knowledge of another kind: whether a test is decided, and how. */
+typedef bool plan_decided_fn(void *arg, const struct graph_test *t, bool *holds);
+unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_op op,
+                             plan_decided_fn *decided, void *arg);
+
+/* Whoever can be reached at all is of the same sandbox, and is not the first process. */
+enum { PLAN_AMONG_US = 2 };
+extern const struct plan_known plan_among_us[PLAN_AMONG_US];
+
+/* Whether a test of this filter can be met. */
+bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
+                     enum vocab_filter filter);
+void plan_process_tiers(struct plan *p, const struct graph *g);
+/* Whether folders bound what can be executed: then Landlock withholds the rest. */
+bool plan_exec_wall(struct plan *p, const struct graph *g);
+void plan_queue_wall(struct plan *p);
+/* The action that asks about a set of operations. */
+struct sys_action plan_ask(const struct plan *p, unsigned set);
+extern const struct sys_test plan_is_datagram;
+/* Whether a call needs tests although the operation is left to walls; fills them in. */
+struct judged_call;
+bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sys_rule *r);
+
+/* Tests of arguments, one function a TESTED call of syscalls.def. */
+typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
+plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
+    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner, test_ioctl,
+    test_fcntl_lease;
+
+/* ---- plan-kernel.c ---- */
+
+/* After the tiers of reading are known. */
+void plan_kernel_tiers(struct plan *p, const struct graph *g);
+/* Whether folders bound which devices take orders: then Landlock withholds the rest. */
+bool plan_device_wall(struct plan *p, const struct graph *g);
+plan_test_fn test_ioctl_clone, test_fcntl_lock, test_flock;
+
+/* Fills calls, ncalls and judge from the tiers. */
+int plan_calls(struct plan *p, struct bk_err *err);
+
+/* plan-caps.c: what is kept; fails when something is asked for that cannot be had, or that weakens
+ * the walls. */
+int plan_caps(struct plan *p, struct bk_err *err);
+
+/* ---- plan-net.c ---- */
+
+/* What becomes of the network: after the tiers, and what namespaces there can be. */
+void plan_network(struct plan *p, const struct graph *g, bool net_ns);
+/* Without a namespace: what stands in for it. */
+void plan_network_notes(struct plan *p);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The network. Where the policy allows no Internet address whatever its name, a network namespace
+ * with nothing in it is all it takes. Where it allows some, what leaves goes through the gate.
+ *
+ * Without a namespace the command is in the host's network, and there is no wall but the filter:
+ * when nothing is allowed it can make no IP socket at all; else it can make those for TCP, and the
+ * judge, which alone connects them, leads each to the gate.
+ */
+
+#include "base/own.h"
+#include "kernel/plan/judged-calls.h"
+#include "kernel/plan/plan-int.h"
+
+/* For an Internet address no test about a path, a Unix socket or one of macOS's own holds. */
+static bool fails_for_addresses(void *arg, const struct graph_test *t, bool *holds)
+{
+    (void)arg;
+    *holds = false;
+    return t->filter == FILTER_PATH || t->filter == FILTER_CONTROL_NAME ||
+           (t->filter == FILTER_REMOTE && (t->net.proto & NET_UNIX));
+}
+
+/* Whether the operation could be allowed for some Internet address. */
+static bool reaches_addresses(struct plan *p, const struct graph *g, enum vocab_op op)
+{
+    return plan_outcomes_where(p, g, op, fails_for_addresses, NULL) &
+           (OUTCOME_ALLOW | OUTCOME_TOLD);
+}
+
+static void plan_ports(struct plan *p, const struct graph *g)
+{
+    if (!p->net_ns)
+        return;
+    p->nlocal = rules_local_ports(g, p->local, PLAN_PORTS);
+    p->npublished = rules_published_ports(g, p->published, PLAN_PORTS);
+}
+
+static bool is_published(const struct plan *p, uint16_t port)
+{
+    for (size_t i = 0; i < p->npublished; i++)
+        if (p->published[i] == port)
+            return true;
+    return false;
+}
+
+static bool is_local(const struct plan *p, uint16_t port)
+{
+    for (size_t i = 0; i < p->nlocal; i++)
+        if (p->local[i].port == port)
+            return true;
+    return false;
+}
+
+/* Those that lead to the gate where packets cannot be redirected, but for what is reached on
+ * loopback. They are planned wherever there is a gate: who launches may still be refused the rules.
+ */
+static void plan_gate_ports(struct plan *p, const struct graph *g)
+{
+    size_t n = rules_remote_ports(g, p->ports, PLAN_GATE_PORTS);
+    for (size_t i = 0; i < n; i++)
+        if (!is_published(p, p->ports[i]) && !is_local(p, p->ports[i]))
+            p->ports[p->nports++] = p->ports[i];
+}
+
+static void note_gate_ports(struct plan *p)
+{
+    OWN(buf) struct buf list = {0};
+    if (p->nports == 0 || p->host.nftables || p->opt.terse)
+        return;
+    for (size_t i = 0; i < p->nports; i++)
+        buf_fmt(&list, i ? ", %u" : "%u", p->ports[i]);
+    plan_note(p,
+              "permits less: no nftables, so that without a proxy connections lead to the gate "
+              "only at these ports, on which nobody inside can listen; at others they are refused: "
+              "%s",
+              list.s ? list.s : "");
+}
+
+static void note_ports(struct plan *p, const struct graph *g)
+{
+    if (!p->gate || p->opt.terse)
+        return;
+    for (size_t i = 0; i < p->nlocal; i++)
+        if (!is_published(p, p->local[i].port))
+            plan_note(p, "port %u of loopback leads to this machine's (%s), and is not free inside",
+                      p->local[i].port,
+                      !p->local[i].udp   ? "TCP"
+                      : !p->local[i].tcp ? "UDP"
+                                         : "TCP and UDP");
+    for (size_t i = 0; i < p->npublished; i++)
+        plan_note(p,
+                  is_local(p, p->published[i])
+                      ? "port %u of loopback leads to this machine's when somebody listens there "
+                        "as the command starts; else this machine's leads to the command's"
+                      : "port %u of this machine's loopback leads to the command's",
+                  p->published[i]);
+    if (rules_publish_all(g))
+        plan_note(p, "permits less: this machine calls servers inside only at ports that a rule "
+                     "names one by one");
+}
+
+static const char *note_of(const struct plan *p)
+{
+    if (!p->gate)
+        return "no Internet host is allowed; Unix sockets are judged by path";
+    return p->host.nftables && p->host.nft_tproxy
+               ? "Internet hosts are asked about by name at the gate, datagrams too; "
+                 "Unix sockets by path"
+               : "Internet hosts are asked about by name at the gate, datagrams "
+                 "are refused (no nft tproxy); Unix sockets by path";
+}
+
+/* Names that a person wrote out, of sockets that lie in the host's network. */
+static void note_abstract(struct plan *p, const struct graph *g)
+{
+    for (uint32_t i = 0; p->net_ns && !p->opt.terse && i < graph_test_count(g); i++) {
+        const struct graph_test *t = graph_test_at(g, i);
+        if (t->filter == FILTER_PATH && t->how == GRAPH_LITERAL && t->len && t->str[0] == '@')
+            plan_note(p,
+                      "permits less: %.*s is looked for in the sandbox's network, not in the "
+                      "host's",
+                      (int)(t->len < 100 ? t->len : 100), t->str);
+    }
+}
+
+void plan_network(struct plan *p, const struct graph *g, bool net_ns)
+{
+    const struct host *h = &p->host;
+    struct plan_op *o = &p->ops[OP_NETWORK_OUTBOUND];
+    bool restricted = o->tier != TIER_FREE;
+    bool hosts = restricted && (p->opt.ask || p->opt.watch_net || plan_may_widen(p) ||
+                                reaches_addresses(p, g, OP_NETWORK_OUTBOUND));
+    bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->read_memory;
+    p->net_ns = net_ns && restricted;
+    p->dials = hosts && !p->net_ns && judge;
+    p->makes_sockets = !plan_set_is_free(p, SET_SOCKETS) && judge && !h->pidfd_getfd;
+    p->no_ip = restricted && !p->net_ns && !p->dials;
+    plan_ports(p, g);
+    p->gate = (hosts && (p->net_ns || p->dials)) || p->npublished;
+    if (hosts && p->net_ns)
+        plan_gate_ports(p, g);
+    if (p->net_ns && o->tier == TIER_JUDGED)
+        o->note = note_of(p);
+    note_gate_ports(p);
+    note_ports(p, g);
+    note_abstract(p, g);
+    if (p->gate && p->opt.ask)
+        plan_note(p, "hosts that no rule names are asked about on the terminal");
+}
+
+void plan_network_notes(struct plan *p)
+{
+    static const struct {
+        uint16_t op;
+        const char *dialled;
+    } ops[] = {
+        {OP_NETWORK_OUTBOUND, "permits less: no network namespace, so that the judge leads "
+                              "connections to the gate, which asks by name; datagrams are refused, "
+                              "and not told"},
+        {OP_NETWORK_INBOUND, "no network namespace: whoever may listen is heard by the host's "
+                             "network"},
+        {OP_NETWORK_BIND, "no network namespace: ports are the host's"},
+    };
+    if (!p->no_ip && !p->dials)
+        return;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        struct plan_op *o = &p->ops[ops[i].op];
+        if (o->tier == TIER_FREE)
+            continue;
+        if (p->dials && o->tier == TIER_DENIED)
+            o->tier = TIER_JUDGED; /* there is no wall that would know of it */
+        o->wall = p->dials ? (p->handled_net ? "Landlock" : NULL) : "system call filter";
+        o->note = p->dials ? ops[i].dialled
+                           : "permits less: no network namespace, so IP sockets cannot be made at "
+                             "all, loopback included";
+    }
+}

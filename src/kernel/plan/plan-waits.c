@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What has to wait for the next command when a policy changes. A plan is performed once: an
+ * operation that was left free is never asked about, a wall keeps standing where it is, and guards
+ * stand on what they were put. Everything else follows the new policy at the next call.
+ */
+
+#include <string.h>
+
+#include "kernel/plan/plan-int.h"
+#include "vocab/vocab.h"
+
+struct waits {
+    const struct plan *running, *wanted;
+    struct buf *out;
+    size_t n;
+};
+
+static void wait_for(struct waits *w, enum vocab_op op, const char *path, const char *why)
+{
+    buf_fmt(w->out, "%s", vocab_ops[op].name);
+    if (path) {
+        buf_chr(w->out, ' ');
+        buf_safe(w->out, path, strlen(path));
+    }
+    buf_fmt(w->out, ": %s\n", why);
+    w->n++;
+}
+
+/* Whether a path is one or lies beneath it. */
+static bool lies_in(const char *path, const char *folder, bool beneath)
+{
+    size_t n = strlen(folder);
+    if (n == 1 && beneath)
+        return true;
+    return strncmp(path, folder, n) == 0 && (path[n] == '\0' || (beneath && path[n] == '/'));
+}
+
+/* ---- walls ---- */
+
+static bool is_within_walls(const struct plan *p, const struct wall_path *one, uint64_t rights)
+{
+    for (size_t i = 0; i < p->nwalls && rights; i++)
+        if (lies_in(one->path, p->walls[i].path, p->walls[i].folder))
+            rights &= ~p->walls[i].rights;
+    return rights == 0;
+}
+
+/* What the wall withholds and the new policy would allow. */
+static void compare_walls(struct waits *w, enum vocab_op op, uint64_t rights)
+{
+    static const char why[] = "a wall stands in the way, which cannot be moved";
+    const struct plan *wanted = w->wanted;
+    rights &= w->running->handled_fs;
+    if (!rights)
+        return;
+    if (!(wanted->handled_fs & rights)) {
+        wait_for(w, op, NULL, why);
+        return;
+    }
+    for (size_t i = 0; i < wanted->nwalls; i++) {
+        const struct wall_path *one = &wanted->walls[i];
+        if (!one->loader && !is_within_walls(w->running, one, one->rights & rights))
+            wait_for(w, op, one->path, why);
+    }
+}
+
+/* ---- guards ---- */
+
+static bool is_guarded(const struct plan *p, const struct plan_guard *one)
+{
+    bool guarded = false;
+    for (size_t i = 0; i < p->nguards; i++) /* outer ones come first */
+        if (lies_in(one->path, p->guards[i].path, !p->guards[i].exact))
+            guarded = !p->guards[i].open;
+    return guarded;
+}
+
+static void compare_guards(struct waits *w, enum vocab_op op)
+{
+    static const char why[] = "nothing was put there to ask about it";
+    const struct plan *wanted = w->wanted;
+    uint8_t tier = wanted->ops[op].tier;
+    if (w->running->ops[op].tier == TIER_MASKED && tier != TIER_MASKED)
+        wait_for(w, op, NULL, "it is hidden, and stays so");
+    if (plan_is_asked(tier))
+        wait_for(w, op, NULL, why);
+    for (size_t i = 0; i < wanted->nguards && (tier == TIER_SENTRY || tier == TIER_MASKED); i++)
+        if (!wanted->guards[i].open && !is_guarded(w->running, &wanted->guards[i]))
+            wait_for(w, op, wanted->guards[i].path, why);
+}
+
+/* ---- operations ---- */
+
+static void compare(struct waits *w, enum vocab_op op)
+{
+    const struct plan_op *now = &w->running->ops[op], *then = &w->wanted->ops[op];
+    switch ((enum plan_tier)now->tier) {
+    case TIER_FREE:
+        if (then->tier != TIER_FREE && then->tier != TIER_ABSENT)
+            wait_for(w, op, NULL, "it was allowed as a whole and is not asked about");
+        break;
+    case TIER_DENIED:
+    case TIER_WALLED:
+        if (then->tier != now->tier)
+            wait_for(w, op, NULL, "a wall alone decides it");
+        break;
+    case TIER_SENTRY:
+    case TIER_MASKED:
+        compare_guards(w, op);
+        break;
+    case TIER_JUDGED:
+    case TIER_ABSENT:
+        break;
+    }
+    compare_walls(w, op, plan_wall_rights(op));
+}
+
+/* Which device files can be opened was settled when the command started. */
+static void compare_devices(struct waits *w)
+{
+    const struct plan *now = w->running, *then = w->wanted;
+    bool same = now->device_wall == then->device_wall && now->device_scan == then->device_scan &&
+                now->ndevices == then->ndevices;
+    for (size_t i = 0; same && i < now->ndevices; i++)
+        same = strcmp(now->devices[i], then->devices[i]) == 0;
+    if (!same && !plan_is_asked(now->ops[OP_FILE_READ_DATA].tier))
+        wait_for(w, OP_FILE_READ_DATA, "/dev", "which devices are open was settled at the start");
+}
+
+size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out)
+{
+    struct waits w = {running, wanted, out, 0};
+    for (size_t op = 0; op < OP_COUNT; op++)
+        compare(&w, (enum vocab_op)op);
+    compare_devices(&w);
+    if (wanted->gate && !running->gate)
+        wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "nothing leads out of the network it is in");
+    return w.n;
+}

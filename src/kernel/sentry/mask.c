@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Masks, where there is no FUSE for sentries: a folder that is denied lies under an empty one that
+ * nobody can enter, a file under /dev/null. Where only some names of a folder are denied each of
+ * those gets its own; what lies too deep to be looked at is denied as a whole.
+ *
+ * Nothing is remembered: a place is masked when the sandbox sees something else there than the host
+ * does.
+ */
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/launch/device-wall.h"
+#include "kernel/host/kabi.h"
+#include "kernel/sentry/sentry-main.h"
+
+enum { DEPTH = 4 };
+
+static int empty_folder(void)
+{
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, "tmpfs", KABI_FSOPEN_CLOEXEC);
+    if (fs < 0 || syscall(SYS_fsconfig, fs, KABI_FSCONFIG_STRING, "mode", "0", 0) < 0 ||
+        syscall(SYS_fsconfig, fs, KABI_FSCONFIG_STRING, "nr_inodes", "1", 0) < 0 ||
+        syscall(SYS_fsconfig, fs, KABI_FSCONFIG_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    int tree = (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC,
+                            KABI_MOUNT_RDONLY | KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
+    return tree < 0 ? -errno : tree;
+}
+
+static int cover(int on, bool folder)
+{
+    OWN(fd)
+    int tree = folder ? empty_folder()
+                      : (int)syscall(SYS_open_tree, AT_FDCWD, "/dev/null",
+                                     KABI_OPEN_TREE_CLONE | O_CLOEXEC);
+    if (tree < 0)
+        return folder ? tree : -errno;
+    if (!folder)
+        devices_open_tree(tree); /* it is read as empty, also where others are closed */
+    if (syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) == 0)
+        return 0;
+    /* it was removed meanwhile: there will be an event for what came in its place */
+    return errno == ENOENT ? 0 : -errno;
+}
+
+static bool is_denied(const struct post *p, const char *path, const struct stat *st)
+{
+    struct graph_fact facts[2 + NAMING_FACTS] = {
+        {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
+        {.filter = FILTER_VNODE_TYPE, .num = S_ISDIR(st->st_mode) ? 2 : 1}};
+    struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
+    q.nfacts += naming_facts(p->naming, path, strlen(path), facts + 2);
+    return !naming_eval(p->naming, p->task->graph, p->cache, &q).allow;
+}
+
+static int mask(struct post *p, const char *path, bool whole, int depth);
+
+/* What is denied in a folder of which not everything is. */
+static int mask_inside(struct post *p, const char *path, int folder, int depth)
+{
+    char name[PLAN_GUARD_PATH + 300], self[32];
+    snprintf(self, sizeof(self), "self/fd/%d", folder);
+    int fd = openat(p->proc, self, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return errno == EACCES ? 0 : -errno; /* we could not read it either */
+    for (struct dirent *e; err == 0 && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        int n = snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+        err = n < (int)sizeof(name) ? mask(p, name, false, depth + 1) : -ENAMETOOLONG;
+    }
+    closedir(d);
+    return err;
+}
+
+static int mask(struct post *p, const char *path, bool whole, int depth)
+{
+    struct stat outside, inside;
+    OWN(fd) int real = post_open(p, path);
+    OWN(fd) int seen = post_open_inside(path);
+    if (post_is_nothing(real) || post_is_nothing(seen))
+        return 0; /* there will be an event when that changes */
+    if (real < 0 || seen < 0)
+        return real < 0 ? real : seen;
+    if (fstat(real, &outside) < 0 || fstat(seen, &inside) < 0)
+        return -errno;
+    if (outside.st_ino != inside.st_ino || outside.st_dev != inside.st_dev ||
+        S_ISLNK(outside.st_mode))
+        return 0;
+    bool folder = S_ISDIR(outside.st_mode);
+    if (whole || is_denied(p, path, &outside) || (folder && depth == DEPTH))
+        return cover(seen, folder);
+    return folder ? mask_inside(p, path, real, depth) : 0;
+}
+
+int post_hide(struct post *p, const char *path)
+{
+    return mask(p, path, true, 0);
+}
+
+int post_mask(struct post *p, size_t i)
+{
+    const struct plan_guard *g = &p->plan->guards[i];
+    if (!p->cache && !(p->cache = graph_cache_new(p->task->graph)))
+        return -ENOMEM;
+    if (!mounts_now(&p->naming->mounts, true))
+        return -EIO;
+    return mask(p, g->path, g->whole, 0);
+}

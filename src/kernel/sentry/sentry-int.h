@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_SENTRY_SENTRY_INT_H
+#define BK_KERNEL_SENTRY_SENTRY_INT_H
+
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "kernel/sentry/sentry.h"
+#include "kernel/shared/event-send.h"
+
+/*
+ * Inside the sentries' server. Everything that a request may need is taken when it starts; while it
+ * serves, its working directory is its own /proc/self/fd, where "12" names whatever descriptor 12
+ * pins, and opens it anew.
+ */
+enum {
+    SENTRY_NAME = 255,        /* longest name of any file system below */
+    SENTRY_PATH = 4096,       /* longest path that the kernel tells */
+    SENTRY_REQUEST = 16384,   /* above FUSE_MIN_READ_BUFFER: nothing is written through us */
+    SENTRY_DATA = 128 * 1024, /* most that one answer carries */
+    SENTRY_READ_PAGES = SENTRY_DATA / 4096,
+    SENTRY_TABLE = 65536, /* most nodes, and most open files */
+    SENTRY_GROUPS = 64,   /* a sender with more of them has its opens refused */
+};
+
+/* ---- sentry-node.c: what the kernel knows by number ---- */
+
+/*
+ * A file or folder that the kernel has been told about, until it forgets. The same object has a
+ * node for each name: the policy judges names. Pinned, so that no other one can get its inode
+ * number.
+ */
+struct node {
+    int fd;           /* O_PATH; -1: this entry is free */
+    uint32_t serial;  /* upper half of the number: none is given twice */
+    uint32_t next;    /* in its bucket, or among the free ones */
+    mode_t mode;      /* the type never changes */
+    uint64_t parent;  /* number of the folder that it was found in */
+    uint64_t lookups; /* how often the kernel was told */
+    uint32_t opens;   /* handles that are about it */
+    bool answered;    /* a look-up told its attributes, for a moment */
+    dev_t dev;
+    ino_t ino;
+    uint8_t len;
+    char name[SENTRY_NAME];
+};
+
+/* An open file or folder. */
+struct handle {
+    int fd; /* -1: this entry is free */
+    uint32_t serial;
+    uint32_t next;
+    bool folder;
+    off_t at;      /* where the next entry of a folder is read */
+    uint64_t node; /* what it is about */
+};
+
+struct node_table {
+    struct node *list;
+    uint32_t *buckets; /* SENTRY_TABLE; position plus one, 0: none */
+    uint32_t max, used, free;
+    uint32_t live; /* of those that were ever used */
+};
+
+struct handle_table {
+    struct handle *list;
+    uint32_t max, used, free;
+};
+
+int nodes_init(struct node_table *t, uint32_t max);
+void nodes_free(struct node_table *t);
+/* The node with a number, or NULL. */
+struct node *node_of(struct node_table *t, uint64_t id);
+uint64_t node_id(const struct node_table *t, const struct node *n);
+/* Whether anything is known by this name, whatever it is now. */
+bool node_is_known(const struct node_table *t, uint64_t parent, const char *name, size_t len);
+struct node *node_find(struct node_table *t, uint64_t parent, const char *name, size_t len,
+                       const struct stat *st);
+/* Takes fd over. NULL when the table is full. */
+struct node *node_add(struct node_table *t, uint64_t parent, const char *name, size_t len,
+                      const struct stat *st, int fd);
+void node_forget(struct node_table *t, uint64_t id, uint64_t lookups);
+
+int handles_init(struct handle_table *t, uint32_t max);
+void handles_free(struct handle_table *t);
+/* Takes fd over. Its number, or 0 when the table is full. */
+uint64_t handle_add(struct handle_table *t, int fd, bool folder, uint64_t node);
+struct handle *handle_of(struct handle_table *t, uint64_t id, bool folder);
+/* The number of the node that it was about, or 0. */
+uint64_t handle_remove(struct handle_table *t, uint64_t id);
+
+/* ---- the server ---- */
+
+/* Credentials in force in the serving thread, as far as opening files goes. */
+struct sentry_creds {
+    uid_t uid;
+    gid_t gid;
+    uint64_t caps; /* of those that override modes */
+    uint32_t ngroups;
+    gid_t groups[SENTRY_GROUPS];
+};
+
+struct sentry {
+    struct sentry_options opt;
+    struct graph_cache *cache;
+    struct graph *renewed;           /* the policy, when it is not the one it began with */
+    _Atomic(struct graph *) renewal; /* one that was not taken over yet, */
+    _Atomic uint32_t number;         /* and its number */
+    int fds;                         /* /proc/self/fd */
+    int dev;                         /* /dev/fuse, while serving; else -1 */
+    pthread_mutex_t lock;            /* of the points */
+    int npoints;                     /* as many of these have ever been one */
+    int points[SENTRY_POINTS];       /* -1: it is no more */
+    struct node_table nodes;
+    struct handle_table handles;
+    struct sentry_creds creds, own;
+    bool creds_known;
+    int64_t called_ms; /* when somebody was last told that it is crowded */
+    struct event event;
+    char root[SENTRY_PATH]; /* what stands before every path; empty when that is / */
+    size_t root_len;
+    bool root_known;
+    char path[2 * SENTRY_PATH]; /* of what is being judged */
+    size_t path_len;
+    _Alignas(8) unsigned char request[SENTRY_REQUEST];
+    _Alignas(8) unsigned char scratch[SENTRY_DATA]; /* entries of a folder as the system has them */
+    /* an answer: struct fuse_out_header, then what belongs to it */
+    _Alignas(8) unsigned char answer[sizeof(struct fuse_out_header) + SENTRY_DATA];
+};
+
+static inline void *sentry_out(struct sentry *s)
+{
+    return s->answer + sizeof(struct fuse_out_header);
+}
+
+/* ---- sentry-ask.c: the policy ---- */
+
+/* Puts the path of a descriptor into s->path; 0 or a negated errno. */
+int sentry_locate(struct sentry *s, int fd);
+/* Appends "/name" to it. */
+int sentry_locate_in(struct sentry *s, const char *name, size_t len);
+
+/* Whether what lies at s->path may be …: nothing is told. */
+bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st);
+/* and even then nothing would be: no rule wants it told. */
+bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st);
+/* The same about the object of a descriptor, on behalf of the sender: 0, or the negated errno to be
+ * answered, and whatever is to be told has been. attribute: of FILTER_XATTR, or NULL. */
+int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op, int fd,
+               const struct stat *st, const char *attribute);
+
+/* Takes the sender's credentials until the next request; 0 or a negated errno. */
+int sentry_become(struct sentry *s, const struct fuse_in_header *h);
+int sentry_creds_init(struct sentry *s);
+
+/* ---- requests ---- */
+
+/* One request: its argument of n bytes, at least as many as the table of requests says. Bytes of
+ * the answer at sentry_out(), or a negated errno. */
+typedef int sentry_op(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n);
+
+enum { SENTRY_SILENT = -4096 }; /* no answer is expected */
+
+/* sentry-name.c: names and what is known of them */
+sentry_op sentry_lookup, sentry_getattr, sentry_statx, sentry_readlink, sentry_access,
+    sentry_statfs, sentry_getxattr, sentry_listxattr;
+/* sentry-open.c: what they contain */
+sentry_op sentry_open, sentry_read, sentry_seek, sentry_opendir, sentry_readdir, sentry_release;
+
+/* What a look-up told of it does not count any more. */
+void sentry_expire(struct sentry *s, struct node *n);
+
+/* Answers n bytes of a request, which lie in memory aligned for a uint64_t. Bytes of the answer in
+ * s->answer; 0: none is expected. */
+size_t sentry_answer(struct sentry *s, const void *request, size_t n);
+
+#endif

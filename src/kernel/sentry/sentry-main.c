@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The sentry's process, in stages. Each says what it should do and must not do.
+ *
+ *   outside   Should open what only the host shows: its root and its /proc. Must not look at
+ *             anything the command controls.
+ *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
+ *             since requests name their senders as seen by whoever mounts; make one file system for
+ *             all points; open what lies behind each before it stands there; put it there. Must not
+ *             let the command start when one of them cannot be guarded.
+ *   serving   One thread answers the kernel, without capabilities. The other watches the names and
+ *             mounts: looking up a path asks the first, so it must never be the same.
+ *
+ * Nobody in the sandbox can see it: it is in no namespace of processes that they know, and in no
+ * Landlock domain of theirs. It ends with the controller; with it ends the sandbox.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/launch/device-wall.h"
+#include "kernel/launch/init.h"
+#include "kernel/host/kabi.h"
+#include "kernel/shared/fd-pass.h"
+#include "kernel/sentry/sentry-main.h"
+#include "kernel/shared/processor.h"
+#include "kernel/shared/roles.h"
+
+/* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
+ * both keep a processor from the command that is just starting. What is made meanwhile is found
+ * when watching begins. */
+enum { SETTLE_US = 10000 };
+
+enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
+
+/* ---- telling the worker ---- */
+
+static int send_msg(const struct post *p, struct guard_msg m, int fd)
+{
+    return pass_send(p->task->worker, &m, sizeof(m), fd);
+}
+
+static int tell_real(const struct post *p, size_t i)
+{
+    struct guard_msg m = {.kind = GUARD_REAL, .index = (int32_t)i};
+    return send_msg(p, m, p->stands[i].behind);
+}
+
+static void __attribute__((noreturn)) fail(const struct post *p, enum launch_stage stage, int err)
+{
+    send_msg(p, (struct guard_msg){.kind = GUARD_FAILED, .stage = (int32_t)stage, .err = -err}, -1);
+    _exit(1);
+}
+
+static void check(const struct post *p, enum launch_stage stage, int err)
+{
+    if (err < 0)
+        fail(p, stage, err);
+}
+
+/* ---- names ---- */
+
+static int open_from(int at, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+                           .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+    return fd < 0 ? -errno : fd;
+}
+
+int post_open(const struct post *p, const char *path)
+{
+    return open_from(p->root, path[1] ? path + 1 : ".");
+}
+
+int post_open_inside(const char *path)
+{
+    return open_from(AT_FDCWD, path);
+}
+
+bool post_is_nothing(int err)
+{
+    return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
+}
+
+/* The guard around guard i that stands; -1: none does. */
+static int outer_of(const struct post *p, size_t i)
+{
+    const char *path = p->plan->guards[i].path;
+    for (size_t k = i; k-- > 0;) {
+        size_t m = strlen(p->plan->guards[k].path);
+        if (p->stands[k].behind >= 0 && path[m] == '/' &&
+            strncmp(path, p->plan->guards[k].path, m) == 0)
+            return (int)k;
+    }
+    return -1;
+}
+
+/* What lies under guard i's name behind all guards, in the sandbox's mount table. */
+static int open_behind(const struct post *p, size_t i)
+{
+    int outer = outer_of(p, i);
+    const char *path = p->plan->guards[i].path;
+    if (outer < 0)
+        return open_from(AT_FDCWD, path);
+    return open_from(p->stands[outer].behind, path + strlen(p->plan->guards[outer].path) + 1);
+}
+
+/* ---- mounting ---- */
+
+static int set_option(int fs, unsigned how, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, fs, how, key, value, 0) < 0 ? -errno : 0;
+}
+
+static int attach(int tree, int on)
+{
+    return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
+}
+
+/* Before 6.15 only what is mounted somewhere can be bound elsewhere. There is nothing to hide: what
+ * the root of it shows is judged like everything else. */
+static int show_file_system(const struct post *p)
+{
+    OWN(fd) int on = open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return on < 0 ? -errno : attach(p->fs, on);
+}
+
+/* One file system for all points, with its server's descriptor in p->device. */
+static int make_file_system(struct post *p)
+{
+    char fd[16], uid[16], gid[16];
+    p->device =
+        openat(p->root, "dev/fuse", O_RDWR | O_CLOEXEC); /* not through the sandbox's mounts */
+    if (p->device < 0)
+        return -errno;
+    snprintf(fd, sizeof(fd), "%d", p->device);
+    snprintf(uid, sizeof(uid), "%u", geteuid());
+    snprintf(gid, sizeof(gid), "%u", getegid());
+    OWN(fd) int fs = (int)syscall(SYS_fsopen, SENTRY_MOUNT_TYPE, KABI_FSOPEN_CLOEXEC);
+    if (fs < 0)
+        return -errno;
+    int err = set_option(fs, KABI_FSCONFIG_STRING, "source", "buckle");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "fd", fd);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "rootmode", "40000");
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "user_id", uid);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_STRING, "group_id", gid);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_FLAG, "allow_other", NULL);
+    err = err < 0 ? err : set_option(fs, KABI_FSCONFIG_CREATE, NULL, NULL);
+    if (err < 0)
+        return err;
+    p->fs =
+        (int)syscall(SYS_fsmount, fs, KABI_FSMOUNT_CLOEXEC, KABI_MOUNT_NOSUID | KABI_MOUNT_NODEV);
+    if (p->fs < 0)
+        return -errno;
+    return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
+}
+
+/* Closes everything but these n, which are sorted here. */
+static void close_others(int *keep, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
+            int x = keep[k];
+            keep[k] = keep[k - 1];
+            keep[k - 1] = x;
+        }
+    unsigned from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] > (int)from)
+            syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
+        from = keep[i] < 0 ? from : (unsigned)keep[i] + 1;
+    }
+    syscall(SYS_close_range, from, ~0U, 0);
+}
+
+/* Until the command may ask, only the mounting thread does, and confining takes a while. */
+static bool before_request(void *arg)
+{
+    struct post *p = arg;
+    if (p->confined || !atomic_load(&p->strangers))
+        return true;
+    p->confined = post_confine(p, true) == 0;
+    return p->confined;
+}
+
+/* Whoever waits for an answer cannot be killed before it comes or the device is closed. So the
+ * mounting thread must not have the device: when both are killed, this one's table goes first. */
+static void *serve(void *arg)
+{
+    struct post *p = arg;
+    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->naming->mounts.fd};
+    bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
+    if (own)
+        close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    own = own && sentry_settle(p->sentry) == 0;
+    int device = p->device;
+    sem_post(&p->settled);
+    if (own)
+        sentry_serve(p->sentry, device);
+    _exit(1); /* nothing is left to serve, or to be trusted */
+}
+
+static int start_serving(struct post *p)
+{
+    p->serving = true;
+    int err = sem_init(&p->settled, 0, 0) < 0 ? errno : pthread_create(&p->server, NULL, serve, p);
+    if (err)
+        return -err;
+    while (sem_wait(&p->settled) < 0 && errno == EINTR)
+        ;
+    close(steal_fd(&p->device));
+    return 0;
+}
+
+/* A copy of a mount, to be attached elsewhere. */
+static int copy_tree(int at, const char *path, unsigned flags)
+{
+    int tree = (int)syscall(SYS_open_tree, at, path, KABI_OPEN_TREE_CLONE | O_CLOEXEC | flags);
+    return tree < 0 ? -errno : tree;
+}
+
+/* The sandbox's own mounts are closed to devices by now, or about to be. */
+static int copy_folder(const struct post *p, size_t i)
+{
+    OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    int err = tree >= 0 && p->plan->device_wall ? devices_close_tree(tree) : 0;
+    return err < 0 ? err : steal_fd(&tree);
+}
+
+/* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
+ * itself, over an outer guard; or, where something lies that is neither folder nor file, something
+ * empty. */
+static int make_cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
+{
+    char name[16];
+    if (p->plan->guards[i].open)
+        return copy_folder(p, i);
+    if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
+        return copy_tree(AT_FDCWD, "/dev/null", 0);
+    *number = sentry_point_add(p->sentry, *real);
+    if (*number < 0)
+        return *number;
+    steal_fd(real);
+    snprintf(name, sizeof(name), "%d", *number);
+    return copy_tree(p->fs, name, 0);
+}
+
+/* As the command sees it: over what other guards have put there. */
+static int cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
+{
+    OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->guards[i].path);
+    OWN(fd) int tree = make_cover(p, i, st, real, number);
+    if (tree < 0)
+        return tree;
+    return attach(tree, on >= 0 ? on : p->stands[i].behind);
+}
+
+/* Whatever stood there has moved away, or is gone, and its mount with it. */
+static void leave(struct post *p, size_t i)
+{
+    struct stand *s = &p->stands[i];
+    struct stat st;
+    /* under another name it is still guarded */
+    if (s->number >= 0 && s->behind >= 0 && fstat(s->behind, &st) == 0 && st.st_nlink == 0)
+        sentry_point_remove(p->sentry, s->number);
+    if (s->behind >= 0)
+        close(s->behind);
+    *s = (struct stand){.number = -1, .behind = -1};
+}
+
+static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
+{
+    return st->st_dev == dev && st->st_ino == inode;
+}
+
+/* What lies under guard i's name, as the host sees it, in *st, and pinned in *real, which is the
+ * caller's to close: whether there is anything. */
+static int look(const struct post *p, size_t i, struct stat *st, int *real)
+{
+    *real = post_open(p, p->plan->guards[i].path);
+    if (*real < 0)
+        return post_is_nothing(*real) ? 0 : *real;
+    if (fstat(*real, st) < 0)
+        return -errno;
+    return !S_ISLNK(st->st_mode);
+}
+
+/* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
+static int take_stand(struct post *p, size_t i, const struct stat *st, int *real)
+{
+    struct stand *s = &p->stands[i];
+    struct stat now;
+    OWN(fd) int behind = open_behind(p, i);
+    if (behind < 0)
+        return post_is_nothing(behind) ? -EAGAIN : behind;
+    if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
+        return -EAGAIN;
+    s->dev = st->st_dev;
+    s->inode = st->st_ino;
+    s->behind = steal_fd(&behind);
+    /* before it is covered, so that nobody meets the cover without knowing what lies behind */
+    int err = p->ready ? tell_real(p, i) : 0;
+    return err < 0 ? err : cover(p, i, st, real, &s->number);
+}
+
+/* Whether the command still meets the guard there: somebody may have mounted something over it, or
+ * above. */
+static bool stands(const struct post *p, size_t i)
+{
+    const struct stand *s = &p->stands[i];
+    struct statx st;
+    OWN(fd) int seen = open_from(AT_FDCWD, p->plan->guards[i].path);
+    if (seen < 0 || behind_glance(seen, &st) < 0)
+        return true; /* nothing is seen */
+    uint64_t dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+    if (p->plan->guards[i].open)
+        return dev == s->dev && st.stx_ino == s->inode;
+    return s->number >= 0 ? dev == p->dev : dev != s->dev || st.stx_ino != s->inode;
+}
+
+int post_stand(struct post *p, size_t i)
+{
+    struct stand *s = &p->stands[i];
+    struct stat st;
+    if (p->plan->masked)
+        return post_mask(p, i);
+    for (int tries = 0; tries < TRIES; tries++) {
+        OWN(fd) int real = -1;
+        int there = look(p, i, &st, &real), err;
+        if (there < 0)
+            return there;
+        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode) && stands(p, i))
+            return 0;
+        bool stood = s->behind >= 0;
+        leave(p, i);
+        if (!there)
+            return stood ? send_msg(p, (struct guard_msg){GUARD_GONE, (int32_t)i, 0, 0, 0}, -1) : 0;
+        if ((err = take_stand(p, i, &st, &real)) == 0)
+            return 0;
+        if (s->number >= 0)
+            sentry_point_remove(p->sentry, s->number);
+        s->number = -1;
+        leave(p, i);
+        if (err != -EAGAIN && !post_is_nothing(err))
+            return err;
+    }
+    return -EBUSY; /* somebody replaces it faster than we can follow */
+}
+
+/* ---- stages ---- */
+
+static int open_mounts(const struct post *p)
+{
+    int fd = openat(p->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+    check(p, STAGE_OPEN_PROC, fd < 0 ? -errno : 0);
+    return fd;
+}
+
+static void stage_outside(struct post *p)
+{
+    const struct guards_task *t = p->task;
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (getppid() != t->controller)
+        _exit(1); /* it died before we were tied to it */
+    role_take(ROLE_SENTRY);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0,
+          0); /* where processes see each other, they do not look in here */
+    /* the controller's pipes would never end if we held them */
+    int keep[] = {t->namespaces, t->events, t->worker};
+    close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    /* inside already: a copy, in which our own mounts will not show */
+    p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
+                                : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    check(p, STAGE_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+    /* one for each thread: what has changed is told once */
+    static struct naming naming;
+    naming_open(&naming, open_mounts(p), p->plan->opt.mounts);
+    p->naming = &naming;
+    p->later = open_mounts(p);
+}
+
+/* By this number the server knows who lives in the sandbox. */
+static ino_t inner_mount_namespace(const struct post *p)
+{
+    char name[32];
+    struct stat st;
+    snprintf(name, sizeof(name), "%d/ns/mnt", p->task->inside ? p->task->inside : getpid());
+    return fstatat(p->proc, name, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static void on_crowd(void *arg)
+{
+    const struct post *p = arg;
+    eventfd_write(p->crowd, 1);
+}
+
+/* Whatever can be done before the mounts are laid. */
+static void prepare(struct post *p)
+{
+    struct sentry_options opt = {
+        .graph = p->task->graph,
+        .events = p->task->events,
+        .proc = p->proc,
+        .root = p->root,
+        .naming = p->naming,
+        .attached = p->task->namespaces >= 0,
+        .uid = geteuid(),
+        .gid = getegid(),
+        .any_user = p->plan->host.root,
+        .settles = true,
+        .mount_ns = inner_mount_namespace(p),
+        .crowded = on_crowd,
+        .before = before_request,
+        .arg = p,
+    };
+    p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    check(p, STAGE_SENTRY, p->crowd < 0 ? -errno : 0);
+    p->sentry = sentry_new(&opt);
+    check(p, STAGE_SENTRY, p->sentry ? 0 : -errno);
+}
+
+static void enter(const struct post *p)
+{
+    const struct guards_task *t = p->task;
+    char byte;
+    if (recv(t->worker, &byte, 1, 0) != 1)
+        _exit(1); /* the worker has told why */
+    int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
+    if (t->namespaces >= 0)
+        check(p, STAGE_NAMESPACES, ground_enter(t->namespaces, t->inside, p->proc, flags));
+}
+
+/* ---- looking ---- */
+
+/* Folders in which names are looked for, the latest first to be found again: few folders have most
+ * of the names, and many do not exist. */
+enum { PLACES = 64 };
+
+struct place {
+    const char *path;
+    size_t len;
+    int fd, err; /* O_PATH, or a negated errno */
+};
+
+struct places {
+    struct place list[PLACES];
+    size_t n;
+};
+
+/* NULL: there are too many. */
+static const struct place *open_place(struct places *p, const char *path, size_t len)
+{
+    char name[PLAN_GUARD_PATH];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].len == len && memcmp(p->list[i].path, path, len) == 0)
+            return &p->list[i];
+    if (p->n == PLACES || len >= sizeof(name))
+        return NULL;
+    memcpy(name, path, len);
+    name[len] = '\0';
+    int fd = open(len ? name : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct place *new = &p->list[p->n++];
+    *new = (struct place){path, len, fd, fd < 0 ? -errno : 0};
+    return new;
+}
+
+static int look_for(struct places *p, const char *path)
+{
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    const struct place *in = slash ? open_place(p, path, (size_t)(slash - path)) : NULL;
+    if (in && in->err < 0)
+        return in->err;
+    int found = in ? fstatat(in->fd, slash + 1, &st, AT_SYMLINK_NOFOLLOW) : lstat(path, &st);
+    return found < 0 ? -errno : 0;
+}
+
+/* A name that is only made later is the watch's. */
+void guards_look(const struct plan *p, struct guards_there *out)
+{
+    struct places places;
+    places.n = 0;
+    for (size_t i = 0; i < p->nguards; i++) {
+        int err = look_for(&places, p->guards[i].path);
+        out->at[i] = err == 0 || !post_is_nothing(err);
+    }
+    for (size_t i = 0; i < places.n; i++)
+        if (places.list[i].fd >= 0)
+            close(places.list[i].fd);
+}
+
+/* The worker has looked while we made the file system. */
+static void hear_what_is_there(struct post *p)
+{
+    ssize_t n;
+    while ((n = recv(p->task->worker, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
+        ;
+    if (n != sizeof(p->there))
+        _exit(1); /* the worker has told why */
+}
+
+/* On one processor the threads hand over to each other at once; to wake another one up would take
+ * ten times as long. A thread that is made begins where its maker may run. */
+static void share_processor(struct post *p)
+{
+    cpu_set_t one;
+    int here = sched_getcpu();
+    CPU_ZERO(&one);
+    if (here < 0 || here >= CPU_SETSIZE ||
+        sched_getaffinity(0, sizeof(p->processors), &p->processors) < 0)
+        return;
+    CPU_SET(here, &one);
+    p->sharing = sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+static void part(struct post *p)
+{
+    if (!p->sharing)
+        return;
+    sched_setaffinity(0, sizeof(p->processors), &p->processors);
+    if (p->serving)
+        pthread_setaffinity_np(p->server, sizeof(p->processors), &p->processors);
+}
+
+static void stand_everywhere(struct post *p)
+{
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        if (p->there.at[i])
+            check(p, STAGE_SENTRY_BIND, post_stand(p, i));
+}
+
+static void stage_inside(struct post *p)
+{
+    struct guard_msg ready = {.kind = GUARD_READY};
+    enter(p);
+    p->mounts = open_mounts(p);
+    if (!p->plan->masked) { /* all of it while the worker looks */
+        struct statx st;
+        check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
+        check(p, STAGE_SENTRY_MOUNT,
+              statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
+        ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+        share_processor(p); /* each point takes a question to the other thread */
+        check(p, STAGE_SENTRY, start_serving(p));
+    }
+    hear_what_is_there(p);
+    stand_everywhere(p);
+    part(p);
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        ready.index += p->stands[i].behind >= 0;
+    /* the command waits for the first message, and the worker for the others */
+    atomic_store(&p->strangers, true);
+    check(p, STAGE_SENTRY, send_msg(p, ready, -1));
+    for (size_t i = 0; i < p->plan->nguards; i++)
+        if (p->stands[i].behind >= 0)
+            check(p, STAGE_SENTRY, tell_real(p, i));
+    p->ready = true;
+}
+
+static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
+{
+    static struct post p;
+    p = (struct post){.task = task,
+                      .plan = task->plan,
+                      .root = -1,
+                      .proc = -1,
+                      .fs = -1,
+                      .crowd = -1,
+                      .mounts = -1,
+                      .later = -1};
+    for (size_t i = 0; i < PLAN_GUARDS; i++)
+        p.stands[i] = (struct stand){.number = -1, .behind = -1};
+    stage_outside(&p);
+    if (!p.plan->masked)
+        prepare(&p);
+    stage_inside(&p);
+    usleep(SETTLE_US); /* nobody asks anything of this thread meanwhile */
+    /* The serving thread needs more than we keep, and the working directory where it is. */
+    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && post_confine(&p, false) == 0)
+        watch_names(&p);
+    _exit(1);
+}
+
+/* ---- starting ---- */
+
+pid_t guards_start(const struct guards_task *task)
+{
+    bool kept = processor_keep();
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0);
+    if (pid == 0)
+        sentry_main(task);
+    int err = pid < 0 ? -errno : 0;
+    processor_send_off(pid, kept);
+    return err < 0 ? err : pid;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * A mount guards a folder or file, not its name: when somebody outside replaces it, or a folder
+ * above it, the name means something that nothing stands on. So every folder on the way to a
+ * guarded name is watched, as far as it exists; whenever the next part of such a name is made,
+ * moved or removed there, all guards are looked at again, outer ones first. Until the kernel has
+ * told us and we have mounted, which takes moments, the new thing can be read; see
+ * docs/threat-model.md.
+ *
+ * Folders are watched before the names in them are looked at, so that no change falls between. The
+ * kernel marks every name it remembers of a folder whose changed rights are to be told, which takes
+ * milliseconds in a crowded one and slows whoever uses it: they are asked for only where a lack of
+ * rights is what keeps us out.
+ *
+ * Users have a limited number of watches; who has none left gets a look every now and then.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/sentry/sentry-main.h"
+#include "kernel/shared/policy-update.h"
+
+enum { FOLDERS = 2048, LOOK_MS = 20 };
+
+/* The first len bytes of a guard's path: a folder on the way to it. */
+struct folder {
+    const char *path;
+    size_t len;
+    int watch;     /* -1: none */
+    bool there;    /* names can be looked for in it */
+    bool shut;     /* we lack the rights to reach it, or to watch it */
+    unsigned seen; /* round in which it was looked at */
+};
+
+struct watching {
+    struct post *post;
+    struct mounts_view mounts; /* of the host */
+    struct mount_names names;
+    int events; /* -1: the user has no more of them */
+    bool blind; /* not everything could be watched: look again and again instead */
+    unsigned round;
+    size_t nfolders;
+    struct folder folders[FOLDERS];
+};
+
+static struct folder *find(struct watching *w, const char *path, size_t len)
+{
+    for (size_t i = 0; i < w->nfolders; i++)
+        if (w->folders[i].len == len && memcmp(w->folders[i].path, path, len) == 0)
+            return &w->folders[i];
+    if (w->nfolders == FOLDERS)
+        return NULL;
+    w->folders[w->nfolders] = (struct folder){.path = path, .len = len, .watch = -1};
+    return &w->folders[w->nfolders++];
+}
+
+static bool is_used(const struct watching *w, int watch)
+{
+    for (size_t i = 0; i < w->nfolders; i++)
+        if (w->folders[i].watch == watch)
+            return true;
+    return false;
+}
+
+static void set_watch(struct watching *w, struct folder *f, int watch)
+{
+    int before = f->watch;
+    f->watch = watch;
+    if (before >= 0 && before != watch && !is_used(w, before))
+        inotify_rm_watch(w->events, before);
+}
+
+/* Whether what is asked for cannot be had because of what the folder is. */
+static bool is_out_of_reach(int err)
+{
+    return err == ENOENT || err == ENOTDIR || err == EACCES || err == ELOOP;
+}
+
+/* Adds to what is told of the folder at the end of fd. Its watch, or a negated errno. */
+static int ask_about(struct watching *w, int fd, uint32_t events)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "self/fd/%d", fd);
+    int watch = inotify_add_watch(w->events, name, events | IN_MASK_ADD | IN_ONLYDIR);
+    return watch < 0 ? -errno : watch;
+}
+
+static int open_folder(const struct watching *w, const struct folder *f)
+{
+    char path[PLAN_GUARD_PATH + 1];
+    memcpy(path, f->path, f->len);
+    path[f->len] = '\0';
+    return post_open(w->post, path);
+}
+
+/* Whether it is there, or a negated errno. One that cannot be read cannot be watched, but perhaps
+ * be passed through. */
+static int watch_folder(struct watching *w, struct folder *f)
+{
+    if (f->seen == w->round)
+        return f->there;
+    f->seen = w->round;
+    OWN(fd) int fd = open_folder(w, f);
+    f->there = fd >= 0;
+    f->shut = fd == -EACCES;
+    if (fd < 0) {
+        set_watch(w, f, -1);
+        return is_out_of_reach(-fd) ? 0 : fd;
+    }
+    int watch = ask_about(w, fd, IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE);
+    f->shut = watch == -EACCES;
+    set_watch(w, f, watch < 0 ? -1 : watch);
+    if (watch < 0 && (!is_out_of_reach(-watch) || faccessat(fd, ".", X_OK, 0) == 0))
+        w->blind = true;
+    return 1;
+}
+
+/* What is shut may be opened later: its folder tells. */
+static void watch_rights(struct watching *w, const struct folder *above)
+{
+    OWN(fd) int fd = open_folder(w, above);
+    if (fd >= 0)
+        ask_about(w, fd, IN_ATTRIB);
+}
+
+/* Watches a folder below another that is watched; NULL: below nothing. */
+static int watch_below(struct watching *w, const struct folder *above, struct folder *f)
+{
+    int there = f ? watch_folder(w, f) : -ENOSPC;
+    if (f && f->shut && above)
+        watch_rights(w, above);
+    return there;
+}
+
+/* Watches the folders above one guarded name, from the root downwards; and itself, if what is made
+ * in it matters. */
+static int watch_way(struct watching *w, const char *path, bool itself)
+{
+    struct folder *above = NULL;
+    for (const char *at = path; at; at = strchr(at + 1, '/')) {
+        struct folder *f = find(w, path, at == path ? 1 : (size_t)(at - path));
+        int there = watch_below(w, above, f);
+        if (there <= 0)
+            return there;
+        above = f;
+    }
+    int there = itself ? watch_below(w, above, find(w, path, strlen(path))) : 0;
+    return there < 0 && there != -ENOTDIR ? there : 0;
+}
+
+/* What is guarded may be seen elsewhere since: nothing is to be read there. No guard was planned
+ * for it, so something empty has to do. */
+static int hide_aliases(struct watching *w)
+{
+    const struct plan *plan = w->post->plan;
+    const struct mounts *m = mounts_now(&w->mounts, true);
+    if (!m)
+        return -EIO;
+    for (size_t i = 0; m->aliased && i < plan->nguards; i++) {
+        const struct plan_guard *g = &plan->guards[i];
+        int err = g->open ? 0 : mounts_places(m, g->path, g->len, &w->names);
+        for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
+            err = post_hide(w->post, w->names.at[k].path);
+        if (err < 0)
+            return err;
+    }
+    return 0;
+}
+
+static int look_again(struct watching *w)
+{
+    const struct plan *plan = w->post->plan;
+    w->round++;
+    w->blind = w->events < 0;
+    for (size_t i = 0; i < plan->nguards; i++) {
+        int err = watch_way(w, plan->guards[i].path, plan->masked && !plan->guards[i].whole);
+        if (err < 0)
+            return err;
+    }
+    for (size_t i = 0; i < plan->nguards; i++) {
+        int err = post_stand(w->post, i);
+        if (err < 0)
+            return err;
+    }
+    return hide_aliases(w);
+}
+
+/* ---- events ---- */
+
+/* Whether a guarded name leads through this entry of a folder. */
+static bool leads_to_guard(const struct watching *w, const struct folder *f, const char *name)
+{
+    const struct plan *plan = w->post->plan;
+    size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
+    for (size_t i = 0; i < plan->nguards; i++) {
+        const char *path = plan->guards[i].path;
+        if (f->len == strlen(path) && memcmp(path, f->path, f->len) == 0)
+            return true; /* in a guarded folder every name does */
+        if (strncmp(path, f->path, f->len) == 0 && strlen(path) >= from + n &&
+            (f->len == 1 || path[f->len] == '/') && strncasecmp(path + from, name, n) == 0 &&
+            (path[from + n] == '/' || path[from + n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static bool matters(const struct watching *w, const struct inotify_event *e)
+{
+    if (e->mask & (IN_Q_OVERFLOW | IN_UNMOUNT))
+        return true;
+    if (!e->len)
+        return (e->mask & IN_ATTRIB) != 0; /* a folder's own rights */
+    for (size_t i = 0; i < w->nfolders; i++)
+        if (w->folders[i].watch == e->wd && leads_to_guard(w, &w->folders[i], e->name))
+            return true;
+    return false;
+}
+
+static int read_events(struct watching *w)
+{
+    union {
+        struct inotify_event first;
+        char bytes[16384];
+    } block;
+    ssize_t n = read(w->events, block.bytes, sizeof(block.bytes));
+    if (n <= 0)
+        return n < 0 && errno == EINTR ? 0 : n < 0 ? -errno : -EIO;
+    int result = 0;
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *e = (const void *)(block.bytes + at);
+        result |= matters(w, e);
+        at += (ssize_t)(sizeof(*e) + e->len);
+    }
+    return result;
+}
+
+/* It may have word of another policy. Masks stay as they are. */
+static int hear_worker(struct post *p)
+{
+    struct graph *g;
+    struct renewal what;
+    int heard = renew_hear(p->task->worker, p->task->launch, &g, &what, NULL);
+    if (heard != RENEW_POLICY)
+        return heard;
+    if (p->sentry)
+        sentry_renew(p->sentry, g, what.number);
+    else
+        graph_free(g);
+    return 0;
+}
+
+/* Waits for something to happen. 1 when it matters, 0, or a negated errno. */
+static int hear(struct watching *w)
+{
+    struct post *p = w->post;
+    struct pollfd fds[] = {{w->events, POLLIN, 0},
+                           {p->crowd, POLLIN, 0},
+                           {p->task->worker, POLLIN, 0},
+                           {p->mounts, POLLPRI, 0},
+                           {p->later, POLLPRI, 0}};
+    eventfd_t times;
+    int n = poll(fds, 5, w->blind ? LOOK_MS : -1);
+    if (n <= 0)
+        return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
+    if (fds[2].revents) {
+        int err = hear_worker(p);
+        if (err < 0)
+            return err; /* it is gone */
+    }
+    if (fds[1].revents && eventfd_read(p->crowd, &times) == 0)
+        sentry_drop(p->fs);
+    if ((fds[3].revents | fds[4].revents) & POLLPRI) {
+        w->mounts.current = false;
+        return 1;
+    }
+    return fds[0].revents ? read_events(w) : 0;
+}
+
+int watch_names(struct post *p)
+{
+    static struct watching w; /* large, and there is one in a process */
+    int changed = 1;
+    w.post = p;
+    mounts_open(&w.mounts, p->later);
+    w.events = inotify_init1(IN_CLOEXEC);
+    /* what we mounted ourselves is no news */
+    poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
+    while (changed >= 0) {
+        int err = changed ? look_again(&w) : 0;
+        changed = err < 0 ? err : hear(&w);
+    }
+    return changed;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_SHARED_OWN_FILTER_H
+#define BK_KERNEL_SHARED_OWN_FILTER_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/host/kabi.h"
+
+/*
+ * Filters that processes of our own put on, once they have what they need. What is listed gets one
+ * answer and everything else another (SECCOMP_RET_…), but for a few; another architecture's calls
+ * end the process.
+ */
+struct own_call {
+    int nr;
+    uint8_t nchecks;
+    struct {
+        uint8_t arg;
+        uint8_t how; /* enum own_how */
+        uint32_t value;
+    } checks[2];          /* of the low half of an argument */
+    uint32_t then, else_; /* all hold, or not */
+};
+
+enum own_how { OWN_EQUAL, OWN_ANY /* of these bits */ };
+enum { OWN_CALLS = 2 };
+
+/* Files are opened to be read. */
+#define OWN_READS                                                                                  \
+    {                                                                                              \
+        SYS_openat, 1, {{2, OWN_ANY, KABI_OPEN_WRITES}}, SECCOMP_RET_ERRNO | EPERM,                \
+            SECCOMP_RET_ALLOW                                                                      \
+    }
+
+struct own_filter {
+    struct own_calls {
+        const int *numbers;
+        size_t n;
+    } lists[2];
+    uint32_t listed, others;
+    struct own_call but[OWN_CALLS]; /* calls that are not listed: it depends on arguments */
+    size_t nbut;
+};
+
+enum { OWN_FILTER_CALLS = 128, OWN_FILTER_MAX = 4 * OWN_FILTER_CALLS + 16 };
+
+/* Writes the program; its length, or 0 when there are too many calls. */
+size_t own_filter_make(const struct own_filter *f, struct sock_filter out[OWN_FILTER_MAX]);
+
+/* Puts it on for good, for the calling thread. 0 or a negated errno. */
+int own_filter_install(const struct own_filter *f);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/* Who runs where, while a sandbox is being started. */
+
+#include "kernel/shared/processor.h"
+
+#include <sched.h>
+
+static void schedule(pid_t pid, int policy)
+{
+    sched_setscheduler(pid, policy, &(struct sched_param){0});
+}
+
+bool processor_keep(void)
+{
+    if (sched_getscheduler(0) != SCHED_OTHER)
+        return false;
+    schedule(0, SCHED_BATCH);
+    return true;
+}
+
+static void move(pid_t child)
+{
+    cpu_set_t all, others;
+    int here = sched_getcpu();
+    if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all) < 0)
+        return;
+    others = all;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) > 0 && sched_setaffinity(child, sizeof(others), &others) == 0)
+        sched_setaffinity(child, sizeof(all), &all);
+}
+
+void processor_send_off(pid_t child, bool kept)
+{
+    if (child > 0)
+        move(child);
+    if (kept && child > 0)
+        schedule(child, SCHED_OTHER);
+    if (kept)
+        schedule(0, SCHED_OTHER);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_KERNEL_SHARED_ROLES_H
+#define BK_KERNEL_SHARED_ROLES_H
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* The abstract names of the sockets at which Buckle hears the person (agent/door.h): the prefix,
+ * one of the kinds, a dash, and more. */
+#define DOOR_PREFIX "buckle-"
+static const char *const door_kinds[] = {"run", "session"};
+
+static inline bool door_is_name(const char *name, size_t n)
+{
+    enum { PREFIX = sizeof(DOOR_PREFIX) - 1 };
+    for (size_t i = 0; i < sizeof(door_kinds) / sizeof(door_kinds[0]); i++) {
+        size_t kind = strlen(door_kinds[i]);
+        if (n > PREFIX + kind && memcmp(name, DOOR_PREFIX, PREFIX) == 0 &&
+            memcmp(name + PREFIX, door_kinds[i], kind) == 0 && name[PREFIX + kind] == '-')
+            return true;
+    }
+    return false;
+}
+
+enum role {
+#define ROLE(id, name) ROLE_##id,
+#include "kernel/shared/roles.def"
+#undef ROLE
+    ROLE_COUNT
+};
+
+static const char *const role_names[ROLE_COUNT] = {
+#define ROLE(id, name) name,
+#include "kernel/shared/roles.def"
+#undef ROLE
+};
+
+/* This process plays the role from now on, and its threads. Nobody else can rename it. */
+static inline void role_take(enum role r)
+{
+    prctl(PR_SET_NAME, role_names[r], 0, 0, 0);
+}
+
+static inline bool role_is(const char *name)
+{
+    for (int i = 0; i < ROLE_COUNT; i++)
+        if (strcmp(name, role_names[i]) == 0)
+            return true;
+    return false;
+}
+
+#endif

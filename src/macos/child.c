@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "macos/child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+extern char **environ;
+
+uint64_t child_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int child_pipe(int ends[2], struct bk_err *err)
+{
+    if (pipe(ends) < 0)
+        return err_sys(err, "cannot make a pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+}
+
+static void take(int from, int to)
+{
+    if (from >= 0 && from != to)
+        dup2(from, to);
+    else if (from == to)
+        fcntl(to, F_SETFD, 0);
+}
+
+static bool is_kept(const struct child *c, int fd)
+{
+    for (size_t i = 0; i < c->nkeep; i++)
+        if (c->keep[i] == fd)
+            return true;
+    return fd <= 2;
+}
+
+/* What the caller has open is the caller's: it could be what the policy denies. */
+static void close_others(const struct child *c)
+{
+    OWN(dir) DIR *d = opendir("/dev/fd");
+    struct dirent *e;
+    while (d && (e = readdir(d))) {
+        int fd = atoi(e->d_name);
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9' && !is_kept(c, fd))
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
+    for (int fd = 3; !d && fd < 1024; fd++)
+        if (!is_kept(c, fd))
+            fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void __attribute__((noreturn)) become(const struct child *c, int tell)
+{
+    sigset_t none;
+    int why = 0;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    take(c->in, 0);
+    take(c->out, 1);
+    take(c->err, 2);
+    close_others(c);
+    if (c->cwd && chdir(c->cwd) < 0)
+        why = errno;
+    if (!why) {
+        environ = (char **)c->env;
+        execvp(c->argv[0], c->argv);
+        why = errno;
+    }
+    ssize_t told = write(tell, &why, sizeof(why));
+    _exit(told == sizeof(why) ? 127 : 126);
+}
+
+int child_start(const struct child *c, pid_t *out, struct bk_err *err)
+{
+    int ends[2], why = 0;
+    if (child_pipe(ends, err) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(c, ends[1]);
+    OWN(fd) int heard = ends[0];
+    close(ends[1]);
+    if (pid < 0)
+        return err_sys(err, "cannot start a process");
+    ssize_t n;
+    while ((n = read(heard, &why, sizeof(why))) < 0 && errno == EINTR)
+        ;
+    if (n == 0) {
+        *out = pid;
+        return 0;
+    }
+    waitpid(pid, NULL, 0);
+    errno = n == sizeof(why) ? why : EIO;
+    return err_sys(err, "%s", c->argv[0]);
+}
+
+bool child_await(pid_t pid, uint32_t patience_ms, int *status)
+{
+    uint64_t until = child_now_ms() + patience_ms;
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        if (child_now_ms() >= until)
+            return false;
+        poll(NULL, 0, 5);
+    }
+    return true;
+}
+
+void child_stop(pid_t pid, uint32_t patience_ms)
+{
+    int status;
+    kill(pid, SIGTERM);
+    if (child_await(pid, patience_ms, &status))
+        return;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "net/first-line.h"
+
+enum { WHOLE = 6 }; /* "http/" and a digit */
+
+static bool is_http(const struct first *f)
+{
+    bool last = f->word ? !f->mismatch && f->matched == WHOLE : f->last_http;
+    return f->begun && last && (!f->following || f->words == 3);
+}
+
+static void end_word(struct first *f)
+{
+    if (f->word)
+        f->last_http = !f->mismatch && f->matched == WHOLE;
+    f->word = f->mismatch = false;
+    f->matched = 0;
+}
+
+static void add_to_word(struct first *f, char c)
+{
+    static const char http[] = "http/";
+    if (!f->word && f->words < 4)
+        f->words++;
+    f->word = f->begun = true;
+    if (f->matched == WHOLE)
+        return; /* whatever follows the digit */
+    bool fits = f->matched < WHOLE - 1 ? (c | 0x20) == http[f->matched] : c >= '0' && c <= '9';
+    if (fits && !f->mismatch)
+        f->matched++;
+    else
+        f->mismatch = true;
+}
+
+static void next_line(struct first *f)
+{
+    *f = (struct first){.blank_first = !f->following || f->blank_first,
+                        .following = f->following,
+                        .size = f->following ? f->size : 0};
+}
+
+enum first_result first_read(struct first *f, const char *data, size_t n)
+{
+    uint32_t most = f->following ? FIRST_FOLLOWING : FIRST_MAX;
+    for (size_t i = 0; i < n; i++) {
+        char c = data[i];
+        bool end = c == '\r' || c == '\n';
+        f->left = n - i - 1;
+        if (end && is_http(f))
+            return FIRST_HTTP;
+        if ((c == '\n' && f->begun && !f->following) || ++f->size > most)
+            return FIRST_OTHER;
+        if (c == '\n')
+            next_line(f);
+        else if (end || c == ' ' || c == '\t' || c == '\v' || c == '\f')
+            end_word(f);
+        else
+            add_to_word(f, c);
+    }
+    return FIRST_MORE;
+}
+
+enum first_result first_end(const struct first *f)
+{
+    return is_http(f) ? FIRST_HTTP : FIRST_OTHER;
+}
+
+void first_follow(struct first *f)
+{
+    *f = (struct first){.following = true};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Listeners on the host's own loopback, at ports that nobody has: for a command that has no network
+ * of its own, and whose connections are announced.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "net/netns-setup.h"
+
+static int listen_anywhere(uint16_t *port)
+{
+    struct sockaddr_in at;
+    socklen_t n = sizeof(at);
+    OWN(fd) int fd = lay_listen(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return fd;
+    if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+        return -errno;
+    *port = ntohs(at.sin_port);
+    return steal_fd(&fd);
+}
+
+int lay_loopback(struct laid_network *out, struct lay_ports *ports)
+{
+    const struct {
+        enum lay_socket kind;
+        uint16_t *port;
+    } list[] = {{LAY_TCP4, &ports->tcp}, {LAY_HTTP, &ports->http}, {LAY_SOCKS, &ports->socks}};
+    lay_none(out);
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        int fd = listen_anywhere(list[i].port);
+        if (fd < 0) {
+            lay_close(out);
+            return fd;
+        }
+        out->fds[list[i].kind] = fd;
+    }
+    return 0;
+}

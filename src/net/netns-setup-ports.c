@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The network of a kernel that cannot redirect. Every address is local all the same, so that a
+ * listener at every address hears connections to anywhere at its port, and an accepted socket's own
+ * end is where the connection wanted to go. It is weaker: only ports that somebody listens on lead
+ * to the gate, and those are taken on loopback too, where the kernel knows no "everywhere but
+ * here". What goes to another port meets nobody and is refused by the kernel, and so are datagrams
+ * but for questions to name servers; raw sockets overhear them, so that it is told. Nothing leads
+ * out.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "net/netns-setup-int.h"
+
+enum { SPARE = 8 }; /* sockets for ports that rules name later */
+
+/* One socket for both families: descriptors are handed over all at once, and there is a limit. */
+static int open_stream(bool v6)
+{
+    int zero = 0;
+    OWN(fd)
+    int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || lay_stream_options(fd) < 0 ||
+        (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0))
+        return -errno;
+    return steal_fd(&fd);
+}
+
+int lay_bind_everywhere(int fd, bool v6, uint16_t port)
+{
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const struct sockaddr *at = v6 ? (void *)&six : (void *)&four;
+    return bind(fd, at, v6 ? sizeof(six) : sizeof(four)) < 0 ? -errno : 0;
+}
+
+static int listen_everywhere(bool v6, uint16_t port)
+{
+    OWN(fd) int fd = open_stream(v6);
+    int err = fd < 0 ? fd : lay_bind_everywhere(fd, v6, port);
+    if (err == 0 && listen(fd, LAY_BACKLOG) < 0)
+        err = -errno;
+    return err < 0 ? err : steal_fd(&fd);
+}
+
+/* Questions to any name server, each with whom it was put to: the answer comes from there. */
+static int hear_questions(int family)
+{
+    int one = 1;
+    OWN(fd) int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || lay_tell_destination(fd, family) < 0 ||
+        (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0))
+        return -errno;
+    int err = lay_bind_everywhere(fd, family == AF_INET6, PORT_NAMES);
+    return err < 0 ? err : steal_fd(&fd);
+}
+
+/* ---- overhearing ---- */
+
+enum { HEADS = 128, SYN = 0x02, SYN_OR_ACK = 0x12, FLAGS_AT = 13, NET = SKF_NET_OFF };
+
+#define LOAD(size, at) BPF_STMT(BPF_LD | (size) | BPF_ABS, (at))
+#define GO_ON_IF(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0)
+#define GIVE(bytes) BPF_STMT(BPF_RET | BPF_K, (bytes))
+#define GIVE_UNLESS(value) GO_ON_IF(value), GIVE(HEADS)
+#define DROP_UNLESS(value) GO_ON_IF(value), GIVE(0)
+
+/* Heads alone, and nothing that is sent to loopback. Of TCP what begins a connection: IPv4 has its
+ * own head in front of that, IPv6 does not show it. */
+static struct sock_filter udp4[] = {LOAD(BPF_B, NET + 16), GIVE_UNLESS(127), GIVE(0)};
+static struct sock_filter udp6[] = {
+    LOAD(BPF_W, NET + 24), GIVE_UNLESS(0),        LOAD(BPF_W, NET + 28),
+    GIVE_UNLESS(0),        LOAD(BPF_W, NET + 32), GIVE_UNLESS(0),
+    LOAD(BPF_W, NET + 36), GIVE_UNLESS(1),        GIVE(0)};
+static struct sock_filter tcp4[] = {BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+                                    BPF_STMT(BPF_LD | BPF_B | BPF_IND, FLAGS_AT),
+                                    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SYN_OR_ACK),
+                                    DROP_UNLESS(SYN),
+                                    LOAD(BPF_B, NET + 16),
+                                    GIVE_UNLESS(127),
+                                    GIVE(0)};
+static struct sock_filter tcp6[] = {
+    LOAD(BPF_B, FLAGS_AT), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SYN_OR_ACK),
+    DROP_UNLESS(SYN),      LOAD(BPF_W, NET + 24),
+    GIVE_UNLESS(0),        LOAD(BPF_W, NET + 28),
+    GIVE_UNLESS(0),        LOAD(BPF_W, NET + 32),
+    GIVE_UNLESS(0),        LOAD(BPF_W, NET + 36),
+    GIVE_UNLESS(1),        GIVE(0)};
+
+#define PROGRAM(list)                                                                              \
+    {                                                                                              \
+        sizeof(list) / sizeof((list)[0]), (list)                                                   \
+    }
+
+static const struct {
+    enum lay_socket kind;
+    int family, protocol;
+    struct sock_fprog filter;
+} refused[] = {
+    {LAY_REFUSED_UDP4, AF_INET, IPPROTO_UDP, PROGRAM(udp4)},
+    {LAY_REFUSED_UDP6, AF_INET6, IPPROTO_UDP, PROGRAM(udp6)},
+    {LAY_REFUSED_TCP4, AF_INET, IPPROTO_TCP, PROGRAM(tcp4)},
+    {LAY_REFUSED_TCP6, AF_INET6, IPPROTO_TCP, PROGRAM(tcp6)},
+};
+
+/* What was heard before the filter was there is thrown away by whoever reads. */
+static int overhear(size_t which)
+{
+    const struct sock_fprog *filter = &refused[which].filter;
+    int family = refused[which].family;
+    OWN(fd)
+    int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, refused[which].protocol);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, filter, sizeof(*filter)) < 0 ||
+        lay_tell_destination(fd, family) < 0)
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* ---- all of it ---- */
+
+static int open_datagrams(bool v6, struct laid_network *out)
+{
+    for (int six = 0; six <= (v6 ? 1 : 0); six++) {
+        int family = six ? AF_INET6 : AF_INET;
+        out->fds[LAY_DNS4 + six] = hear_questions(family);
+        if (out->fds[LAY_DNS4 + six] < 0)
+            return out->fds[LAY_DNS4 + six];
+        out->fds[LAY_BACK4 + six] = lay_open_raw(family, IPPROTO_UDP);
+        if (out->fds[LAY_BACK4 + six] < 0)
+            return out->fds[LAY_BACK4 + six];
+    }
+    /* without them it is not told, and refused all the same */
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (v6 || refused[i].family == AF_INET)
+            out->fds[refused[i].kind] = overhear(i);
+    return 0;
+}
+
+int lay_ports(const struct lay_wishes *wishes, bool v6, struct laid_network *out)
+{
+    size_t n = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
+    int err = open_datagrams(v6, out);
+    if (err < 0)
+        return err;
+    out->fds[LAY_DNS_TCP4] = listen_everywhere(v6, PORT_NAMES);
+    if (out->fds[LAY_DNS_TCP4] < 0)
+        return out->fds[LAY_DNS_TCP4];
+    for (size_t i = 0; i < n; i++) {
+        int fd = listen_everywhere(v6, wishes->ports[i]);
+        if (fd < 0 && fd != -EADDRINUSE) /* the stub, a proxy or a port of the host's is there */
+            return fd;
+        out->ports[i] = fd < 0 ? -1 : fd;
+    }
+    for (size_t i = n; i < LAY_PORTS && i < n + SPARE; i++)
+        out->ports[i] = open_stream(v6);
+    return 0;
+}
+
+bool lay_is_inside(const uint8_t addr[16])
+{
+    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, loopback6[16] = {[15] = 1};
+    if (memcmp(addr, mapped, sizeof(mapped)) != 0)
+        return memcmp(addr, loopback6, 16) == 0 || memcmp(addr, lay_own_v6, 16) == 0;
+    return addr[12] == 127 || memcmp(addr + 12, lay_own_v4, 3) == 0;
+}

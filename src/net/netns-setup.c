@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Two things make it work. A route of type local for everything lets packets to any address be
+ * delivered here instead of being sent. And a tproxy rule hands the first packet of a connection to
+ * any port, when it comes in again by the loopback interface, to a listener of ours as it is: what
+ * is accepted has the address it wanted to go to for its own end, and everything after that finds
+ * its socket by itself. Datagrams are handed over one by one. Loopback is left out of both, and so
+ * are the addresses just below those that stand for names: the command's own servers are reached
+ * there. Nothing has to be remembered for it, so that the kernel follows no connection.
+ *
+ * A kernel without tproxy redirects instead, and remembers for SO_ORIGINAL_DST where connections
+ * wanted to go. Of datagrams that would be one place for each socket, which may write to many: only
+ * DNS is redirected then, whose answers do not depend on who was asked. A kernel that refuses the
+ * rules altogether gets listeners at single ports (netns-setup-ports.c).
+ */
+
+#include "net/netns-setup.h"
+
+#include <errno.h>
+#include <netinet/in.h> /* before the kernel's own, which step back then */
+
+#include <linux/filter.h>
+#include <linux/in6.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "net/netns-setup-int.h"
+#include "net/netlink.h"
+
+/* ---- addresses and routes ---- */
+
+static void add_address(struct netlink *b, uint8_t family, const uint8_t *addr, uint8_t n,
+                        uint32_t lo)
+{
+    struct ifaddrmsg m = {.ifa_family = family,
+                          .ifa_prefixlen = (uint8_t)(n * 8),
+                          .ifa_flags = family == AF_INET6 ? IFA_F_NODAD : 0,
+                          .ifa_index = lo};
+    netlink_begin(b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_ACK, &m, sizeof(m));
+    netlink_attr(b, IFA_LOCAL, addr, n);
+    netlink_attr(b, IFA_ADDRESS, addr, n);
+    netlink_end(b);
+}
+
+/* ip route add local default dev lo src OWN */
+static void add_route(struct netlink *b, uint8_t family, const uint8_t *own, uint8_t n, uint32_t lo)
+{
+    struct rtmsg m = {.rtm_family = family,
+                      .rtm_table = RT_TABLE_LOCAL,
+                      .rtm_protocol = RTPROT_STATIC,
+                      .rtm_scope = family == AF_INET ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE,
+                      .rtm_type = RTN_LOCAL};
+    netlink_begin(b, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_ACK, &m, sizeof(m));
+    netlink_attr(b, RTA_OIF, &lo, sizeof(lo));
+    netlink_attr(b, RTA_PREFSRC, own, n);
+    netlink_end(b);
+}
+
+static int lay_roads(bool v6)
+{
+    struct netlink b = {0};
+    uint32_t lo = if_nametoindex("lo");
+    OWN(fd) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0 || !lo)
+        return -errno;
+    add_address(&b, AF_INET, lay_own_v4, sizeof(lay_own_v4), lo);
+    add_route(&b, AF_INET, lay_own_v4, sizeof(lay_own_v4), lo);
+    if (v6) {
+        add_address(&b, AF_INET6, lay_own_v6, sizeof(lay_own_v6), lo);
+        add_route(&b, AF_INET6, lay_own_v6, sizeof(lay_own_v6), lo);
+    }
+    return netlink_send(fd, &b);
+}
+
+/* ---- listeners ---- */
+
+static const struct {
+    int family, type;
+    uint16_t port;
+} sockets[LAY_UDP4] = {
+    [LAY_TCP4] = {AF_INET, SOCK_STREAM, PORT_TCP},
+    [LAY_TCP6] = {AF_INET6, SOCK_STREAM, PORT_TCP},
+    [LAY_DNS4] = {AF_INET, SOCK_DGRAM, PORT_DNS},
+    [LAY_DNS6] = {AF_INET6, SOCK_DGRAM, PORT_DNS},
+    [LAY_DNS_TCP4] = {AF_INET, SOCK_STREAM, PORT_DNS_TCP},
+    [LAY_DNS_TCP6] = {AF_INET6, SOCK_STREAM, PORT_DNS_TCP},
+    [LAY_HTTP] = {AF_INET, SOCK_STREAM, LAY_HTTP_PORT},
+    [LAY_SOCKS] = {AF_INET, SOCK_STREAM, LAY_SOCKS_PORT},
+};
+
+/* Connections of a run before this one may still be ending. What is accepted sends at once, as
+ * whoever listens does. */
+int lay_stream_options(int fd)
+{
+    int one = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0
+               ? -1
+               : setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+int lay_tell_destination(int fd, int family)
+{
+    int one = 1;
+    return family == AF_INET
+               ? setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &one, sizeof(one))
+               : setsockopt(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &one, sizeof(one));
+}
+
+int lay_listen(int family, int type, uint16_t port)
+{
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {
+        .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const struct sockaddr *at = family == AF_INET ? (void *)&v4 : (void *)&v6;
+    int one = 1;
+    OWN(fd) int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
+        return -errno;
+    if (type == SOCK_STREAM && lay_stream_options(fd) < 0)
+        return -errno;
+    if (bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
+        (type == SOCK_STREAM && listen(fd, LAY_BACKLOG) < 0))
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* Hears what is handed over: connections, or datagrams each with the address that it was sent to.
+ * IPv6 wants the socket to be at every address, since the rule looks for it at one of the
+ * interface's. */
+static int hear(int family, int type, uint16_t port)
+{
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const struct sockaddr *at = family == AF_INET ? (void *)&v4 : (void *)&v6;
+    int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, one = 1;
+    int through = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
+    bool stream = type == SOCK_STREAM;
+    OWN(fd) int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || setsockopt(fd, level, through, &one, sizeof(one)) < 0 ||
+        (stream ? lay_stream_options(fd) : lay_tell_destination(fd, family)) < 0 ||
+        (family == AF_INET6 && setsockopt(fd, level, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
+        bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
+        (stream && listen(fd, LAY_BACKLOG) < 0))
+        return -errno;
+    return steal_fd(&fd);
+}
+
+/* Sends from any address and hears nothing: a raw socket would be told of every packet. */
+int lay_open_raw(int family, int protocol)
+{
+    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    struct sock_fprog deaf = {1, &nothing};
+    int one = 1, checksum_at = 6;
+    OWN(fd) int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &deaf, sizeof(deaf)) < 0 ||
+        (family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one)) < 0) ||
+        (protocol == IPPROTO_UDP && family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_CHECKSUM, &checksum_at, sizeof(checksum_at)) < 0))
+        return -errno;
+    return steal_fd(&fd);
+}
+
+static int open_relay(struct laid_network *out, bool v6)
+{
+    for (int six = 0; six <= (v6 ? 1 : 0); six++) {
+        int family = six ? AF_INET6 : AF_INET;
+        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), lay_open_raw(family, IPPROTO_UDP),
+                     lay_open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
+        out->fds[LAY_UDP4 + six] = fds[0];
+        out->fds[LAY_BACK4 + six] = fds[1];
+        out->fds[LAY_ICMP4 + six] = fds[2];
+        for (size_t i = 0; i < 3; i++)
+            if (fds[i] < 0)
+                return fds[i];
+    }
+    return 0;
+}
+
+uint16_t lay_proxy_port(uint16_t usual, const struct local_port *local, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (local[i].tcp && local[i].port == usual)
+            return lay_proxy_port((uint16_t)(usual + 1), local, n);
+    return usual;
+}
+
+/* Those of the table from first on. */
+static int open_listeners(struct laid_network *out, bool v6, const struct lay_wishes *w,
+                          enum lay_socket first)
+{
+    for (size_t i = first; i < LAY_UDP4; i++) {
+        uint16_t port = sockets[i].port;
+        if (sockets[i].family == AF_INET6 && !v6)
+            continue;
+        if (i == LAY_HTTP || i == LAY_SOCKS)
+            port = lay_proxy_port(port, w->local, w->nlocal);
+        out->fds[i] = out->handed_over && i < LAY_HTTP
+                          ? hear(sockets[i].family, sockets[i].type, port)
+                          : lay_listen(sockets[i].family, sockets[i].type, port);
+        if (out->fds[i] < 0)
+            return out->fds[i];
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static bool has_v6(void)
+{
+    int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+size_t lay_places(struct laid_network *net, int *places[LAY_PLACES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < LAY_SOCKETS; i++)
+        places[n++] = &net->fds[i];
+    for (size_t i = 0; i < LAY_LOCAL; i++)
+        for (size_t k = 0; k < LAY_LOCAL_KINDS; k++)
+            places[n++] = &net->local[i].fds[k];
+    for (size_t i = 0; i < LAY_FAMILIES * LAY_INSIDE; i++)
+        places[n++] = &net->inside[i / LAY_INSIDE][i % LAY_INSIDE];
+    for (size_t i = 0; i < LAY_PORTS; i++)
+        places[n++] = &net->ports[i];
+    return n;
+}
+
+void lay_close(struct laid_network *net)
+{
+    int *places[LAY_PLACES];
+    size_t n = lay_places(net, places);
+    for (size_t i = 0; i < n; i++)
+        if (*places[i] >= 0)
+            close(steal_fd(places[i]));
+}
+
+static int open_local(struct laid_port *out, const struct local_port *want, bool v6)
+{
+    out->port = want->port;
+    for (int i = 0; i < LAY_LOCAL_KINDS; i++) {
+        bool udp = i >= LAY_LOCAL_UDP4, six = i & 1;
+        if ((six && !v6) || !(udp ? want->udp : want->tcp))
+            continue;
+        out->fds[i] =
+            lay_listen(six ? AF_INET6 : AF_INET, udp ? SOCK_DGRAM : SOCK_STREAM, want->port);
+        if (out->fds[i] < 0)
+            return out->fds[i];
+    }
+    return 0;
+}
+
+static int open_inside(int out[LAY_INSIDE], int family)
+{
+    for (size_t i = 0; i < LAY_INSIDE; i++) {
+        out[i] = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (out[i] < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int lay_network(const struct lay_wishes *wishes, struct laid_network *out)
+{
+    bool v6 = has_v6();
+    lay_none(out);
+    int err = lay_roads(v6);
+    bool rules = err == 0 && !wishes->no_rules;
+    /* Why they are refused does not matter: without them as little leads out of here. */
+    out->handed_over = rules && !wishes->no_hand_over && lay_rules(true) == 0;
+    rules = out->handed_over || (rules && lay_rules(false) == 0);
+    if (err == 0)
+        err = open_listeners(out, v6, wishes, rules ? LAY_TCP4 : LAY_HTTP);
+    if (err == 0 && out->handed_over)
+        err = open_relay(out, v6);
+    for (size_t i = 0; err == 0 && i < wishes->nlocal && i < LAY_LOCAL; i++)
+        err = open_local(&out->local[i], &wishes->local[i], v6);
+    if (err == 0 && wishes->inside)
+        err = open_inside(out->inside[0], AF_INET);
+    if (err == 0 && wishes->inside && v6)
+        err = open_inside(out->inside[1], AF_INET6);
+    if (err == 0 && !rules)
+        err = lay_ports(wishes, v6, out);
+    if (err < 0)
+        lay_close(out);
+    return err;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * What the kernel refuses where packets lead to the gate at single ports only
+ * (netns-setup-ports.c): it is overheard, so that it can be told. Nothing is answered, since the
+ * kernel has done that.
+ */
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "graph/net.h"
+#include "net/gate-int.h"
+
+enum { AT_ONCE = 64, HEAD_BYTES = 128, SAME_MS = 5000, DNS_PORT = 53, PORTS_BYTES = 4 };
+
+/* The same is told once in a while. */
+static bool is_news(struct gate *g, const struct flow_key *k, bool udp)
+{
+    for (size_t i = 0; i < GATE_REFUSED; i++) {
+        const struct gate_refused *r = &g->refused[i];
+        if (r->until_ms > g->loop.now_ms && r->udp == udp && memcmp(&r->key, k, sizeof(*k)) == 0)
+            return false;
+    }
+    g->refused[g->nrefused++ % GATE_REFUSED] =
+        (struct gate_refused){*k, udp, g->loop.now_ms + SAME_MS};
+    return true;
+}
+
+static void tell(struct gate *g, const struct flow_key *k, bool udp)
+{
+    static const char why[] = "this kernel has no packet rules that would lead there";
+    struct peer host;
+    gate_names(g, k->to, &host);
+    struct graph_verdict v = rules_ask(&g->rules, &host, k->port, udp ? NET_UDP : NET_TCP);
+    struct gate_denial d = {.host = &host,
+                            .port = k->port,
+                            .udp = udp,
+                            .verdict = v,
+                            .why = v.allow ? why : NULL,
+                            .client = {.port = k->client_port}};
+    memcpy(d.client.addr, k->client, sizeof(d.client.addr));
+    d.verdict.allow = false;
+    gate_deny(g, &d);
+}
+
+/* IPv4 shows its own head in front, and raw sockets know no ports of who sent something. */
+static bool read_ports(const uint8_t *head, size_t n, bool v6, struct flow_key *k)
+{
+    size_t at = v6 || n == 0 ? 0 : (size_t)(head[0] & 15) * 4;
+    if (n < at + PORTS_BYTES)
+        return false;
+    k->client_port = (uint16_t)(head[at] << 8 | head[at + 1]);
+    k->port = (uint16_t)(head[at + 2] << 8 | head[at + 3]);
+    return k->client_port && k->port;
+}
+
+void refused_hear(const struct listener *l)
+{
+    struct gate *g = l->gate;
+    bool udp = l->kind == LAY_REFUSED_UDP4 || l->kind == LAY_REFUSED_UDP6;
+    bool v6 = l->kind == LAY_REFUSED_UDP6 || l->kind == LAY_REFUSED_TCP6;
+    for (int i = 0; i < AT_ONCE; i++) {
+        uint8_t head[HEAD_BYTES];
+        struct flow_key k;
+        ssize_t n = datagram_hear(l->watch.fd, head, sizeof(head), &k);
+        if (n < 0)
+            return;
+        bool refused = read_ports(head, (size_t)n, v6, &k) && !lay_is_inside(k.to) &&
+                       k.port != DNS_PORT && (udp || !gate_listens(g, k.port));
+        if (refused && is_news(g, &k, udp))
+            tell(g, &k, udp);
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+#include "run/fd-watch.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+void hear_init(struct hearing *h)
+{
+    *h = (struct hearing){.fd = -1};
+}
+
+/* A free place; made when there is none. NULL when there are too many. */
+static struct hear *free_place(struct hearing *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->at[i].fd < 0)
+            return &h->at[i];
+    struct hear *grown = h->n < HEAR_MOST ? realloc(h->at, (h->n + 1) * sizeof(*grown)) : NULL;
+    if (!grown)
+        return NULL;
+    h->at = grown;
+    grown[h->n] = (struct hear){.fd = -1};
+    return &grown[h->n++];
+}
+
+int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
+             struct bk_err *err)
+{
+    struct hear *place = free_place(h);
+    if (!place)
+        return err_set(err, BK_E_LIMIT, "too many to listen to");
+    if (h->fd < 0)
+        h->fd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(place - h->at)};
+    if (h->fd < 0 || epoll_ctl(h->fd, EPOLL_CTL_ADD, fd, &e) < 0)
+        return err_sys(err, "cannot listen to descriptor %d", fd);
+    *place = (struct hear){fd, fn, arg};
+    return 0;
+}
+
+void hear_drop(struct hearing *h, int fd)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (h->at[i].fd == fd) {
+            epoll_ctl(h->fd, EPOLL_CTL_DEL, fd, NULL);
+            h->at[i].fd = -1;
+        }
+}
+
+/* One at a time: whoever is called may drop others, or add some, which moves them all. And not
+ * without end: who has much to say must not keep the listener from everything else. */
+void hear_all(struct hearing *h)
+{
+    enum { AT_ONCE = 512 };
+    struct epoll_event e;
+    for (int i = 0; i < AT_ONCE && h->fd >= 0 && epoll_wait(h->fd, &e, 1, 0) == 1; i++) {
+        struct hear one = e.data.u64 < h->n ? h->at[e.data.u64] : (struct hear){.fd = -1};
+        if (one.fd < 0)
+            break;
+        one.fn(one.arg, one.fd);
+    }
+}
+
+void hear_end(struct hearing *h)
+{
+    if (h->fd >= 0)
+        close(h->fd);
+    free(h->at);
+    hear_init(h);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_RUN_FD_WATCH_H
+#define BK_RUN_FD_WATCH_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/*
+ * Several things to listen to while a command runs (a settings file, a control descriptor, those
+ * who grant something), behind the one descriptor that a run listens to: run_spec.hears is
+ * hearing.fd, and on_heard calls hear_all().
+ */
+enum { HEAR_MOST = 1024 };
+
+struct hearing {
+    int fd; /* -1 while there is nothing to listen to */
+    size_t n;
+    struct hear {
+        int fd;                        /* -1: free */
+        void (*fn)(void *arg, int fd); /* something can be read there, or it has ended */
+        void *arg;
+    } * at;
+};
+
+void hear_init(struct hearing *h);
+int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
+             struct bk_err *err);
+void hear_drop(struct hearing *h, int fd); /* also from within fn; does not close it */
+void hear_all(struct hearing *h); /* what is there, or much of it; more can be read from fd then */
+void hear_end(struct hearing *h);
+
+#endif

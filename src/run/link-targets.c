@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * The list of names is the build's (ready_names), sorted, so that those in one folder stand
+ * together. A folder is listed once and compared with them: most homes have few of two hundred
+ * names, and asking for each would take longer. Where a link is met, the walk goes on at what it
+ * leads to, and from there on every name counts, whether it exists or not.
+ */
+
+#include "run/link-targets.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "sbpl/precompiled.h"
+
+enum {
+    RECORDS = 512,    /* more than there are */
+    FOUND_MAX = 2000, /* links that mean a name */
+    ENTRIES_MAX = 4096 /* of one folder */,
+    HOPS = 40,
+    ABOVE = 16 /* folders above the working folder */
+};
+
+struct record {
+    const char *path;
+    char kind;
+};
+
+/* A folder on the way, or what a name leads to. */
+struct spot {
+    int fd;     /* -1: it is no folder, or not there */
+    bool read;  /* it was listed before */
+    bool moved; /* a link lay on the way */
+    char path[PATH_MAX];
+};
+
+struct finder {
+    struct meanings *out;
+    struct record records[RECORDS];
+    size_t lists[READY_LISTS + 1]; /* where each begins */
+    const char *home;
+    char named[PATH_MAX]; /* the built-in name being looked at */
+    struct bk_err *err;
+};
+
+/* ---- rules ---- */
+
+static int add(struct finder *f, char kind, const char *path, const char *named)
+{
+    static const struct {
+        char kind;
+        const char *rule, *word;
+    } rules[] = {{READY_SECRET, "secret-place", "secret"},
+                 {READY_SECRET_ROOT, "secret-place", "secret"},
+                 {READY_SECRET_ALL, "secret-place", "secret"},
+                 {READY_KEYS, "secret-keys-place", "secret"},
+                 {READY_TRACE, "secret-trace", "secret"},
+                 {READY_WRITE, "protect", "protected"},
+                 {READY_ANYWHERE, "protect", "protected"},
+                 {READY_AT_HOME, "protect", "protected"},
+                 {READY_NO_ACCESS, "protect-no-access", "protected"}};
+    size_t i = 0, n = f->home ? strlen(f->home) : 0;
+    while (rules[i].kind != kind)
+        i++;
+    if (f->out->count++ == FOUND_MAX) {
+        err_set(f->err, BK_E_LIMIT, "more than %d links lead to protected or secret names",
+                FOUND_MAX);
+        err_hint(f->err, "the last was %.200s", named);
+        return -1;
+    }
+    bool at_home = n > 1 && strncmp(named, f->home, n) == 0 && named[n] == '/';
+    OWN(buf) struct buf message = {0};
+    buf_fmt(&message, "%s: %s%s leads here", rules[i].word, at_home ? "~" : "",
+            named + (at_home ? n : 0));
+    struct buf *out = rules[i].word[0] == 's' ? &f->out->secrets : &f->out->protect;
+    buf_fmt(out, "(%s ", rules[i].rule);
+    buf_sbpl(out, path, strlen(path));
+    buf_chr(out, ' ');
+    buf_sbpl(out, message.s ? message.s : "", message.n);
+    buf_str(out, ")\n");
+    return buf_ok(out) && buf_ok(&message) ? 0 : err_nomem(f->err);
+}
+
+static bool is_written(char kind)
+{
+    return kind == READY_WRITE || kind == READY_AT_HOME || kind == READY_ANYWHERE ||
+           kind == READY_NO_ACCESS;
+}
+
+/* ---- what a link leads to ---- */
+
+/* Appends a part to a path, or takes the last off. */
+static bool go(char path[PATH_MAX], const char *part, size_t n)
+{
+    size_t len = strlen(path);
+    if (n == 0 || (n == 1 && part[0] == '.'))
+        return true;
+    if (n == 2 && memcmp(part, "..", 2) == 0) {
+        char *slash = strrchr(path, '/');
+        if (slash)
+            *slash = '\0';
+        return true;
+    }
+    if (len + 1 + n >= PATH_MAX)
+        return false;
+    path[len] = '/';
+    memcpy(path + len + 1, part, n);
+    path[len + 1 + n] = '\0';
+    return true;
+}
+
+/* Puts what a link says before what is left of the way. */
+static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
+{
+    size_t left = strlen(rest);
+    if (n + 1 + left >= 2 * PATH_MAX)
+        return false;
+    memmove(rest + n + 1, rest, left + 1);
+    memcpy(rest, text, n);
+    rest[n] = '/';
+    return true;
+}
+
+/* From a real folder along a link's text, to a real path. What does not exist is taken as it is
+ * written. Links on the way are protected when `hops` is set: who can turn one of them decides what
+ * the name means. 1, 0 when it leads nowhere, or -1. */
+static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool hops)
+{
+    char rest[2 * PATH_MAX], link[PATH_MAX];
+    snprintf(rest, sizeof(rest), "%s", text);
+    for (int links = 0;;) {
+        size_t from = strspn(rest, "/"), n = strcspn(rest + from, "/");
+        if (n == 0)
+            return 1;
+        if (!go(at, rest + from, n))
+            return 0;
+        ssize_t got = readlink(at[0] ? at : "/", link, sizeof(link) - 1);
+        memmove(rest, rest + from + n, strlen(rest + from + n) + 1);
+        if (got < 0)
+            continue;
+        link[got] = '\0';
+        if (++links > HOPS || !turn(rest, link, (size_t)got))
+            return 0;
+        if (hops && add(f, READY_WRITE, at, f->named) < 0)
+            return -1;
+        if (link[0] == '/')
+            at[0] = '\0';
+        else
+            go(at, "..", 2);
+    }
+}
+
+/* What the link `name` in a folder leads to; next->path has it. 1, 0 or -1 as above; *there says
+ * whether there is anything of that name. */
+static int resolve(struct finder *f, const struct spot *in, const char *name, bool hops,
+                   struct spot *next, bool *there)
+{
+    char text[PATH_MAX];
+    ssize_t n = readlinkat(in->fd, name, text, sizeof(text) - 1);
+    *there = n >= 0 || errno == EINVAL;
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    snprintf(next->path, sizeof(next->path), "%s", text[0] == '/' ? "" : in->path);
+    int found = follow(f, next->path, text, hops);
+    if (found > 0 && !next->path[0])
+        memcpy(next->path, "/", 2);
+    return found;
+}
+
+/* ---- listing ---- */
+
+struct entry {
+    uint64_t ino;
+    int64_t off;
+    unsigned short len;
+    unsigned char type;
+    char name[];
+};
+
+typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
+
+/* A folder to look into, or only to pass through. */
+static int open_folder(int at, const char *name)
+{
+    int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    int fd = openat(at, name, how | O_RDONLY);
+    return fd < 0 && errno == EACCES ? openat(at, name, how | O_PATH) : fd;
+}
+
+/* Calls fn for each entry. 1 when that were all of them, 0 when there are too many or it cannot be
+ * listed, or -1. */
+static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
+{
+    _Alignas(8) char block[8192];
+    size_t entries = 0;
+    if (in->read && lseek(in->fd, 0, SEEK_SET) < 0)
+        return 0;
+    in->read = true;
+    for (;;) {
+        long n = syscall(SYS_getdents64, in->fd, block, sizeof(block));
+        if (n <= 0)
+            return n == 0;
+        for (long at = 0; at < n;) {
+            const struct entry *e = (const void *)(block + at);
+            at += e->len;
+            if (++entries > ENTRIES_MAX)
+                return 0;
+            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && fn(f, in, e, arg) < 0)
+                return -1;
+        }
+    }
+}
+
+/* ---- names ---- */
+
+/* Records from lo to hi begin with the same parts, `skip` bytes of each. */
+struct range {
+    size_t lo, hi, skip;
+};
+
+static size_t part_len(const struct record *r, size_t skip)
+{
+    return strcspn(r->path + skip, "/");
+}
+
+static int compare_part(const struct record *r, size_t skip, const char *name, size_t n)
+{
+    size_t len = part_len(r, skip);
+    int c = memcmp(r->path + skip, name, len < n ? len : n);
+    return c ? c : (len > n) - (len < n);
+}
+
+/* Those of the range whose next part is that of the record at lo. */
+static struct range same_part(const struct finder *f, const struct range *in, size_t lo)
+{
+    const struct record *r = f->records;
+    size_t n = part_len(&r[lo], in->skip), hi = lo + 1;
+    while (hi < in->hi && compare_part(&r[hi], in->skip, r[lo].path + in->skip, n) == 0)
+        hi++;
+    return (struct range){lo, hi, in->skip + n};
+}
+
+static bool is_wild(const struct finder *f, const struct range *part, size_t skip)
+{
+    return memchr(f->records[part->lo].path + skip, '*', part->skip - skip) != NULL;
+}
+
+static int visit(struct finder *f, struct spot *in, const struct range *names);
+
+/* ssh's files that everybody may know, as secrets.sb has them. */
+static bool is_public_key(const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(name, "known_hosts", 11) == 0 || strncmp(name, "authorized_keys", 15) == 0 ||
+           strcmp(name, "config") == 0 || strcmp(name, "config.d") == 0 ||
+           strcmp(name, "allowed_signers") == 0 || (n > 4 && strcmp(name + n - 4, ".pub") == 0);
+}
+
+/* A link in a folder that is closed as a whole. */
+static int inside_entry(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
+{
+    const struct range *leaves = arg;
+    struct spot to = {.fd = -1};
+    size_t named = strlen(f->named), n = strlen(in->path);
+    bool hops = false, there;
+    if (e->type != DT_LNK && e->type != DT_UNKNOWN)
+        return 0;
+    if (named + 1 + strlen(e->name) >= sizeof(f->named))
+        return 0;
+    for (size_t i = leaves->lo; i < leaves->hi; i++)
+        hops |= is_written(f->records[i].kind);
+    snprintf(f->named + named, sizeof(f->named) - named, "/%s", e->name);
+    int found = resolve(f, in, e->name, hops, &to, &there);
+    bool outside = found > 0 && !(strncmp(to.path, in->path, n) == 0 &&
+                                  (to.path[n] == '/' || to.path[n] == '\0'));
+    for (size_t i = leaves->lo; outside && i < leaves->hi; i++) {
+        char kind = f->records[i].kind;
+        if (kind == READY_KEYS && is_public_key(e->name))
+            continue;
+        /* of one key, there is nothing public in it */
+        if (add(f, kind == READY_KEYS ? READY_SECRET : kind, to.path, f->named) < 0)
+            return -1;
+    }
+    f->named[named] = '\0';
+    return found < 0 ? -1 : 0;
+}
+
+/* What lies there has a name that the range names in full. */
+static int reach(struct finder *f, struct spot *at, const struct range *leaves)
+{
+    for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
+        if (add(f, f->records[i].kind, at->path, f->named) < 0)
+            return -1;
+    return at->fd < 0 || leaves->lo == leaves->hi ? 0
+                                                  : each_entry(f, at, inside_entry, (void *)leaves);
+}
+
+/* Behind a link, what is not there could be made. */
+static int expect(struct finder *f, const struct spot *in, const struct range *names)
+{
+    for (size_t i = names->lo; i < names->hi; i++) {
+        const char *rest = f->records[i].path + names->skip;
+        char path[PATH_MAX], named[PATH_MAX];
+        if (strchr(rest, '*'))
+            continue;
+        bool root = strcmp(in->path, "/") == 0;
+        if (snprintf(path, sizeof(path), "%s%s", root ? "" : in->path, rest) >= PATH_MAX ||
+            snprintf(named, sizeof(named), "%s%s", f->named, rest) >= PATH_MAX)
+            continue;
+        if (add(f, f->records[i].kind, path, named) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* One step into a folder: records `part` have this entry as their next part. */
+static int step(struct finder *f, const struct spot *in, const char *name, unsigned char type,
+                struct range part)
+{
+    struct spot next = {.fd = -1, .moved = in->moved};
+    size_t named = strlen(f->named);
+    bool hops = false;
+    if (snprintf(f->named + named, sizeof(f->named) - named, "/%s", name) >=
+            (int)(sizeof(f->named) - named) ||
+        snprintf(next.path, sizeof(next.path), "%s/%s", strcmp(in->path, "/") ? in->path : "",
+                 name) >= PATH_MAX)
+        return f->named[named] = '\0', 0;
+    for (size_t i = part.lo; i < part.hi; i++)
+        hops |= is_written(f->records[i].kind);
+    bool link = (type == DT_LNK || type == DT_UNKNOWN) && in->fd >= 0, there = true;
+    int led = link ? resolve(f, in, name, hops, &next, &there) : 0;
+    next.moved |= led > 0;
+    if (led > 0)
+        next.fd = open_folder(AT_FDCWD, next.path);
+    else if (in->fd >= 0 && there && (type == DT_DIR || type == DT_UNKNOWN))
+        next.fd = open_folder(in->fd, name);
+    OWN(fd) int folder = next.fd;
+    size_t deeper = part.lo;
+    while (deeper < part.hi && !f->records[deeper].path[part.skip])
+        deeper++;
+    struct range leaves = {part.lo, deeper, part.skip}, rest = {deeper, part.hi, part.skip};
+    int err = led < 0 || reach(f, &next, &leaves) < 0 || visit(f, &next, &rest) < 0 ? -1 : 0;
+    (void)folder;
+    f->named[named] = '\0';
+    return err;
+}
+
+enum { WILD = 8, FEW = 12 };
+
+/* What is looked for in a folder; of its parts some have stars. */
+struct search {
+    struct range names;
+    struct range wild[WILD];
+    size_t nwild, nparts;
+    bool begins[256]; /* by first byte: most entries of most folders are none of ours */
+};
+
+static void prepare(const struct finder *f, const struct range *names, struct search *s)
+{
+    *s = (struct search){.names = *names};
+    for (size_t i = names->lo; i < names->hi; s->nparts++) {
+        struct range part = same_part(f, names, i);
+        unsigned char first = (unsigned char)f->records[i].path[names->skip];
+        s->begins[first] = true;
+        if (first == '*')
+            memset(s->begins, true, sizeof(s->begins));
+        if (is_wild(f, &part, names->skip) && s->nwild < WILD)
+            s->wild[s->nwild++] = part;
+        i = part.hi;
+    }
+}
+
+static void copy_part(const struct finder *f, const struct range *part, size_t skip, char name[256])
+{
+    snprintf(name, 256, "%.*s", (int)(part->skip - skip), f->records[part->lo].path + skip);
+}
+
+/* An entry of a folder that is looked through: has it a name that counts? */
+static int entry_named(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
+{
+    const struct search *s = arg;
+    const struct range *names = &s->names;
+    size_t n = strlen(e->name), lo = names->lo, hi = names->hi;
+    char pattern[256];
+    if (!s->begins[(unsigned char)e->name[0]])
+        return 0;
+    for (size_t i = 0; i < s->nwild; i++) {
+        copy_part(f, &s->wild[i], names->skip, pattern);
+        if (fnmatch(pattern, e->name, 0) == 0 && step(f, in, e->name, e->type, s->wild[i]) < 0)
+            return -1;
+    }
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (compare_part(&f->records[mid], names->skip, e->name, n) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == names->hi || compare_part(&f->records[lo], names->skip, e->name, n) != 0)
+        return 0;
+    return step(f, in, e->name, e->type, same_part(f, names, lo));
+}
+
+/* Asks for each name, where listing would take too long, or where what is missing counts. */
+static int visit_each(struct finder *f, const struct spot *in, const struct range *names)
+{
+    for (size_t i = names->lo; i < names->hi;) {
+        struct range part = same_part(f, names, i);
+        char name[256];
+        i = part.hi;
+        if (is_wild(f, &part, names->skip))
+            continue;
+        copy_part(f, &part, names->skip, name);
+        if (step(f, in, name, DT_UNKNOWN, part) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int visit(struct finder *f, struct spot *in, const struct range *names)
+{
+    struct range here = *names;
+    if (here.lo == here.hi)
+        return 0;
+    if (in->fd < 0)
+        return in->moved ? expect(f, in, names) : 0;
+    here.skip += f->records[here.lo].path[here.skip] == '/';
+    struct search s;
+    prepare(f, &here, &s);
+    bool list = s.nwild || (!in->moved && s.nparts > FEW);
+    int all = list ? each_entry(f, in, entry_named, &s) : 0;
+    if (all < 0 || (all > 0 && !in->moved))
+        return all < 0 ? -1 : 0;
+    return visit_each(f, in, &here);
+}
+
+/* ---- where ---- */
+
+static int look_in(struct finder *f, const char *folder, int list)
+{
+    struct spot at = {.fd = -1};
+    struct range names = {f->lists[list], f->lists[list + 1], 0};
+    OWN(fd) int fd = open_folder(AT_FDCWD, folder);
+    at.fd = fd;
+    snprintf(at.path, sizeof(at.path), "%s", folder);
+    snprintf(f->named, sizeof(f->named), "%s", strcmp(folder, "/") ? folder : "");
+    return fd < 0 ? 0 : visit(f, &at, &names);
+}
+
+/* The working folder and those above it; what lies above the home folder is nobody's project. */
+static int look_above(struct finder *f, const char *cwd)
+{
+    char at[PATH_MAX];
+    if (snprintf(at, sizeof(at), "%s", cwd) >= PATH_MAX)
+        return 0;
+    for (int i = 0; i < ABOVE && at[0] && strcmp(at, "/") != 0; i++) {
+        if (f->home && strcmp(at, f->home) == 0)
+            return 0;
+        if (look_in(f, at, READY_IN_ANY) < 0)
+            return -1;
+        *strrchr(at, '/') = '\0';
+    }
+    return 0;
+}
+
+static void take_records(struct finder *f)
+{
+    size_t n = 0;
+    int list = 0;
+    for (const char *s = ready_names; *s && n < RECORDS; s += strlen(s) + 1) {
+        while (list < ready_list(*s))
+            f->lists[++list] = n;
+        f->records[n++] = (struct record){s + 1, *s};
+    }
+    while (list < READY_LISTS)
+        f->lists[++list] = n;
+}
+
+int meanings_find(struct meanings *m, const char *home, bool stores, const char *cwd,
+                  struct bk_err *err)
+{
+    struct finder f = {.out = m, .home = home, .err = err};
+    take_records(&f);
+    if (home && look_in(&f, home, stores ? READY_IN_HOME : READY_IN_ANY) < 0)
+        return -1;
+    /* file modes keep the machine's own secrets from anybody but root */
+    return look_above(&f, cwd) < 0
+               ? -1
+               : look_in(&f, "/", geteuid() == 0 ? READY_IN_ROOT : READY_IN_ALL);
+}
+
+int meanings_protect(struct meanings *m, const char *path, const char *message, struct bk_err *err)
+{
+    struct buf *out = &m->protect;
+    buf_str(out, "(protect ");
+    buf_sbpl(out, path, strlen(path));
+    buf_chr(out, ' ');
+    buf_sbpl(out, message, strlen(message));
+    buf_str(out, ")\n");
+    return buf_ok(out) ? 0 : err_nomem(err);
+}
+
+const struct sbpl_sequel *meanings_sequels(struct meanings *m, size_t *count)
+{
+    size_t k = 0;
+    if (m->protect.n) {
+        m->sequels[k++] = (struct sbpl_sequel){"protected.sb", m->protect.s, m->protect.n};
+        m->sequels[k++] = (struct sbpl_sequel){"links.sb", m->protect.s, m->protect.n};
+    }
+    if (m->secrets.n)
+        m->sequels[k++] = (struct sbpl_sequel){"secrets.sb", m->secrets.s, m->secrets.n};
+    *count = k;
+    return m->sequels;
+}
+
+void meanings_free(struct meanings *m)
+{
+    buf_free(&m->protect);
+    buf_free(&m->secrets);
+}

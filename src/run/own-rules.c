@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Names alone would not do: XDG_CONFIG_HOME or a link can put the places into a folder that the
+ * command may write. So each is followed to where it is, and three things are denied: to write the
+ * place, or a link that leads there; to move a folder that holds it; and to put a link in the place
+ * of such a folder. Names that mean the same in any folder are denied in every one.
+ */
+
+#include "run/own-rules.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+enum { LINKS_MOST = 40 };
+
+/* Paths, each once, with a NUL behind each. */
+struct found {
+    struct buf places, holders;
+};
+
+static void found_free(struct found *f)
+{
+    buf_free(&f->places);
+    buf_free(&f->holders);
+}
+#define OWN_found found_free
+
+static void add_path(struct buf *list, const char *path, size_t n)
+{
+    for (size_t at = 0; at < list->n; at += strlen(list->s + at) + 1)
+        if (strlen(list->s + at) == n && memcmp(list->s + at, path, n) == 0)
+            return;
+    buf_add(list, path, n);
+    buf_add(list, "", 1);
+}
+
+/* A place with all folders around it, but for the root, which nobody moves. */
+static void add_place(struct found *f, const char *path)
+{
+    if (!path[0])
+        return;
+    add_path(&f->places, path, strlen(path));
+    for (size_t n = strlen(path); n > 1; n--)
+        if (path[n - 1] == '/')
+            add_path(&f->holders, path, n - 1);
+}
+
+/* A path that is being followed: how far it leads, without links, and what is left of it. */
+struct walk {
+    char at[PATH_MAX], rest[PATH_MAX];
+    int links;
+};
+
+static void go_up(struct walk *w)
+{
+    char *slash = strrchr(w->at, '/');
+    if (slash)
+        *slash = '\0';
+}
+
+/* Takes the next name of the rest; false when there is none, or it is too long. */
+static bool next_name(struct walk *w)
+{
+    size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/"), len = strlen(w->at);
+    const char *name = w->rest + skip;
+    if (n == 0 || len + n + 2 > sizeof(w->at))
+        return false;
+    if (n == 2 && memcmp(name, "..", 2) == 0) {
+        go_up(w);
+    } else if (n != 1 || name[0] != '.') {
+        w->at[len] = '/';
+        memcpy(w->at + len + 1, name, n);
+        w->at[len + 1 + n] = '\0';
+    }
+    memmove(w->rest, name + n, strlen(name + n) + 1);
+    return true;
+}
+
+/* The link where it is now is a place itself: another in its stead would lead elsewhere. */
+static bool turn(struct walk *w, struct found *f, const char *target)
+{
+    char rest[PATH_MAX];
+    int n = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest);
+    add_place(f, w->at);
+    if (++w->links > LINKS_MOST || n >= PATH_MAX)
+        return false;
+    if (target[0] == '/')
+        w->at[0] = '\0';
+    else
+        go_up(w);
+    memcpy(w->rest, rest, (size_t)n + 1);
+    return true;
+}
+
+/* Follows the rest from where it is. What is not there is taken by its name. */
+static void follow(struct walk *w, struct found *f)
+{
+    char target[PATH_MAX];
+    bool there = true;
+    while (next_name(w)) {
+        ssize_t n = there ? readlink(w->at, target, sizeof(target) - 1) : -1;
+        there = there && (n >= 0 || errno == EINVAL);
+        if (n < 0)
+            continue;
+        target[n] = '\0';
+        if (!turn(w, f, target))
+            return;
+    }
+}
+
+/* Follows FOLDER/NAME, and then each of the files in it, which end in NULL. */
+static void look_at(struct found *f, const char *folder, const char *name, const char *const *files)
+{
+    struct walk w = {.at = ""};
+    if (snprintf(w.rest, sizeof(w.rest), "%s/%s", folder, name) >= PATH_MAX)
+        return;
+    follow(&w, f);
+    add_place(f, w.at);
+    for (; *files; files++) {
+        struct walk one = w;
+        snprintf(one.rest, sizeof(one.rest), "%s", *files);
+        follow(&one, f);
+        add_place(f, one.at);
+    }
+}
+
+static const char *const none[] = {NULL};
+
+/* Folders with settings of a project: those that are there. Elsewhere their name is denied, and
+ * with it whatever would bring one along. */
+static void look_at_projects(struct found *f, const char *cwd)
+{
+    static const char *const files[] = {"settings.json", "settings.local.json", NULL};
+    char path[PATH_MAX];
+    for (size_t n = strlen(cwd); n > 0; n--) {
+        if (cwd[n] && cwd[n] != '/')
+            continue;
+        int len = snprintf(path, sizeof(path), "%.*s/.buckle", (int)n, cwd);
+        if (len < PATH_MAX && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            look_at(f, path, "", files);
+    }
+}
+
+static void look_at_all(struct found *f, const char *cwd)
+{
+    static const char *const settings[] = {"settings.json", "trust", NULL};
+    static const char *const presets[] = {"presets.yaml", "presets.yml", NULL};
+    static const char *const policy[] = {"policy.json", NULL};
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *more = getenv("BUCKLE_POLICY");
+    if (xdg && xdg[0] == '/') {
+        look_at(f, xdg, "buckle", settings);
+        look_at(f, xdg, "cage", presets);
+    }
+    if (home && home[0] == '/') {
+        look_at(f, home, ".config/buckle", settings);
+        look_at(f, home, ".config/cage", presets);
+        look_at(f, home, ".srt-settings.json", none);
+    }
+    look_at(f, "/etc", "buckle", policy);
+    if (more && more[0] == '/')
+        look_at(f, more, "", none);
+    look_at_projects(f, cwd);
+}
+
+/* ---- in words ---- */
+
+/* An operation's own rules come before its parent's, so all of them are named. The lists are in
+ * front, on one line: rules are known by their lines. */
+static const char rules[] =
+    "\n"
+    "(deny (with message \"protected: decides what sandboxes allow\") (apply subpath places)\n"
+    "    (regex #\"/\\.buckle[^/]*(/|$)\" #\"/\\.config/(buckle|cage)(/|$)\"\n"
+    "           #\"/\\.srt-settings\\.json$\")\n"
+    "    file-write* file-write-acl file-write-create file-write-data file-write-flags\n"
+    "    file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr\n"
+    "    file-mknod)\n"
+    "(deny (with message \"protected: holds what decides about sandboxes\")\n"
+    "    file-write-unlink (apply literal holders))\n"
+    "(deny (with message \"protected: a link here would lead around protected names\")\n"
+    "    file-write-create (require-all (vnode-type SYMLINK) (apply literal holders)))\n";
+
+static void write_list(struct buf *out, const char *name, const struct buf *list)
+{
+    buf_fmt(out, "(define %s '(", name);
+    for (size_t at = 0; at < list->n; at += strlen(list->s + at) + 1) {
+        buf_sbpl(out, list->s + at, strlen(list->s + at));
+        buf_chr(out, ' ');
+    }
+    buf_str(out, "))");
+}
+
+int own_rules(const char *cwd, struct buf *out, struct bk_err *err)
+{
+    OWN(found) struct found f = {0};
+    look_at_all(&f, cwd);
+    write_list(out, "places", &f.places);
+    write_list(out, "holders", &f.holders);
+    buf_str(out, rules);
+    return buf_ok(out) && buf_ok(&f.places) && buf_ok(&f.holders) ? 0 : err_nomem(err);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * From a spec to a graph. Where only shipped texts and texts at hand have a say, compiling can wait
+ * for whoever needs the graph, in whichever process that is.
+ */
+
+#include "run/run-policy.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "kernel/host/case-fold.h"
+#include "profile/profile.h"
+#include "run/gitdir.h"
+#include "run/gitfiles.h"
+#include "run/own-rules.h"
+
+struct run_source run_named_profile(const char *name)
+{
+    size_t n = strlen(name);
+    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
+    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
+}
+
+const char *run_place_is_all(const char *cwd)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    size_t n = strlen(cwd);
+    if (strcmp(cwd, "/") == 0)
+        return "the root directory";
+    if (!named || !realpath(named, home) || strncmp(home, cwd, n) != 0)
+        return NULL;
+    return !home[n]         ? "your home directory"
+           : home[n] == '/' ? "a folder around your home directory"
+                            : NULL;
+}
+
+/* CWD, TMPDIR, ORDINARY, HOME, GIT_DIR, GIT_COMMON */
+enum { OWN_PARAMS = 6 };
+
+static int set_params(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      struct sbpl_options *opt, struct bk_err *err)
+{
+    size_t used = 0;
+    const char *home = getenv("HOME");
+    p->params = calloc(spec->nparams + OWN_PARAMS, sizeof(*p->params));
+    if (!p->params)
+        return err_nomem(err);
+    if (!spec->bare) {
+        p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
+        p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
+        if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+            p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
+        if (home && realpath(home, p->home))
+            p->params[used++] = (struct sbpl_param){"HOME", p->home};
+        if (git_linked(spec->cwd, p->git_own, p->git_common)) {
+            p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
+            p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
+        }
+    }
+    for (size_t i = 0; i < spec->nparams; i++)
+        p->params[used++] = spec->params[i];
+    opt->params = p->params;
+    opt->nparams = used;
+    return 0;
+}
+
+static int add_shipped(struct run_policy *p, const char *name, struct bk_err *err)
+{
+    char file[128];
+    snprintf(file, sizeof(file), "%.100s.sb", name);
+    if (sbpl_add_builtin(&p->unit, file, err) == 0)
+        return 0;
+    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
+    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
+    return -1;
+}
+
+static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+{
+    switch (s->kind) {
+    case RUN_SHIPPED:
+        return add_shipped(p, s->name, err);
+    case RUN_FILE:
+        return profile_add_file(&p->unit, s->name, err);
+    case RUN_TEXT:
+        return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
+    }
+    return err_set(err, BK_E_BUG, "a source of no kind");
+}
+
+static bool opens_files(const struct run_spec *spec)
+{
+    for (size_t i = 0; i < spec->nsources; i++)
+        if (spec->sources[i].kind == RUN_FILE || spec->sources[i].imports_files)
+            return true;
+    return false;
+}
+
+/* What git's settings name is as good as a setting itself. */
+static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
+{
+    OWN(buf) struct buf message = {0};
+    buf_fmt(&message, "protected: git's setting %.80s names it", key);
+    return buf_ok(&message) ? meanings_protect(arg, path, message.s, err) : err_nomem(err);
+}
+
+int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err)
+{
+    char real[PATH_MAX];
+    const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
+    if (meanings_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+        return -1;
+    return git_files_find(spec->cwd, home, protect_named, meanings, err);
+}
+
+int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
+{
+    char home[PATH_MAX];
+    const char *named = getenv("HOME");
+    const char *const folders[] = {spec->cwd, named ? realpath(named, home) : NULL};
+    OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    mounts_open(mounts, fd);
+    if (!mounts_now(mounts, false))
+        return err_sys(err, "cannot read /proc/self/mountinfo");
+    fold_find(mounts, folders, 2);
+    mounts->fd = -1;
+    return 0;
+}
+
+int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
+                      const struct buf *own, struct bk_err *err)
+{
+    struct sbpl_options opt = {
+        .os = VOCAB_OS_ANY, .reserve = 384 << 10, .shipped_only = !opens_files(spec)};
+    int set = set_params(p, spec, tmpdir, &opt, err);
+    sbpl_unit_init(&p->unit, &opt);
+    if (set < 0)
+        return -1;
+    p->shipped = opt.shipped_only;
+    for (size_t i = 0; i < spec->nsources; i++)
+        if (add_source(p, &spec->sources[i], err) < 0)
+            return -1;
+    return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
+}
+
+void run_policy_mean(struct run_policy *p, struct meanings *meanings)
+{
+    p->unit.opt.sequels = meanings_sequels(meanings, &p->unit.opt.nsequels);
+}
+
+int run_policy_compile(struct run_policy *p, struct bk_err *err)
+{
+    return p->graph ? 0 : sbpl_compile(&p->unit, &p->graph, err);
+}
+
+int run_policy_word(struct run_policy *p, struct bk_err *err)
+{
+    bool worded = !p->unit.opt.terse;
+    p->unit.opt.terse = false;
+    if (p->graph && !worded)
+        return sbpl_word_rules(&p->unit, p->graph, err);
+    return run_policy_compile(p, err);
+}
+
+void run_policy_free(struct run_policy *p)
+{
+    graph_free(p->graph);
+    sbpl_unit_free(&p->unit);
+    free(p->params);
+}

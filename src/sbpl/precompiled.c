@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Importing shipped texts that the build has evaluated. Their rules are taken as they are, with the
+ * program's parameters put in; their definitions are left in the text until somebody uses one.
+ *
+ * That is right only as long as the text would have meant the same here as it did there. So the
+ * program must not have defined anything of its own before, the language must be that of the
+ * version and system which the build assumed, no scope may lie around the import, and parameters
+ * must be what the build put letters for: paths with something behind the first slash. Everything
+ * else is evaluated. That both ways come to the same is tested for each shipped profile.
+ */
+
+#include "sbpl/precompiled.h"
+
+#include <string.h>
+
+#include "sbpl/prim.h"
+#include "sbpl/read.h"
+
+const char *const ready_params[READY_PARAMS] = {
+    [READY_HOME] = "HOME", [READY_TMPDIR] = "TMPDIR", [READY_ORDINARY] = "ORDINARY"};
+
+/* ---- whether ---- */
+
+static bool is_path(const char *s)
+{
+    size_t n = s ? strlen(s) : 0;
+    return n > 1 && s[0] == '/' && s[n - 1] != '/';
+}
+
+static bool is_as_assumed(const struct machine *m)
+{
+    const struct sbpl_options *opt = &m->unit->opt;
+    return !opt->evaluate_all && opt->os == VOCAB_OS_ANY && m->version == 1 && !m->altered &&
+           !m->unchecked && !m->scope && m->policy == &m->profile &&
+           is_path(machine_param(m, ready_params[READY_HOME])) &&
+           is_path(machine_param(m, ready_params[READY_TMPDIR]));
+}
+
+bool ready_find(const struct machine *m, const char *name, const struct ready_text **out)
+{
+    if (!is_as_assumed(m))
+        return false;
+    bool ordinary = machine_param(m, ready_params[READY_ORDINARY]) != NULL;
+    for (const struct ready_text *t = ready_texts; t->name; t++)
+        if (strcmp(t->name, name) == 0 && (t->either || t->ordinary == ordinary)) {
+            *out = t;
+            return true;
+        }
+    return false;
+}
+
+/* ---- numbers and texts ---- */
+
+struct cursor {
+    const unsigned char *at;
+};
+
+static uint64_t take(struct cursor *c)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    while (*c->at & 0x80) {
+        value |= (uint64_t)(*c->at++ & 0x7f) << shift;
+        shift += 7;
+    }
+    return value | (uint64_t)*c->at++ << shift;
+}
+
+static int64_t take_signed(struct cursor *c)
+{
+    uint64_t v = take(c);
+    return v & 1 ? -(int64_t)(v >> 1) - 1 : (int64_t)(v >> 1);
+}
+
+static const char *take_bytes(struct cursor *c, size_t n)
+{
+    const char *s = (const char *)c->at;
+    c->at += n + 1;
+    return s;
+}
+
+/* ---- rules ---- */
+
+/* A text, with the parameter's value before it when it has a hole. */
+static bool take_string(struct machine *m, struct cursor *c, struct graph_test *t)
+{
+    uint64_t hole = take(c);
+    size_t n = take(c);
+    const char *s = take_bytes(c, n), *value = hole ? machine_param(m, ready_params[hole - 1]) : "";
+    size_t before = strlen(value);
+    t->len = (uint32_t)(before + n);
+    t->str = s;
+    if (!hole)
+        return true;
+    char *whole = arena_alloc(m->arena, before + n + 1);
+    if (!whole)
+        return false;
+    memcpy(whole, value, before);
+    memcpy(whole + before, s, n + 1);
+    t->str = whole;
+    return true;
+}
+
+static bool take_test(struct machine *m, struct cursor *c, struct graph_test *t)
+{
+    t->filter = (uint16_t)take(c);
+    t->how = (uint8_t)take(c);
+    if (t->how <= GRAPH_REGEX)
+        return take_string(m, c, t);
+    t->num = take_signed(c);
+    return true;
+}
+
+/* An operator takes its operands off the stack. */
+static bool take_operands(struct machine *m, struct cursor *c, struct graph_expr *e,
+                          const struct graph_expr **stack, size_t *depth)
+{
+    size_t n = take(c);
+    const struct graph_expr **kids = arena_array(m->arena, n, sizeof(*kids));
+    if (!kids || n > *depth)
+        return false;
+    *depth -= n;
+    if (n)
+        memcpy(kids, stack + *depth, n * sizeof(*kids));
+    e->nkids = (uint32_t)n;
+    e->kids = kids;
+    return true;
+}
+
+static bool take_condition(struct machine *m, struct cursor *c, const struct graph_expr **when)
+{
+    const struct graph_expr *stack[READY_STACK];
+    size_t depth = 0, n = take(c);
+    struct graph_expr *items = arena_array(m->arena, n, sizeof(*items));
+    if (!items)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct graph_expr *e = &items[i];
+        e->kind = (enum graph_expr_kind)take(c);
+        if (depth == READY_STACK ||
+            !(e->kind == GRAPH_TEST ? take_test(m, c, &e->test)
+                                    : take_operands(m, c, e, stack, &depth)))
+            return false;
+        stack[depth++] = e;
+    }
+    *when = depth ? stack[0] : NULL;
+    return true;
+}
+
+static bool take_modifiers(struct machine *m, struct cursor *c, struct sbpl_rule *r)
+{
+    r->nmods = take(c);
+    r->mods = arena_array(m->arena, r->nmods, sizeof(*r->mods));
+    for (size_t i = 0; r->mods && i < r->nmods; i++) {
+        struct graph_mod *mod = &r->mods[i];
+        mod->id = (uint16_t)take(c);
+        mod->num = take_signed(c);
+        size_t n = take(c);
+        mod->str = n ? take_bytes(c, n - 1) : NULL;
+    }
+    return r->mods != NULL;
+}
+
+static bool take_operations(struct machine *m, struct cursor *c, struct sbpl_rule *r)
+{
+    r->nops = take(c);
+    r->ops = arena_array(m->arena, r->nops, sizeof(*r->ops));
+    for (size_t i = 0; r->ops && i < r->nops; i++)
+        r->ops[i] = (uint16_t)take(c);
+    return r->ops != NULL;
+}
+
+static bool take_rule(struct machine *m, struct cursor *c, const struct source *src)
+{
+    struct sbpl_rule *r = arena_new(m->arena, struct sbpl_rule);
+    if (!r)
+        return false;
+    r->allow = take(c);
+    r->flags = (uint32_t)take(c);
+    r->pos = src->base + (src_pos)take(c);
+    r->top = src->base + (src_pos)take(c);
+    r->text = src;
+    r->line = (uint32_t)take(c);
+    r->col = (uint32_t)take(c);
+    r->via_line = (uint32_t)take(c);
+    if (!take_operations(m, c, r) || !take_modifiers(m, c, r) || !take_condition(m, c, &r->when))
+        return false;
+    policy_add(m->policy, r);
+    return true;
+}
+
+/* ---- names ---- */
+
+/* A definition that nobody has looked at yet. */
+static bool take_definition(struct machine *m, struct cursor *c, const struct source *src)
+{
+    size_t n = take(c);
+    struct symbol *name = symbol_intern(&m->syms, take_bytes(c, n), n);
+    struct val *v = arena_new(m->arena, struct val);
+    size_t offset = take(c);
+    if (!name || !v)
+        return false;
+    v->type = V_UNREAD;
+    v->text = src;
+    v->at = offset;
+    name->global = v;
+    return true;
+}
+
+/* (define (name . parameters) body …), or (define name value) */
+struct val *ready_value(struct machine *m, struct symbol *name)
+{
+    const struct val *unread = name->global;
+    struct reader r = {.arena = m->arena,
+                       .syms = &m->syms,
+                       .diags = m->diags,
+                       .s = unread->text->text,
+                       .n = unread->text->len,
+                       .at = unread->at,
+                       .base = unread->text->base,
+                       .max_depth = m->unit->opt.max_depth};
+    struct val *form, *value;
+    src_pos pos;
+    if (read_datum(&r, &form, &pos) != READ_DATUM)
+        return machine_no_memory(m);
+    struct val *what = form->cdr->car, *rest = form->cdr->cdr;
+    if (what->type == V_PAIR) {
+        value = arena_new(m->arena, struct val);
+        if (!value || !(value->lambda = val_cons(m->arena, what->cdr, rest, pos)))
+            return machine_no_memory(m);
+        value->type = V_CLOSURE;
+    } else {
+        value = machine_value_of(m, rest->car, rest->pos);
+    }
+    if (value)
+        name->global = value;
+    return value;
+}
+
+/* ---- all of it ---- */
+
+int ready_import(struct machine *m, const struct ready_text *t, const struct source *src)
+{
+    struct cursor c = {t->bytes};
+    for (size_t n = take(&c); n > 0; n--)
+        if (!take_definition(m, &c, src))
+            return machine_no_memory(m), -1;
+    for (size_t n = take(&c); n > 0; n--)
+        if (!take_rule(m, &c, src))
+            return machine_no_memory(m), -1;
+    return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_SBPL_PRECOMPILED_H
+#define BK_SBPL_PRECOMPILED_H
+
+#include "sbpl/machine.h"
+
+/*
+ * What importing a shipped text comes to, worked out when the program is built
+ * (tools/precompile.c): its rules, and where it defines which name. Importing it so takes a tenth
+ * of what reading and evaluating it takes, at every launch.
+ *
+ * The bytes are numbers in LEB128 and texts (length, bytes, NUL), without a pointer, so that the
+ * loader has nothing to do for them:
+ *
+ *     text       definitions rules
+ *     definition name offset
+ *     rule       allow flags place operations modifiers condition
+ *     place      offset, that of the top-level form, line, column, line of the form or 0
+ *     modifier   id number string
+ *     condition  items, operands before operators
+ *     item       kind, then: of a test: filter, how, and a hole and text, or a number;
+ *                else the number of operands
+ *
+ * Lists begin with their length. A number that may be negative has its sign in the lowest bit. A
+ * string that may be absent has its length plus one in front. A hole is 0, or 1 and up for the
+ * parameter whose value the text follows.
+ */
+struct ready_text {
+    const char *name; /* "system.sb"; NULL ends the table */
+    bool either;      /* the same for root and for others */
+    bool ordinary;    /* with the parameter ORDINARY */
+    const unsigned char *bytes;
+};
+
+extern const struct ready_text ready_texts[];
+
+/* Parameters that such a text may ask for. All must be there, but for ORDINARY; of those before it
+ * the values may be used, as the beginning of a string. */
+enum { READY_HOME, READY_TMPDIR, READY_ORDINARY, READY_PARAMS };
+extern const char *const ready_params[READY_PARAMS];
+
+enum { READY_STACK = 256 }; /* operands that a condition may leave waiting */
+
+/* Whether this program may import the text so: nothing that it has defined or was given makes a
+ * difference. Then *out has it. */
+bool ready_find(const struct machine *m, const char *name, const struct ready_text **out);
+
+/*
+ * The names that protected.sb and secrets.sb close, each a kind, a path and a NUL; an empty one
+ * ends them. Sorted by list, then by path, part by part ('/' comes before every other byte). A star
+ * in a part stands for any text. A name may have several kinds.
+ */
+enum ready_kind {
+    READY_SECRET = 's',      /* below HOME: what lies there is not read */
+    READY_KEYS = 'k',        /* the same, but for what is public there */
+    READY_TRACE = 't',       /* the same as the first, and nobody needs to be told */
+    READY_WRITE = 'w',       /* below HOME: not written */
+    READY_NO_ACCESS = 'e',   /* the same, with EACCES */
+    READY_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
+    READY_ANYWHERE = 'a',    /* in any folder: not written */
+    READY_SECRET_ROOT = 'r', /* below /: not read, by root */
+    READY_SECRET_ALL = 'o',  /* the same, whoever it is */
+};
+enum { READY_IN_HOME, READY_IN_ANY, READY_IN_ROOT, READY_IN_ALL, READY_LISTS };
+static inline int ready_list(char kind)
+{
+    return kind == READY_ANYWHERE      ? READY_IN_ANY
+           : kind == READY_SECRET_ROOT ? READY_IN_ROOT
+           : kind == READY_SECRET_ALL  ? READY_IN_ALL
+                                       : READY_IN_HOME;
+}
+extern const char ready_names[];
+
+/* As if the text, which is src, had been evaluated. -1 after an error was reported. */
+int ready_import(struct machine *m, const struct ready_text *t, const struct source *src);
+
+/* The value of a name that a text imported so defines: read and evaluated when first asked for.
+ * NULL after an error was reported. */
+struct val *ready_value(struct machine *m, struct symbol *name);
+
+#endif

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Copyright The Buckle Authors */
-
-/* No text is ready: for the program that makes them so. */
-
-#include "sbpl/ready.h"
-
-const struct ready_text ready_texts[] = {{0}};
-const char ready_names[] = "";

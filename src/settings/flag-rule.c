@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Shipped profiles come with procedures for what is opened or closed later (protected.sb), which
+ * keep protected names closed inside a folder that is opened. A profile of the person's own gets
+ * plain rules; because an operation's own rules come before its parent's, those name all writing
+ * operations.
+ */
+
+#include "settings/flag-rule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "graph/net.h"
+#include "run/links.h"
+#include "settings/paths.h"
+
+#define READ_OPERATIONS                                                                            \
+    "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence"
+#define WRITE_OPERATIONS                                                                           \
+    "file-write* file-write-acl file-write-create file-write-data file-write-flags "               \
+    "file-write-mode file-write-owner file-write-times file-write-unlink file-write-xattr"
+
+const char rule_disks[] =
+    "(vnode-type BLOCK-DEVICE)\n"
+    "    (require-all (vnode-type CHARACTER-DEVICE)\n"
+    "        (regex #\"^/dev/(k?mem|port|oldmem|crash|kmsg|sg[0-9]+|bsg/.*|n?st[0-9]+[alm]?|"
+    "nvme[0-9]+|ng[0-9]+n[0-9]+|mtd[0-9]+(ro)?|ubi[0-9_]+|dax[0-9.]+|rawctl|raw/.*)$\"))";
+
+/* The filter for a place. A pattern that denies covers what lies below its matches. */
+static void place_filter(struct buf *out, const struct place *p, bool denies)
+{
+    OWN(buf) struct buf below = {0};
+    size_t n = strlen(p->path);
+    if (n == 1) {
+        buf_str(out, "(regex #\"^/\")"); /* "/" is no subpath that ends in a name */
+        return;
+    }
+    buf_str(out, p->kind == PLACE_GLOB ? "(glob " : "(subpath ");
+    buf_sbpl(out, p->path, n);
+    if (denies && p->kind == PLACE_GLOB) {
+        buf_fmt(&below, "%s/**", p->path);
+        buf_chr(out, ' ');
+        buf_sbpl(out, below.s ? below.s : "", below.n);
+        out->failed |= !buf_ok(&below);
+    }
+    buf_chr(out, ')');
+}
+
+static void plain_rule(struct buf *out, const char *action, const char *operations,
+                       const struct place *p)
+{
+    buf_fmt(out, "(%s %s ", action, operations);
+    place_filter(out, p, strcmp(action, "deny") == 0);
+    buf_str(out, ")\n");
+}
+
+/* Who may write to a device that was named may read it. */
+static void device_rule(struct buf *out, const struct place *p)
+{
+    buf_str(out, "(allow file-read-data (require-all (require-any (vnode-type CHARACTER-DEVICE) "
+                 "(vnode-type BLOCK-DEVICE)) ");
+    place_filter(out, p, false);
+    buf_str(out, "))\n");
+}
+
+static void shipped_rule(struct buf *out, bool allow, const struct place *p)
+{
+    if (allow && p->kind != PLACE_GLOB) {
+        buf_str(out, "(allow-write ");
+        buf_sbpl(out, p->path, strlen(p->path));
+    } else {
+        buf_str(out, allow ? "(allow-write-matching " : "(deny-write ");
+        place_filter(out, p, !allow);
+    }
+    buf_str(out, ")\n");
+}
+
+/* Denying to read keeps files visible: programs look around more than they read. */
+static const struct flag {
+    const char *option;
+    bool allow, write;
+} flags[] = {{"allow-read", true, false},
+             {"allow-write", true, true},
+             {"deny-read", false, false},
+             {"deny-write", false, true}};
+
+int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
+                enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err)
+{
+    const struct path_base base = {.cwd = cwd, .home = getenv("HOME")};
+    struct places through = {0};
+    const struct path_entry entry = {.text = given,
+                                     .n = strlen(given),
+                                     .from_shell = true,
+                                     .denies = kind == RULE_DENIES,
+                                     .links = kind == RULE_DENIES ? NULL : &through};
+    char from[64];
+    snprintf(from, sizeof(from), "--%s", option);
+    if (path_places(a, &base, &entry, out, err) == 0) {
+        for (size_t i = 0; i < through.n; i++)
+            links_note(links, kind == RULE_WRITES, through.at[i].path, out->at[out->n - 1].path,
+                       from);
+        return 0;
+    }
+    struct bk_err why = *err;
+    err_set(err, why.code, "--%s %.80s: %.200s", option, given, why.msg);
+    return -1;
+}
+
+static int flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
+                     struct buf *out, struct buf *links, struct bk_err *err)
+{
+    enum rule_kind kind = !f->allow ? RULE_DENIES : f->write ? RULE_WRITES : RULE_READS;
+    struct arena arena;
+    struct places places = {0};
+    /* a device that may be written takes orders as well */
+    const char *const operations[2][2] = {{"file-read-data", READ_OPERATIONS},
+                                          {WRITE_OPERATIONS, WRITE_OPERATIONS " file-ioctl"}};
+    arena_init(&arena, 1 << 20);
+    int result = rule_places(&arena, f->option, given, cwd, kind, &places, links, err);
+    for (size_t i = 0; i < places.n; i++)
+        if (shipped && f->write)
+            shipped_rule(out, f->allow, &places.at[i]);
+        else
+            plain_rule(out, f->allow ? "allow" : "deny", operations[f->write][f->allow],
+                       &places.at[i]);
+    for (size_t i = 0; i < places.n && !shipped && f->allow && f->write; i++)
+        if (strncmp(places.at[i].path, "/dev/", 5) == 0)
+            device_rule(out, &places.at[i]);
+    arena_free(&arena);
+    return result;
+}
+
+/* ---- the network ---- */
+
+/* A host by name is a domain; an address, a range of them, every host or this one is told by
+ * (remote …), which knows those. */
+static bool is_domain(const char *s)
+{
+    struct net_endpoint end;
+    return net_endpoint_parse(s, strlen(s), &end, NULL, NULL) < 0 &&
+           net_domain_check(s, strlen(s), NULL) == 0;
+}
+
+static int net_rule(const char *option, const char *given, struct buf *out, struct bk_err *err)
+{
+    struct net_endpoint end;
+    bool domain = is_domain(given);
+    if (!domain && net_endpoint_parse(given, strlen(given), &end, NULL, err) < 0) {
+        err_set(err, BK_E_INPUT, "--%s %.80s names no host", option, given);
+        err_hint(err,
+                 "write a name, *.name, an address or a range, with :port if only that is meant");
+        return -1;
+    }
+    buf_fmt(out, "(%.*s network-outbound (%s ", (int)strcspn(option, "-"), option,
+            domain ? "domain" : "remote ip");
+    buf_sbpl(out, given, strlen(given));
+    buf_str(out, "))\n");
+    return 0;
+}
+
+int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
+               struct buf *out, struct buf *links, struct bk_err *err)
+{
+    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
+        if (strcmp(flags[f].option, option) == 0) {
+            if (flag_rule(&flags[f], value, cwd, shipped, out, links, err) < 0)
+                return -1;
+            return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);
+        }
+    return net_rule(option, value, out, err);
+}

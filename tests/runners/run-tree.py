@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the tree promises about itself; prints TAP.
+
+Manual pages against the option tables, licence headers, what an installation consists of.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUCKLE = os.environ.get("BUCKLE", "buckle")
+ROOT = os.environ.get("STAGE", "") + os.environ.get("PREFIX", "/usr/local")
+NO_PAGE = {"help", "completions"}  # described in buckle(1)
+
+
+def help_of(*command):
+    return subprocess.run([BUCKLE, *command, "--help"], stdout=subprocess.PIPE, text=True,
+                          timeout=30).stdout
+
+
+def commands():
+    listing = help_of().split("Commands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in listing.split("\n") if re.match(r"  \S", line)]
+
+
+def page(name):
+    path = os.path.join(TOP, "docs", "man", name + ".scd")
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as f:
+        return f.read().replace("\\", "")
+
+
+def page_of(command):
+    """Its own page, or the one that has it among its names."""
+    own = page(f"buckle-{command}.1")
+    shared = (page(name[:-len(".scd")]) for name in sorted(os.listdir(os.path.join(TOP, "docs", "man"))))
+    return own or next((text for text in shared if re.search(rf"\bbuckle-{command}\b(?!-)",
+                                                             text.split("# SYNOPSIS")[0])), "")
+
+
+def check_pages():
+    overview = page("buckle.1")
+    for command in commands():
+        tap.ok(re.search(rf"\b{command}\b", overview), f"buckle(1) names {command}")
+        text = overview if command in NO_PAGE else page_of(command)
+        if not tap.ok(text, f"{command} has a manual page"):
+            continue
+        options = help_of(command).split("Options:\n")[1]
+        for letter, name in re.findall(r"^ +(?:-(\w), +)?--([a-z-]+)", options, re.MULTILINE):
+            if name == "help":
+                continue
+            both = f"*-{letter}*, *--{name}*" if letter else f"*--{name}*"
+            tap.ok(both in text, f"buckle-{command}(1) describes {both}")
+
+
+def source_files():
+    for folder, folders, files in os.walk(TOP):
+        folders[:] = [d for d in folders if d not in (".git", "build", "__pycache__", "corpus")]
+        for name in files:
+            if name.endswith((".c", ".h", ".def", ".py", ".sh")):
+                yield os.path.join(folder, name)
+
+
+def check_sources():
+    unlicensed, marked = [], []
+    for path in source_files():
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        shown = os.path.relpath(path, TOP)
+        if "SPDX-License-Identifier: Apache-2.0" not in text[:300]:
+            unlicensed.append(shown)
+        if re.search(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b", text):
+            marked.append(shown)
+    tap.equal(unlicensed, [], "every source file names its licence")
+    tap.equal(marked, [], "no file leaves work for later")
+
+
+def check_links():
+    pages = [os.path.join(TOP, name) for name in os.listdir(TOP) if name.endswith(".md")]
+    docs = os.path.join(TOP, "docs")
+    pages += [os.path.join(docs, name) for name in os.listdir(docs) if name.endswith(".md")]
+    broken = []
+    for path in pages:
+        with open(path, encoding="utf-8") as f:
+            links = re.findall(r"\]\((?!https?:)([^)#]+)", f.read())
+        broken += [f"{os.path.relpath(path, TOP)}: {link}" for link in links
+                   if not os.path.exists(os.path.join(os.path.dirname(path), link))]
+    tap.equal(broken, [], "no page links to what is not there")
+
+
+def is_run(source, function):
+    """Whether a test is defined, and called or listed somewhere."""
+    defined = re.search(rf"\b(def|void|int) {function}\(", source)  # in Python, in C
+    return defined and len(re.findall(rf"\b{function}\b", source)) > 1
+
+
+def broken_pointers(text):
+    """What a text names as tests ("tests/FILE: test_this, trap_2; tests/FILE") and is not there."""
+    broken = []
+    for name, functions in re.findall(r"(tests/[\w./-]+\w)((?:: |, |(?:test|trap)_\w+)*)", text):
+        path, source = os.path.join(TOP, name), ""
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8") as f:
+                source = f.read()
+        broken += [] if source else [name]
+        broken += [f"{name}: {one}" for one in re.findall(r"(?:test|trap)_\w+", functions)
+                   if not is_run(source, one)]
+    return broken
+
+
+def check_promises():
+    """Each sentence of the threat model names a test that is there and is run."""
+    with open(os.path.join(TOP, "docs", "threat-model.md"), encoding="utf-8") as f:
+        text = f.read()
+    for sentence in re.split(r"\n- |\n## ", text)[1:]:
+        if sentence.startswith(("Promised", "Not promised")):
+            continue
+        words = " ".join(sentence.split())
+        tap.ok("(tests/" in words and not broken_pointers(words), f"has its test: {words[:60]}…",
+               *broken_pointers(words))
+
+
+def installed(pattern):
+    expression = re.compile(pattern)
+    for folder, _, files in os.walk(ROOT):
+        for name in files:
+            if expression.fullmatch(os.path.relpath(os.path.join(folder, name), ROOT)):
+                return True
+    return False
+
+
+def check_installation():
+    for pattern in ["bin/buckle", "include/buckle/buckle\\.h", "lib/.*libbuckle\\.so\\..*",
+                    "lib/.*libbuckle\\.a", "lib/.*pkgconfig/libbuckle\\.pc",
+                    "share/man/man1/buckle\\.1", "share/man/man1/buckle-eval\\.1",
+                    "share/man/man3/libbuckle\\.3", "share/man/man5/sbpl\\.5", "share/bash-completion/completions/buckle",
+                    "share/zsh/site-functions/_buckle",
+                    "share/fish/vendor_completions\\.d/buckle\\.fish"]:
+        tap.ok(installed(pattern), f"installs {pattern}")
+
+
+def main():
+    check_pages()
+    check_sources()
+    check_links()
+    check_promises()
+    check_installation()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

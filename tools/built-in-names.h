@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_TOOLS_READY_NAMES_H
+#define BK_TOOLS_READY_NAMES_H
+
+#include "sbpl/machine.h"
+
+/* The names that rules of a shipped text close, as src/sbpl/precompiled.h describes them. */
+
+/* Collects those of the rules; home is what stands for the parameter HOME. What cannot be listed is
+ * given to give_up. */
+void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
+                     void (*give_up)(const char *pattern));
+/* Prints them as C. */
+void ready_names_print(void);
+
+#endif
