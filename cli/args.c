@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spelling.h"
 #include "base/own.h"
+#include "base/spelling.h"
 
 static const struct cli_option *find_long(const struct cli_option *table, const char *name,
                                           size_t n)
@@ -37,7 +37,7 @@ static const struct cli_option *find_letter(const struct cli_option *table, char
 
 const char *cli_nearest(const char *name, const char *const *names, size_t n)
 {
-    return near_word(name, names, n);
+    return spelling_nearest(name, names, n);
 }
 
 /* What a command is called by; drop-in names are whole. */

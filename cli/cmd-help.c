@@ -3,8 +3,8 @@
 
 /* `buckle help [COMMAND]`: the same texts as --help, for those who ask this way. */
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/help.h"
 
 static int run(struct cli_args *args)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "sbpl/sbpl.h"
 #include "settings/keys.h"
@@ -50,7 +50,7 @@ static void words_profile(struct buf *out)
 static void words_shipped(struct buf *out)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (drop_stands_alone(b->name))
+        if (compat_stands_alone(b->name))
             buf_fmt(out, "%.*s ", (int)(strlen(b->name) - strlen(".sb")), b->name);
 }
 
@@ -261,7 +261,7 @@ static void print_bash_names(struct buf *out)
                  "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
                  "    COMPREPLY=()\n"
                  "    case ${COMP_WORDS[0]##*/} in\n");
-    for (const struct cli_command *const *c = drop_names; *c; c++) {
+    for (const struct cli_command *const *c = compat_names; *c; c++) {
         buf_fmt(out, "    %s)\n", (*c)->name);
         bash_values(out, *c);
         bash_options(out, *c);
@@ -270,7 +270,7 @@ static void print_bash_names(struct buf *out)
     buf_str(out, "    esac\n"
                  "    mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n}\n"
                  "complete -o default -F _buckle_name");
-    for (const struct cli_command *const *c = drop_names; *c; c++)
+    for (const struct cli_command *const *c = compat_names; *c; c++)
         buf_fmt(out, " %s", (*c)->name);
     buf_chr(out, '\n');
 }
@@ -355,10 +355,10 @@ static void zsh_positional(struct buf *out, const char *at)
 static void print_zsh(struct buf *out)
 {
     buf_str(out, "#compdef buckle");
-    for (const struct cli_command *const *c = drop_names; *c; c++)
+    for (const struct cli_command *const *c = compat_names; *c; c++)
         buf_fmt(out, " %s", (*c)->name);
     buf_str(out, "\n_buckle() {\n    case $service in\n");
-    for (const struct cli_command *const *c = drop_names; *c; c++) {
+    for (const struct cli_command *const *c = compat_names; *c; c++) {
         buf_fmt(out, "    %s) _arguments", (*c)->name);
         for (const struct cli_option *o = (*c)->options; o && o->name; o++)
             zsh_option(out, o, (*c)->letters);
@@ -426,7 +426,7 @@ static void fish_positional(struct buf *out, const struct cli_command *c)
 
 static void fish_names(struct buf *out)
 {
-    for (const struct cli_command *const *c = drop_names; *c; c++)
+    for (const struct cli_command *const *c = compat_names; *c; c++)
         for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
             buf_fmt(out, "complete -c %s", (*c)->name);
             if (o->letter)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
 
@@ -43,7 +43,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
-    const struct cli_command *name = argc ? drop_find(argv[0]) : NULL;
+    const struct cli_command *name = argc ? compat_find(argv[0]) : NULL;
     if (name)
         return name->main(argc, argv);
     if (argc < 2) {

@@ -147,8 +147,8 @@ static void add_pattern(const struct graph_test *t, bool writes)
     for (size_t i = 0; i < all->n; i++) {
         if (all->at[i][0] != '/' || !all->at[i][1])
             refuse(pattern);
-        add_name(READY_ANYWHERE, all->at[i] + 1, strlen(all->at[i]) - 1);
-        add_name(READY_AT_HOME, all->at[i] + 1, strlen(all->at[i]) - 1);
+        add_name(PRECOMPILED_ANYWHERE, all->at[i] + 1, strlen(all->at[i]) - 1);
+        add_name(PRECOMPILED_AT_HOME, all->at[i] + 1, strlen(all->at[i]) - 1);
     }
     free(all);
 }
@@ -159,7 +159,8 @@ static void add_path(const struct graph_test *t, const char *home, bool writes, 
     if (t->len > n && memcmp(t->str, home, n) == 0 && t->str[n] == '/')
         add_name(at_home, t->str + n + 1, t->len - n - 1);
     else if (!writes)
-        add_name(for_all ? READY_SECRET_ALL : READY_SECRET_ROOT, t->str + 1, t->len - 1);
+        add_name(for_all ? PRECOMPILED_SECRET_ALL : PRECOMPILED_SECRET_ROOT, t->str + 1,
+                 t->len - 1);
     else
         refuse(t->str);
 }
@@ -205,8 +206,8 @@ static bool has_errno(const struct sbpl_rule *r)
     return false;
 }
 
-void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
-                     void (*give_up)(const char *pattern))
+void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
+                           void (*give_up)(const char *pattern))
 {
     refuse = give_up;
     for_all = ordinary;
@@ -214,10 +215,10 @@ void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordin
         bool writes = is_about(r, OP_FILE_WRITE);
         if (r->allow || !r->when || !(writes || is_about(r, OP_FILE_READ_DATA)))
             continue;
-        char kind = writes                            ? has_errno(r) ? READY_NO_ACCESS : READY_WRITE
-                    : !(r->flags & VOCAB_FLAG_REPORT) ? READY_TRACE
-                    : has_exceptions(r->when)         ? READY_KEYS
-                                                      : READY_SECRET;
+        char kind = writes ? has_errno(r) ? PRECOMPILED_NO_ACCESS : PRECOMPILED_WRITE
+                    : !(r->flags & VOCAB_FLAG_REPORT) ? PRECOMPILED_TRACE
+                    : has_exceptions(r->when)         ? PRECOMPILED_KEYS
+                                                      : PRECOMPILED_SECRET;
         add_tests(r->when, home, writes, kind);
     }
 }
@@ -228,7 +229,7 @@ void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordin
 static int by_path(const void *a, const void *b)
 {
     const struct name *x = a, *y = b;
-    int lists = ready_list(x->kind) - ready_list(y->kind);
+    int lists = precompiled_list(x->kind) - precompiled_list(y->kind);
     if (lists)
         return lists;
     const char *s = x->path, *t = y->path;
@@ -238,10 +239,10 @@ static int by_path(const void *a, const void *b)
     return c != d ? c - d : y->kind - x->kind; /* w before e: the latter has the last word */
 }
 
-void ready_names_print(void)
+void precompiled_names_print(void)
 {
     qsort(names, count, sizeof(names[0]), by_path);
-    printf("const char ready_names[] =\n");
+    printf("const char precompiled_names[] =\n");
     for (size_t i = 0; i < count; i++)
         printf("    \"%c%s\\0\"\n", names[i].kind, names[i].path);
     printf("    \"\";\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_TOOLS_READY_NAMES_H
-#define BK_TOOLS_READY_NAMES_H
+#ifndef BK_TOOLS_BUILT_IN_NAMES_H
+#define BK_TOOLS_BUILT_IN_NAMES_H
 
 #include "sbpl/machine.h"
 
@@ -9,9 +9,9 @@
 
 /* Collects those of the rules; home is what stands for the parameter HOME. What cannot be listed is
  * given to give_up. */
-void ready_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
-                     void (*give_up)(const char *pattern));
+void precompiled_names_add(const struct sbpl_rule *rules, const char *home, bool ordinary,
+                           void (*give_up)(const char *pattern));
 /* Prints them as C. */
-void ready_names_print(void);
+void precompiled_names_print(void);
 
 #endif

@@ -56,8 +56,8 @@ static void put_bytes(struct buf *out, const char *s, size_t n)
 /* ---- rules ---- */
 
 /* What stands for the values of parameters. */
-static const char *const letters[2][READY_PARAMS] = {{"/\1H", "/\1T", "/\1O"},
-                                                     {"/\1/home", "/\1/temporary", "/\1"}};
+static const char *const letters[2][PRECOMPILED_PARAMS] = {{"/\1H", "/\1T", "/\1O"},
+                                                           {"/\1/home", "/\1/temporary", "/\1"}};
 
 struct recording {
     struct machine *m;
@@ -70,7 +70,7 @@ static void put_string(const struct recording *r, const struct graph_test *t)
 {
     const char *s = t->str;
     size_t n = t->len, hole = 0;
-    for (size_t i = 0; i < READY_ORDINARY && !hole; i++) {
+    for (size_t i = 0; i < PRECOMPILED_ORDINARY && !hole; i++) {
         size_t k = strlen(r->values[i]);
         if (n < k || memcmp(s, r->values[i], k) != 0)
             continue;
@@ -117,7 +117,7 @@ static void put_condition(const struct recording *r, const struct graph_expr *wh
     struct recording inner = *r;
     inner.out = &items;
     size_t n = when ? put_items(&inner, when) : 0;
-    if (n > READY_STACK)
+    if (n > PRECOMPILED_STACK)
         give_up("a condition of %zu parts", n);
     put(r->out, n);
     buf_add(r->out, items.s, items.n);
@@ -214,7 +214,7 @@ static void put_definitions(const struct recording *r)
 static void check_effects(const struct machine *m, bool ordinary)
 {
     const char *missing = m->missing_param;
-    if (missing && (ordinary || strcmp(missing, ready_params[READY_ORDINARY]) != 0))
+    if (missing && (ordinary || strcmp(missing, precompiled_params[PRECOMPILED_ORDINARY]) != 0))
         give_up("it asks for the parameter %s", missing);
     if (m->diags->kept || m->policies || m->trace || m->debug || m->no_inference || m->unchecked ||
         m->nimports != 1)
@@ -234,12 +234,12 @@ static bool closes_names(const char *name)
 
 static void record(const char *name, bool ordinary, const char *const *values, struct buf *out)
 {
-    struct sbpl_param params[READY_PARAMS];
-    for (size_t i = 0; i < READY_PARAMS; i++)
-        params[i] = (struct sbpl_param){ready_params[i], values[i]};
+    struct sbpl_param params[PRECOMPILED_PARAMS];
+    for (size_t i = 0; i < PRECOMPILED_PARAMS; i++)
+        params[i] = (struct sbpl_param){precompiled_params[i], values[i]};
     struct sbpl_options opt = {.os = VOCAB_OS_ANY,
                                .params = params,
-                               .nparams = ordinary ? READY_PARAMS : READY_ORDINARY,
+                               .nparams = ordinary ? PRECOMPILED_PARAMS : PRECOMPILED_ORDINARY,
                                .shipped_only = true};
     OWN(sbpl_unit) struct sbpl_unit unit;
     OWN(buf) struct buf text = {0};
@@ -255,7 +255,7 @@ static void record(const char *name, bool ordinary, const char *const *values, s
     put_definitions(&r);
     put_rules(&r);
     if (closes_names(name))
-        ready_names_add(m.profile.first, values[READY_HOME], ordinary, refuse_pattern);
+        precompiled_names_add(m.profile.first, values[PRECOMPILED_HOME], ordinary, refuse_pattern);
     machine_free(&m);
 }
 
@@ -278,7 +278,8 @@ static void print(const char *name, const char *who, const struct buf *bytes)
 
 int main(int argc, char **argv)
 {
-    printf("#include \"sbpl/precompiled.h\"\n\nconst struct ready_text ready_texts[] = {\n");
+    printf("#include \"sbpl/precompiled.h\"\n\nconst struct precompiled_text precompiled_texts[] = "
+           "{\n");
     for (int i = 1; i < argc; i++) {
         OWN(buf) struct buf root = {0};
         OWN(buf) struct buf others = {0};
@@ -291,6 +292,6 @@ int main(int argc, char **argv)
             print(argv[i], "false, true", &others);
     }
     printf("    {0},\n};\n\n");
-    ready_names_print();
+    precompiled_names_print();
     return 0;
 }

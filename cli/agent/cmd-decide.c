@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "cli/agent/cli-agent-view.h"
 #include "base/own.h"
+#include "cli/agent/cli-agent-view.h"
 
 static const struct cli_option options[] = {
     VIEW_OPTIONS,

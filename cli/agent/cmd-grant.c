@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "agent/control-server.h"
-#include "cli/args.h"
 #include "base/own.h"
 #include "cli/agent/control-client.h"
+#include "cli/args.h"
 
 static const struct cli_option options[] = {
     {"read", 'r', "PATH", "let it read PATH and below, or what a glob matches", "file"},
@@ -26,13 +26,13 @@ static int grant(int door, const char *option, const char *given, bool *waits, s
 {
     OWN(json) json_t *message = json_object();
     OWN(buf) struct buf path = {0};
-    if (strcmp(option, "net") != 0 && reach_absolute(given, &path, err) < 0)
+    if (strcmp(option, "net") != 0 && control_client_absolute(given, &path, err) < 0)
         return -1;
     char name[16];
     snprintf(name, sizeof(name), "allow-%s", option);
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
-    OWN(json) json_t *answer = desk_ask(door, message, DESK_LONG_MS, err);
+    OWN(json) json_t *answer = control_server_ask(door, message, DESK_LONG_MS, err);
     if (!answer)
         return -1;
     const char *later = json_string_value(json_object_get(answer, "waits"));
@@ -56,7 +56,8 @@ static int run(struct cli_args *args)
         n += args_count(args, kinds[k]);
     if (n == 0)
         return cli_usage(args, "grant what?");
-    OWN(fd) int door = reach_current(args_value(args, "run"), args_value(args, "session"), &err);
+    OWN(fd)
+    int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     for (size_t k = 0; k < 3; k++)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "agent/hook.h"
-#include "cli/agent/cli-agent-view.h"
 #include "base/own.h"
+#include "cli/agent/cli-agent-view.h"
 #include "cli/agent/hook-install.h"
 #include "cli/agent/hook-root.h"
 #include "macos/sandbox-exec.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/agent/cli-agent-view.h"
 #include "base/own.h"
+#include "cli/agent/cli-agent-view.h"
 
 static const struct cli_option options[] = {
     {"settings", 0, "FILE", "settings besides those that are found", "file"},

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "agent/session.h"
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 
 static const struct cli_option options[] = {
     {"for", 0, "PID", "end with this process (the one that started us)", NULL},
@@ -25,7 +25,7 @@ static const struct cli_option options[] = {
 };
 
 /* Until the owner ends. */
-static int keep(struct keeper *k)
+static int keep(struct session *k)
 {
     OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
     while (owner >= 0) {
@@ -35,7 +35,7 @@ static int keep(struct keeper *k)
         if (fds[0].revents)
             return CLI_OK;
         if (fds[1].revents)
-            hear_all(&k->hearing);
+            fd_watch_all(&k->hearing);
     }
     return CLI_ERROR;
 }
@@ -55,10 +55,10 @@ static void go_away(void)
  * is there already. */
 static int stay(pid_t owner, int told, bool foreground)
 {
-    static struct keeper k;
+    static struct session k;
     struct bk_err err;
-    if (keeper_open(&k, "session", owner, &err) < 0) {
-        pid_t other = door_owner("session", owner);
+    if (session_open(&k, "session", owner, &err) < 0) {
+        pid_t other = control_socket_owner("session", owner);
         return other > 0 && dprintf(told, "%d\n", (int)other) > 0 ? CLI_OK : cli_fail(&err);
     }
     dprintf(told, "%d\n", (int)getpid());
@@ -68,7 +68,7 @@ static int stay(pid_t owner, int told, bool foreground)
     }
     prctl(PR_SET_NAME, "buckle-session", 0, 0, 0);
     int status = keep(&k);
-    keeper_close(&k);
+    session_close(&k);
     return status;
 }
 

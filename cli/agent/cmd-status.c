@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "cli/agent/cli-agent-view.h"
 #include "agent/control-socket.h"
 #include "base/own.h"
+#include "cli/agent/cli-agent-view.h"
 
 static const struct cli_option options[] = {
     VIEW_OPTIONS,
@@ -47,8 +47,8 @@ static void say(const struct agent_view *v, struct buf *out)
             r->unsandboxed ? "a command may ask to run there" : "no command may ask to run there");
     buf_str(out, "settings        ");
     list_layers(&v->settings, out);
-    buf_fmt(out, "under way       %zu runs, %zu sessions\n", door_list("run", pids, 1),
-            door_list("session", pids, 1));
+    buf_fmt(out, "under way       %zu runs, %zu sessions\n", control_socket_list("run", pids, 1),
+            control_socket_list("session", pids, 1));
     buf_chr(out, '\n');
     summary_rules(v, out);
 }

@@ -40,22 +40,22 @@ static int knock(const char *kind, const char *pid, struct bk_err *err)
     long n = strtol(pid, &end, 10);
     if (*end || n <= 0 || n > INT_MAX)
         return err_set(err, BK_E_INPUT, "--%s: %s is no process", kind, pid);
-    return door_knock(kind, (pid_t)n, err);
+    return control_socket_connect(kind, (pid_t)n, err);
 }
 
 static json_t *ask_about(const char *kind, pid_t pid)
 {
     struct bk_err err;
     OWN(json) json_t *question = json_pack("{s:b}", "about", 1);
-    OWN(fd) int door = door_knock(kind, pid, &err);
-    return door >= 0 ? desk_ask(door, question, DESK_SOON_MS, &err) : NULL;
+    OWN(fd) int door = control_socket_connect(kind, pid, &err);
+    return door >= 0 ? control_server_ask(door, question, DESK_SOON_MS, &err) : NULL;
 }
 
 /* Runs that belong to a session are not spoken to one by one. */
 static void list_kind(const char *kind, struct candidates *c)
 {
     pid_t pids[DOORS];
-    size_t n = door_list(kind, pids, DOORS);
+    size_t n = control_socket_list(kind, pids, DOORS);
     for (size_t i = 0; i < n && i < DOORS; i++) {
         json_t *about = ask_about(kind, pids[i]);
         if (about && !json_is_true(json_object_get(about, "member")))
@@ -110,12 +110,12 @@ static void tell_candidates(const struct candidates *c)
     }
 }
 
-int reach_session(const char *pid, struct bk_err *err)
+int control_client_session(const char *pid, struct bk_err *err)
 {
     return knock("session", pid, err);
 }
 
-int reach_current(const char *run, const char *session, struct bk_err *err)
+int control_client_current(const char *run, const char *session, struct bk_err *err)
 {
     if (run || session)
         return knock(session ? "session" : "run", session ? session : run, err);
@@ -126,14 +126,14 @@ int reach_current(const char *run, const char *session, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "no run or session of yours is under way");
     const struct candidate *one = choose(&c);
     if (one)
-        return door_knock(one->kind, one->pid, err);
+        return control_socket_connect(one->kind, one->pid, err);
     tell_candidates(&c);
     err_set(err, BK_E_INPUT, "%zu runs and sessions are under way", c.n);
     err_hint(err, "say which: --run PID, --session PID, or go to its folder");
     return -1;
 }
 
-int reach_absolute(const char *path, struct buf *out, struct bk_err *err)
+int control_client_absolute(const char *path, struct buf *out, struct bk_err *err)
 {
     char cwd[PATH_MAX];
     if (path[0] != '/' && path[0] != '~') {

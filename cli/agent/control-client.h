@@ -10,12 +10,12 @@
 /* Talking to a run or session that is under way (agent/door.h). */
 
 /* A connection to the session of that process. */
-int reach_session(const char *pid, struct bk_err *err);
+int control_client_session(const char *pid, struct bk_err *err);
 /* To the run or session that is named. Neither is: to the current session, which is the only one
  * that there is, or the only one of the working directory; a run that belongs to none is one of its
  * own. */
-int reach_current(const char *run, const char *session, struct bk_err *err);
+int control_client_current(const char *run, const char *session, struct bk_err *err);
 /* A path of the caller's, to be told to somebody who works elsewhere. */
-int reach_absolute(const char *path, struct buf *out, struct bk_err *err);
+int control_client_absolute(const char *path, struct buf *out, struct bk_err *err);
 
 #endif

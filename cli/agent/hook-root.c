@@ -43,7 +43,7 @@ pid_t hook_session(const char *program)
 {
     char line[32] = "", owner[16];
     int ends[2];
-    pid_t agent = agent_process(), known = door_owner("session", agent);
+    pid_t agent = agent_process(), known = control_socket_owner("session", agent);
     if (known > 0)
         return known;
     snprintf(owner, sizeof(owner), "%d", (int)agent);
@@ -78,8 +78,9 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
 {
     OWN(json)
     json_t *question = json_pack("{s:s, s:s, s:s}", "root", cwd, "of", id, "start", start);
-    OWN(fd) int door = question ? door_knock("session", session, err) : err_nomem(err);
-    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, question, DESK_USUAL_MS, err) : NULL;
+    OWN(fd) int door = question ? control_socket_connect("session", session, err) : err_nomem(err);
+    OWN(json)
+    json_t *answer = door >= 0 ? control_server_ask(door, question, DESK_USUAL_MS, err) : NULL;
     const char *root = json_text(answer, "root");
     if (!answer)
         return -1;

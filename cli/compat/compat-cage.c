@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
 #include "settings/preset.h"
@@ -51,14 +51,14 @@ struct cage {
     struct arena arena;
     struct preset_config config;
     struct preset sum;
-    struct access_policy policy;
+    struct access policy;
     struct buf profile;
-    struct drop drop;
+    struct compat drop;
 };
 
 static int tell(const struct bk_err *err, const char *about)
 {
-    drop_tell(NAME, about, err);
+    compat_report(NAME, about, err);
     return FAILED;
 }
 
@@ -139,7 +139,7 @@ static int make_profile(struct cage *c, struct bk_err *err)
     struct access_target target = access_target_here();
     struct path_base base = {.cwd = c->drop.cwd, .home = getenv("HOME")};
     struct words unset = {0};
-    c->policy = (struct access_policy){
+    c->policy = (struct access){
         .else_open = true, .network_open = true, .all_unix_sockets = true, .pty = true};
     if (add_presets(c, err) < 0 || add_flags(c, err) < 0 ||
         preset_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
@@ -183,10 +183,10 @@ static int run_caged(struct cage *c)
     spec->set_env = set;
     spec->nset_env = 1;
     c->drop.verbose = args_has(&c->args, "verbose");
-    drop_run(&c->drop, &end, &err);
-    if (end.stage == STAGE_EXEC)
+    compat_run(&c->drop, &end, &err);
+    if (end.step == STEP_EXEC)
         return tell(&err, end.sys == ENOENT ? "command not found" : NULL);
-    return end.stage == STAGE_POLICY ? FAILED : tell(&err, NULL);
+    return end.step == STEP_POLICY ? FAILED : tell(&err, NULL);
 }
 
 /* Presets' paths as they were found, with who asked for them. */
@@ -205,7 +205,7 @@ static void show_places(struct buf *out, const char *title, const struct places 
 
 static void show_rules(const struct cage *c, struct buf *out)
 {
-    const struct access_policy *p = &c->policy;
+    const struct access *p = &c->policy;
     struct places both = {0}, read = {0};
     struct arena *a = (struct arena *)&c->arena;
     for (size_t i = 0; i < p->deny_read.n; i++) {
@@ -266,7 +266,7 @@ static int run(struct cage *c)
         return show_preset(c, shown);
     if (!c->args.npos)
         return usage();
-    if (drop_init(&c->drop, NAME, &err) < 0 || make_profile(c, &err) < 0)
+    if (compat_init(&c->drop, NAME, &err) < 0 || make_profile(c, &err) < 0)
         return tell(&err, NULL);
     if (args_has(&c->args, "dry-run"))
         return show_profile(c);

@@ -15,8 +15,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/profile/linux-support.h"
 
@@ -46,7 +46,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
     return false;
 }
 
-bool drop_stands_alone(const char *file)
+bool compat_stands_alone(const char *file)
 {
     return !is_one_of(file, parts, sizeof(parts) / sizeof(*parts)) &&
            strncmp(file, "preset", strlen("preset")) != 0;
@@ -58,7 +58,7 @@ static const struct sbpl_builtin *find_shipped(const char *name)
     n -= n > 3 && strcmp(name + n - 3, ".sb") == 0 ? 3 : 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
         if (strncmp(b->name, name, n) == 0 && strcmp(b->name + n, ".sb") == 0 &&
-            drop_stands_alone(b->name))
+            compat_stands_alone(b->name))
             return b;
     return NULL;
 }
@@ -67,7 +67,7 @@ static void list_names(FILE *to)
 {
     fprintf(to, "Names for -n:\n");
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (drop_stands_alone(b->name))
+        if (compat_stands_alone(b->name))
             fprintf(to, "  %.*s\n", (int)(strlen(b->name) - 3), b->name);
 }
 
@@ -76,7 +76,7 @@ static int usage(const char *fmt, const char *what)
     if (fmt) {
         struct bk_err err;
         err_set(&err, BK_E_INPUT, fmt, what); /* NOLINT: the caller's literal */
-        drop_tell(NAME, NULL, &err);
+        compat_report(NAME, NULL, &err);
     }
     fprintf(stderr, "Usage: %s [options] command [args]\nOptions:\n", NAME);
     for (const struct cli_option *o = options; o->name; o++)
@@ -110,7 +110,7 @@ static int take_name(struct asked *a, const char *name)
     if (!b) {
         struct bk_err err;
         err_set(&err, BK_E_INPUT, "%s: profile not found", name);
-        drop_tell(NAME, NULL, &err);
+        compat_report(NAME, NULL, &err);
         list_names(stderr);
         return EX_DATAERR;
     }
@@ -163,7 +163,7 @@ static int take_options(struct asked *a, int argc, char **argv)
 
 /* Rules on these were written with something in mind that is not there. One line, because a
  * profile of macOS has dozens of them and they do no harm. */
-static void tell_absent(struct drop *d)
+static void tell_absent(struct compat *d)
 {
     const struct graph *g = run_graph(&d->run);
     OWN(buf) struct buf names = {0};
@@ -182,7 +182,7 @@ static void tell_absent(struct drop *d)
         fprintf(stderr, "%s: without a meaning on Linux: %s\n", NAME, names.s);
 }
 
-static int run_it(struct drop *d, const struct asked *a, char **command)
+static int run_it(struct compat *d, const struct asked *a, char **command)
 {
     struct launch_end end;
     struct bk_err err;
@@ -196,12 +196,12 @@ static int run_it(struct drop *d, const struct asked *a, char **command)
     d->spec.bare = !a->placed;
     d->refused = "sandbox_apply: Operation not permitted"; /* as in a sandbox on macOS */
     d->opened = a->verbose ? tell_absent : NULL;
-    drop_run(d, &end, &err);
-    if (end.stage == STAGE_POLICY)
+    compat_run(d, &end, &err);
+    if (end.step == STEP_POLICY)
         return d->compiled ? EX_OSERR : EX_DATAERR;
-    if (end.stage == STAGE_EXEC)
+    if (end.step == STEP_EXEC)
         err_set(&err, BK_E_SYSTEM, "execvp() of '%s' failed: %s", command[0], strerror(end.sys));
-    drop_tell(NAME, end.stage == STAGE_EXEC ? NULL : "sandbox_apply", &err);
+    compat_report(NAME, end.step == STEP_EXEC ? NULL : "sandbox_apply", &err);
     return EX_OSERR;
 }
 
@@ -209,20 +209,20 @@ static int main_sandbox_exec(int argc, char **argv)
 {
     unsetenv("BUCKLE_BACKEND"); /* who is called so is the back end */
     struct asked a = {.params = calloc((size_t)argc + 1, sizeof(*a.params))};
-    struct drop *d = calloc(1, sizeof(*d));
+    struct compat *d = calloc(1, sizeof(*d));
     struct bk_err err;
     int status = EX_OSERR;
     if (!a.params || !d) {
         err_nomem(&err);
-        drop_tell(NAME, NULL, &err);
+        compat_report(NAME, NULL, &err);
     } else if ((status = take_options(&a, argc, argv)) != 0) {
         /* told */
     } else if (a.chosen != 1) {
         status = usage(a.chosen ? "one profile only: -f, -n or -p%s" : NULL, "");
     } else if (!argv[optind]) {
         status = usage(NULL, NULL);
-    } else if (drop_init(d, NAME, &err) < 0) {
-        drop_tell(NAME, NULL, &err);
+    } else if (compat_init(d, NAME, &err) < 0) {
+        compat_report(NAME, NULL, &err);
         status = EX_OSERR;
     } else {
         status = run_it(d, &a, argv + optind);

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
-#include "cli/run/debug.h"
+#include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
+#include "cli/run/debug.h"
 #include "cli/run/run-live.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
@@ -49,12 +49,12 @@ struct srt {
     struct buf command;
     const char *argv[4];
     char tmpdir[PATH_MAX];
-    struct drop drop;
+    struct compat drop;
 };
 
 static int tell(const struct bk_err *err)
 {
-    drop_tell("Error", NULL, err);
+    compat_report("Error", NULL, err);
     return FAILED;
 }
 
@@ -138,13 +138,13 @@ static int make_command(struct srt *s, struct bk_err *err)
 
 /* ---- while it runs ---- */
 
-static bool is_ignored(struct drop *d, const char *line)
+static bool is_ignored(struct compat *d, const char *line)
 {
     struct srt *s = d->owner;
     return settings_ignore(&s->settings.now->result, s->command.s, line);
 }
 
-static void on_open(struct drop *d)
+static void on_open(struct compat *d)
 {
     struct srt *s = d->owner;
     live_open(&s->live, &d->run, &d->spec);
@@ -155,7 +155,7 @@ static void on_open(struct drop *d)
         debug_say("Listening for settings on fd %d", s->watch.control);
 }
 
-static void on_heard(struct drop *d)
+static void on_heard(struct compat *d)
 {
     struct srt *s = d->owner;
     live_heard(&s->live);
@@ -169,7 +169,7 @@ static int run(struct srt *s)
         err_set(&err, BK_E_INPUT, "No command specified: -c STRING, or the command's words");
         return tell(&err);
     }
-    if (drop_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
+    if (compat_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
         make_policy(s, &err) < 0)
         return tell(&err);
     s->drop.owner = s;
@@ -178,8 +178,8 @@ static int run(struct srt *s)
     s->drop.ignored = is_ignored;
     s->drop.verbose = args_has(&s->args, "debug");
     s->drop.signals_as_status = true;
-    drop_run(&s->drop, &end, &err);
-    if (end.stage != STAGE_POLICY)
+    compat_run(&s->drop, &end, &err);
+    if (end.step != STEP_POLICY)
         tell(&err);
     return FAILED;
 }

@@ -16,33 +16,33 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "cli/profile/profile-options.h"
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
-#include "cli/profile/profile-options.h"
 #include "cli/run/run-settings.h"
 
-const struct cli_command *const drop_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
+const struct cli_command *const compat_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
 
-const struct cli_command *drop_find(const char *argv0)
+const struct cli_command *compat_find(const char *argv0)
 {
     const char *slash = strrchr(argv0, '/'), *base = slash ? slash + 1 : argv0;
-    for (const struct cli_command *const *c = drop_names; *c; c++)
+    for (const struct cli_command *const *c = compat_names; *c; c++)
         if (strcmp((*c)->name, base) == 0)
             return *c;
     return NULL;
 }
 
-void drop_tell(const char *name, const char *about, const struct bk_err *err)
+void compat_report(const char *name, const char *about, const struct bk_err *err)
 {
     struct buf line = {0};
     buf_fmt(&line, "%s: %s%s", name, about ? about : "", about ? ": " : "");
     err_lines(err, &line);
-    end_write(STDERR_FILENO, &line);
+    exit_write(STDERR_FILENO, &line);
 }
 
 static void on_event(void *arg, const struct event *e)
 {
-    struct drop *d = arg;
+    struct compat *d = arg;
     struct buf line = {0}, told = {0};
     if (!d->verbose)
         return;
@@ -50,36 +50,36 @@ static void on_event(void *arg, const struct event *e)
     if (buf_ok(&told) && told.s && !(d->ignored && d->ignored(d, told.s)))
         buf_fmt(&line, "%s: %s\n", d->name, told.s);
     buf_free(&told);
-    end_write(STDERR_FILENO, &line);
+    exit_write(STDERR_FILENO, &line);
 }
 
 static void on_heard(void *arg)
 {
-    struct drop *d = arg;
+    struct compat *d = arg;
     if (d->heard)
         d->heard(d);
 }
 
 static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
-    const struct drop *d = arg;
+    const struct compat *d = arg;
     struct buf text = {0};
     if (!unit->diags.errors) {
-        drop_tell(d->name, d->run.policy.graph ? d->refused : NULL, err);
+        compat_report(d->name, d->run.policy.graph ? d->refused : NULL, err);
         return;
     }
     buf_fmt(&text, "%s: ", d->name);
     load_findings(unit, &text);
-    end_write(STDERR_FILENO, &text);
+    exit_write(STDERR_FILENO, &text);
 }
 
-int drop_init(struct drop *d, const char *name, struct bk_err *err)
+int compat_init(struct compat *d, const char *name, struct bk_err *err)
 {
-    *d = (struct drop){.name = name};
+    *d = (struct compat){.name = name};
     d->spec = (struct run_spec){
         .cwd = d->cwd,
         /* a container's first process would inherit what is left behind */
-        .leave_worker = getppid() != 1,
+        .leave_judge = getppid() != 1,
         .give_stdio = true,
         .no_masks = true, /* scripts ask by looking, and expect an error */
         .debug = debug_line,
@@ -90,18 +90,18 @@ int drop_init(struct drop *d, const char *name, struct bk_err *err)
     return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
 }
 
-static void __attribute__((noreturn)) finish(struct drop *d, const struct launch_end *end)
+static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)
 {
     run_clean(&d->run);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
-    int status = signal ? 128 + WTERMSIG(end->status) : end_as(end);
+    int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
     fflush(NULL);
     _exit(status);
 }
 
 /* The machine's policy comes last, whatever the policy is. */
-static int add_caps(struct drop *d, struct bk_err *err)
+static int add_caps(struct compat *d, struct bk_err *err)
 {
     size_t n = d->spec.nsources;
     bool own = !d->spec.tmpdir && !d->spec.scratch && !d->spec.bare;
@@ -110,7 +110,7 @@ static int add_caps(struct drop *d, struct bk_err *err)
     if (n >= DROP_SOURCES)
         return err_set(err, BK_E_BUG, "too many sources");
     d->scratch.lock = -1;
-    if (own && scratch_name(&d->scratch, err) < 0)
+    if (own && tmpdir_name(&d->scratch, err) < 0)
         return -1;
     if (own)
         d->spec.scratch = &d->scratch;
@@ -129,16 +129,16 @@ static int add_caps(struct drop *d, struct bk_err *err)
     return 0;
 }
 
-int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err)
+int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
 {
     *end = (struct launch_end){0};
     if (add_caps(d, err) < 0) {
-        drop_tell(d->name, NULL, err);
-        end->stage = STAGE_POLICY;
+        compat_report(d->name, NULL, err);
+        end->step = STEP_POLICY;
         return -1;
     }
     if (run_open(&d->run, &d->spec, false, err) < 0) {
-        end->stage = STAGE_POLICY;
+        end->step = STEP_POLICY;
         complain(d, &d->run.policy.unit, err);
         run_close(&d->run);
         return -1;

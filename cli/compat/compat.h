@@ -14,46 +14,46 @@
  * for them go on working. Each is a link to the program; the last part of argv[0] selects it.
  */
 extern const struct cli_command name_cage, name_sandbox_exec, name_srt;
-extern const struct cli_command *const drop_names[]; /* ends with NULL */
+extern const struct cli_command *const compat_names[]; /* ends with NULL */
 
 /* The name that argv[0] asks for, or NULL for our own. */
-const struct cli_command *drop_find(const char *argv0);
+const struct cli_command *compat_find(const char *argv0);
 
 /* Whether a shipped profile is one by itself, and no part of others. */
-bool drop_stands_alone(const char *file);
+bool compat_stands_alone(const char *file);
 
 enum { DROP_SOURCES = 12 };
 
 /* One run under such a name. */
-struct drop {
+struct compat {
     const char *name;     /* what messages begin with */
-    struct run_spec spec; /* cwd is set by drop_init() */
+    struct run_spec spec; /* cwd is set by compat_init() */
     struct run run;
     const char *refused; /* said before why this host cannot enforce the policy; may be NULL */
     bool compiled;       /* on failure: the policy itself was sound */
     bool verbose;        /* tell of each denied operation as it happens */
-    void (*opened)(struct drop *d); /* called before the command starts; may be NULL */
-    bool signals_as_status;         /* a signal becomes 128 and its number, as shells have it */
+    void (*opened)(struct compat *d); /* called before the command starts; may be NULL */
+    bool signals_as_status;           /* a signal becomes 128 and its number, as shells have it */
     /* Whether a denied operation is not worth a word; may be NULL. */
-    bool (*ignored)(struct drop *d, const char *line);
+    bool (*ignored)(struct compat *d, const char *line);
     /* When something can be read from spec.hears; may be NULL. */
-    void (*heard)(struct drop *d);
+    void (*heard)(struct compat *d);
     void *owner;
     struct run_source sources[DROP_SOURCES]; /* the spec's, and what the machine's policy holds */
-    struct scratch scratch;
+    struct tmpdir scratch;
     struct buf caps;
     char cwd[PATH_MAX];
 };
 
-int drop_init(struct drop *d, const char *name, struct bk_err *err);
+int compat_init(struct compat *d, const char *name, struct bk_err *err);
 
-/* Runs the command. When it ran, this program ends as it did and drop_run() never returns. On
- * failure everything but *err is cleaned up; STAGE_POLICY in end->stage: the policy is wrong, and
+/* Runs the command. When it ran, this program ends as it did and compat_run() never returns. On
+ * failure everything but *err is cleaned up; STEP_POLICY in end->stage: the policy is wrong, and
  * was told of. */
-int drop_run(struct drop *d, struct launch_end *end, struct bk_err *err);
+int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err);
 
 /* "NAME: about: message", with the place and hint if there are any, to standard error. `about` may
  * be NULL. */
-void drop_tell(const char *name, const char *about, const struct bk_err *err);
+void compat_report(const char *name, const char *about, const struct bk_err *err);
 
 #endif

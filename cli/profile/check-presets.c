@@ -67,7 +67,7 @@ static void check_paths(struct checking *k, const struct preset *p)
         for (size_t i = 0; i < p->lists[l].n; i++) {
             struct preset one = {.flags[PRESET_STRICT] = true};
             struct preset_path path = p->lists[l].at[i];
-            struct access_policy policy = {0};
+            struct access policy = {0};
             struct words unset = {0};
             one.lists[l] = (struct preset_paths){&path, 1};
             if (preset_apply(&k->out->arena, &one, &base, &policy, &unset, &k->err) < 0)

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
-#include "base/own.h"
-#include "cli/profile/pair.h"
 #include "analyze/catalog.h"
+#include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/format-versions.h"
+#include "cli/profile/pair.h"
 
 enum { MAX_BYTES = 512 << 20 };
 

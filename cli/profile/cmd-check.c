@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "cli/args.h"
 #include "base/own.h"
 #include "base/utf8.h"
+#include "cli/args.h"
 #include "cli/profile/check-settings.h"
 #include "cli/profile/linux-support.h"
 #include "cli/profile/profile-options.h"

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/args.h"
 #include "base/own.h"
-#include "format/format.h"
+#include "cli/args.h"
 #include "cli/profile/profile-options.h"
+#include "format/format.h"
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,

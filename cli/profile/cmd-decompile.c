@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "cli/args.h"
-#include "base/own.h"
-#include "cli/profile/profile-options.h"
 #include "analyze/decompile.h"
+#include "base/own.h"
+#include "cli/args.h"
+#include "cli/profile/profile-options.h"
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/pair.h"
 #include "cli/profile/rule-flag.h"
 

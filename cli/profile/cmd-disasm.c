@@ -3,12 +3,12 @@
 
 /* `buckle disasm`: a compiled profile, byte by byte, for people who want to check the decoder. */
 
-#include "cli/args.h"
 #include "base/own.h"
 #include "base/source.h"
-#include "format/format.h"
-#include "cli/profile/profile-options.h"
+#include "cli/args.h"
 #include "cli/profile/format-versions.h"
+#include "cli/profile/profile-options.h"
+#include "format/format.h"
 
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list the profiles of a collection", NULL},

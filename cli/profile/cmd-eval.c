@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "api/question.h"
-#include "cli/args.h"
 #include "base/own.h"
-#include "cli/profile/shell-split.h"
-#include "cli/profile/rule-flag.h"
+#include "cli/args.h"
 #include "cli/profile/policy-stack.h"
+#include "cli/profile/rule-flag.h"
+#include "cli/profile/shell-split.h"
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
@@ -122,7 +122,7 @@ static int answer_row(const struct cli_args *args, const struct stacked *s, char
     size_t n = 0;
     if (line[strspn(line, " \t")] == '#')
         return CLI_OK;
-    if (row_split(line, &words, &n, err) < 0)
+    if (shell_split(line, &words, &n, err) < 0)
         return CLI_ERROR;
     return n ? answer(args, s, words, n, out, err) : CLI_OK;
 }

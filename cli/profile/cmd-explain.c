@@ -5,8 +5,8 @@
 
 #include "analyze/analyze.h"
 #include "api/question.h"
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/policy-stack.h"
 
 static const struct cli_option options[] = {

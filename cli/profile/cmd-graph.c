@@ -17,9 +17,9 @@
 
 #include "analyze/analyze.h"
 #include "api/question.h"
-#include "cli/args.h"
 #include "base/fd.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/profile-options.h"
 
 extern char **environ;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/profile-name.h"
 #include "cli/run/run-presets.h"
 

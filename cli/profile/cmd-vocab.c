@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/doc.h"
 #include "cli/profile/format-versions.h"
 #include "cli/profile/vocab-words.h"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "cli/profile/format-versions.h"
 #include "format/format.h"
 #include "profile/profile.h"
-#include "cli/profile/format-versions.h"
 
 bool load_from_text(const struct cli_args *args)
 {

@@ -39,7 +39,7 @@ static int take_word(char **from, char **to, struct bk_err *err)
     return 0;
 }
 
-int row_split(char *line, const char ***words, size_t *n, struct bk_err *err)
+int shell_split(char *line, const char ***words, size_t *n, struct bk_err *err)
 {
     size_t most = strlen(line) / 2 + 1, count = 0;
     const char **list = calloc(most + 1, sizeof(*list));

@@ -10,6 +10,6 @@
 /* Cuts a row into words as a shell would: blanks separate, '…' and "…" quote, \ takes the next
  * character as it is. Works in place: *words is allocated, its strings lie in line. An empty line
  * has no words. */
-int row_split(char *line, const char ***words, size_t *n, struct bk_err *err);
+int shell_split(char *line, const char ***words, size_t *n, struct bk_err *err);
 
 #endif

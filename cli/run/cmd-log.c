@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "agent/control-server.h"
-#include "cli/args.h"
 #include "base/own.h"
 #include "cli/agent/control-client.h"
+#include "cli/args.h"
 
 static const struct cli_option options[] = {
     {"follow", 'f', NULL, "go on with what happens from now, until the session ends", NULL},
@@ -71,7 +71,7 @@ static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
     int n = 0;
     for (;;) {
         OWN(json) json_t *question = json_pack("{s:b, s:I}", "log", 1, "after", *last);
-        OWN(json) json_t *answer = desk_ask(door, question, DESK_USUAL_MS, err);
+        OWN(json) json_t *answer = control_server_ask(door, question, DESK_USUAL_MS, err);
         if (!answer)
             return -1;
         const json_t *events = json_object_get(answer, "events");
@@ -104,7 +104,8 @@ static int run(struct cli_args *args)
         return cli_usage(args, "log takes options only");
     if (args_has(args, "follow") && args_has(args, "group"))
         return cli_usage(args, "what goes on cannot be grouped yet");
-    OWN(fd) int door = reach_current(args_value(args, "run"), args_value(args, "session"), &err);
+    OWN(fd)
+    int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
         return cli_fail(&err);
     OWN(json) json_t *groups = args_has(args, "group") ? json_object() : NULL;

@@ -16,16 +16,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
-#include "kernel/plan/capabilities.h"
 #include "cli/run/run-flags.h"
-#include "cli/run/run-presets.h"
 #include "cli/run/run-live.h"
+#include "cli/run/run-presets.h"
 #include "cli/run/run-settings.h"
 #include "cli/run/run-watch.h"
+#include "kernel/plan/capabilities.h"
 #include "run/ask-tty.h"
 #include "run/run.h"
 
@@ -97,7 +97,7 @@ enum { FAILED = 125 };
 
 enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
 
-struct session {
+struct invocation {
     struct cli_args *args;
     struct run_flags flags;
     struct run_settings settings;
@@ -140,7 +140,7 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
 }
 
 /* The folder that the command may change must not be everything one has. */
-static int check_place(struct session *r, struct bk_err *err)
+static int check_place(struct invocation *r, struct bk_err *err)
 {
     const char *all = run_place_is_all(r->cwd);
     if (!all || args_has(r->args, "here") || args_has(r->args, "profile") ||
@@ -151,7 +151,7 @@ static int check_place(struct session *r, struct bk_err *err)
     return -1;
 }
 
-static int choose_report(struct session *r, struct bk_err *err)
+static int choose_report(struct invocation *r, struct bk_err *err)
 {
     const char *how = args_value(r->args, "report");
     r->report_fd = STDERR_FILENO;
@@ -179,7 +179,7 @@ static int choose_report(struct session *r, struct bk_err *err)
 
 static void on_event(void *arg, const struct event *e)
 {
-    struct session *r = arg;
+    struct invocation *r = arg;
     struct buf line = {0};
     if (run_settings_ignore(&r->settings, e))
         return;
@@ -197,13 +197,13 @@ static void on_event(void *arg, const struct event *e)
         event_line(e, &line);
         buf_chr(&line, '\n');
     }
-    end_write(r->report_fd, &line);
+    exit_write(r->report_fd, &line);
 }
 
 /* "Always", in the thread that asks: the user's settings have it from now on. */
 static bool remember(void *arg, const char *host)
 {
-    struct session *r = arg;
+    struct invocation *r = arg;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
     atomic_store(&r->watch.own, true);
@@ -213,7 +213,7 @@ static bool remember(void *arg, const char *host)
 
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
-    struct session *r = arg;
+    struct invocation *r = arg;
     if (run_settings_strict(&r->settings) && !q->withdrawn) { /* by now */
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
@@ -225,7 +225,7 @@ static void on_question(void *arg, const struct consent_question *q, int channel
 
 /* A program that misses a variable fails in its own words; this line says why. It is not worth
  * breaking the silence of a run that went well. */
-static void tell_removed(const struct session *r)
+static void tell_removed(const struct invocation *r)
 {
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
@@ -252,7 +252,7 @@ static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err 
     return 0;
 }
 
-static int choose_limits(struct session *r, struct bk_err *err)
+static int choose_limits(struct invocation *r, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "timeout"), *procs = args_value(r->args, "max-procs");
     const char *memory = args_value(r->args, "max-memory");
@@ -266,7 +266,7 @@ static int choose_limits(struct session *r, struct bk_err *err)
     return 0;
 }
 
-static int choose_asking(struct session *r, struct bk_err *err)
+static int choose_asking(struct invocation *r, struct bk_err *err)
 {
     const char *timeout = args_value(r->args, "ask-timeout");
     uint64_t seconds = 0;
@@ -278,7 +278,7 @@ static int choose_asking(struct session *r, struct bk_err *err)
 }
 
 /* A name that leads elsewhere by now may be the work of a command that ran there before. */
-static int choose_root(struct session *r, const char *root, struct bk_err *err)
+static int choose_root(struct invocation *r, const char *root, struct bk_err *err)
 {
     struct stat st;
     char found[PATH_MAX];
@@ -298,7 +298,7 @@ static int choose_root(struct session *r, const char *root, struct bk_err *err)
 }
 
 /* By their real names: what is mounted for the sandbox is found by these. */
-static int choose_folders(struct session *r, struct bk_err *err)
+static int choose_folders(struct invocation *r, struct bk_err *err)
 {
     const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
     const char *root = args_value(r->args, "root");
@@ -315,7 +315,7 @@ static int choose_folders(struct session *r, struct bk_err *err)
     return 0;
 }
 
-static int choose_kept(struct session *r, struct bk_err *err)
+static int choose_kept(struct invocation *r, struct bk_err *err)
 {
     size_t nenv = args_count(r->args, "env"), nfds = args_count(r->args, "keep-fd");
     size_t nkeep = r->flags.nkeep;
@@ -348,12 +348,12 @@ static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_er
 
 static void on_heard(void *arg)
 {
-    struct session *r = arg;
+    struct invocation *r = arg;
     live_heard(&r->live);
 }
 
 /* What flags set comes first, and counts. */
-static int add_variables(struct session *r, struct bk_err *err)
+static int add_variables(struct invocation *r, struct bk_err *err)
 {
     size_t n = r->flags.nset, more = r->spec.nset_env;
     r->set_env = calloc(n + more + 1, sizeof(*r->set_env));
@@ -366,7 +366,7 @@ static int add_variables(struct session *r, struct bk_err *err)
     return 0;
 }
 
-static int join_session(struct session *r, struct bk_err *err)
+static int join_session(struct invocation *r, struct bk_err *err)
 {
     OWN(buf) struct buf command = {0};
     for (size_t i = 0; i < r->args->npos; i++)
@@ -379,7 +379,7 @@ static int join_session(struct session *r, struct bk_err *err)
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
 }
 
-static int fill_spec(struct session *r, struct bk_err *err)
+static int fill_spec(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
         .argv = (char *const *)r->args->pos,
@@ -396,7 +396,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
         .wait_all = args_has(r->args, "wait"),
         /* We end right after it. But a container's first process would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
-        .leave_worker = getppid() != 1,
+        .leave_judge = getppid() != 1,
         .give_stdio = true,
         .debug = debug_line,
         .on_event = on_event,
@@ -422,7 +422,7 @@ static int fill_spec(struct session *r, struct bk_err *err)
 
 /* ---- running ---- */
 
-static void __attribute__((noreturn)) finish(struct session *r, const struct launch_end *end)
+static void __attribute__((noreturn)) finish(struct invocation *r, const struct launch_end *end)
 {
     struct buf summary = {0};
     uint64_t denied = r->report ? report_total(r->report) : 0;
@@ -433,7 +433,7 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
         struct policies policies = run_policies(&r->run);
         report_summary(r->report, &policies, &summary);
     }
-    end_write(STDERR_FILENO, &summary);
+    exit_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
     if (denied && r->how == REPORT_TEXT)
@@ -441,7 +441,7 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
     run_clean(&r->run);
-    int status = end_as(end);
+    int status = exit_as(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
     fflush(NULL);
     _exit(status);
@@ -449,13 +449,13 @@ static void __attribute__((noreturn)) finish(struct session *r, const struct lau
 
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
-    if (end->stage != STAGE_POLICY) /* that was told already */
+    if (end->step != STEP_POLICY) /* that was told already */
         cli_fail(err);
     /* as shells and env(1) do */
-    return end->stage == STAGE_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
+    return end->step == STEP_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;
 }
 
-static int dry_run(struct session *r)
+static int dry_run(struct invocation *r)
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
@@ -470,7 +470,7 @@ static int dry_run(struct session *r)
     return cli_emit(&out, CLI_OK);
 }
 
-static int run_all(struct session *r)
+static int run_all(struct invocation *r)
 {
     struct bk_err err;
     struct launch_end end = {0};
@@ -496,7 +496,7 @@ static int cmd_run_main(struct cli_args *args)
 {
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "which command?");
-    struct session *r = calloc(1, sizeof(*r));
+    struct invocation *r = calloc(1, sizeof(*r));
     if (!r)
         return CLI_ERROR;
     r->args = args;

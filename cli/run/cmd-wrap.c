@@ -4,8 +4,8 @@
 /* `buckle wrap`: a command line for macOS that runs another one under what settings come to. */
 
 #include "agent/wrap-command.h"
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "cli/profile/profile-name.h"
 #include "macos/sandbox-exec.h"
 

@@ -38,10 +38,10 @@ void debug_say(const char *fmt, ...)
     buf_fmt(&line, "%s ", said_first);
     buf_safe(&line, text, strlen(text));
     buf_chr(&line, '\n');
-    end_write(STDERR_FILENO, &line);
+    exit_write(STDERR_FILENO, &line);
 }
 
-static const char *reading(const struct access_policy *p, char out[64])
+static const char *reading(const struct access *p, char out[64])
 {
     if (p->reads_nothing)
         snprintf(out, 64, "only %zu places", p->allow_read.n + p->allow_write.n);
@@ -53,7 +53,7 @@ static const char *reading(const struct access_policy *p, char out[64])
     return out;
 }
 
-static const char *writing(const struct access_policy *p, char out[96])
+static const char *writing(const struct access *p, char out[96])
 {
     if (p->writes_everything)
         return "not restricted";
@@ -62,7 +62,7 @@ static const char *writing(const struct access_policy *p, char out[96])
     return out;
 }
 
-static const char *network(const struct access_policy *p, char out[96])
+static const char *network(const struct access *p, char out[96])
 {
     if (p->network_open)
         return "not restricted";
@@ -76,7 +76,7 @@ void debug_line(void *arg, const char *line)
     debug_say("%s", line);
 }
 
-void debug_policy(const struct access_policy *p)
+void debug_policy(const struct access *p)
 {
     char r[64], w[96], n[96];
     debug_say("Applied restrictions - network: %s; read: %s; write: %s", network(p, n),

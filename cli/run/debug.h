@@ -20,7 +20,7 @@ void debug_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void debug_line(void *arg, const char *line);
 
 /* What a policy restricts, in numbers, and somebody else's proxies that it leads to. */
-void debug_policy(const struct access_policy *p);
+void debug_policy(const struct access *p);
 void debug_settings(struct settings *s, const struct settings_result *r);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 
-int end_as(const struct launch_end *end)
+int exit_as(const struct launch_end *end)
 {
     if (end->timed_out)
         return 124;
@@ -32,7 +32,7 @@ int end_as(const struct launch_end *end)
     return 128 + sig;
 }
 
-void end_write(int fd, struct buf *b)
+void exit_write(int fd, struct buf *b)
 {
     if (buf_ok(b))
         (void)fd_write_all(fd, b->s, b->n);

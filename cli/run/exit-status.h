@@ -8,9 +8,9 @@
 
 /* The exit status that tells of the command's end; when a signal ended it, this ends by the same
  * one, so that nobody can tell the difference. */
-int end_as(const struct launch_end *end);
+int exit_as(const struct launch_end *end);
 
 /* Writes all of it, as far as that is possible, and frees it. */
-void end_write(int fd, struct buf *b);
+void exit_write(int fd, struct buf *b);
 
 #endif

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/spelling.h"
 #include "base/own.h"
-#include "graph/net.h"
-#include "settings/flag-rule.h"
+#include "base/spelling.h"
 #include "cli/profile/profile-options.h"
+#include "graph/net.h"
 #include "run/sockets.h"
+#include "settings/flag-rule.h"
 
 /* Those that make rules about files; in this order, so that denials win. */
 static const char *const file_flags[] = {"allow-read", "allow-write", "deny-read", "deny-write"};
@@ -85,7 +85,7 @@ static int unknown_socket(const char *name, struct bk_err *err)
         names[n] = known_sockets[n].name;
         n++;
     }
-    const char *near = near_word(name, names, n);
+    const char *near = spelling_nearest(name, names, n);
     err_set(err, BK_E_INPUT, "--allow-socket: no socket is called %.80s", name);
     if (near)
         err_hint(err, "did you mean %s? A path has a slash in it, an abstract name begins with @",

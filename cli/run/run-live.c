@@ -103,9 +103,9 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     if (!option || !grants_know(option) || !what || !what[0])
-        return desk_refuse(out, "what is to be granted?");
+        return control_server_refuse(out, "what is to be granted?");
     if (grants_add(&l->grants, option, what, &waits, &err) < 0)
-        return desk_refuse(out, err.msg);
+        return control_server_refuse(out, err.msg);
     buf_str(out, "{\"ok\": true, \"waits\": ");
     buf_json(out, waits.s ? waits.s : "", waits.n);
     buf_chr(out, '}');
@@ -154,7 +154,7 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
     else if (json_object_get(m, "about"))
         answer_about(l, out);
     else
-        desk_refuse(out, "nothing that a run knows how to answer");
+        control_server_refuse(out, "nothing that a run knows how to answer");
 }
 
 /* ---- a session ---- */
@@ -176,7 +176,7 @@ static int find_session(const char *where, struct bk_err *err)
 {
     char *end;
     if (strncmp(where, "fd:", 3) != 0)
-        return reach_session(where, err);
+        return control_client_session(where, err);
     long fd = strtol(where + 3, &end, 10);
     if (*end || fd <= STDERR_FILENO || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
         return err_set(err, BK_E_INPUT, "--session: %s is no open descriptor", where);
@@ -191,7 +191,8 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
-    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, hello, DESK_LONG_MS, err) : NULL;
+    OWN(json)
+    json_t *answer = door >= 0 ? control_server_ask(door, hello, DESK_LONG_MS, err) : NULL;
     if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&door);
@@ -202,31 +203,31 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
 
 void live_heard(struct live *l)
 {
-    hear_all(&l->hearing);
+    fd_watch_all(&l->hearing);
 }
 
 void live_open(struct live *l, struct run *r, struct run_spec *spec)
 {
     struct bk_err err;
     l->run = r;
-    hear_init(&l->hearing);
+    fd_watch_init(&l->hearing);
     grants_init(&l->grants, r);
-    l->desk = (struct desk){.hearing = &l->hearing, .fn = answer, .arg = l};
-    (void)desk_open(&l->desk, "run", 0, &err);
+    l->desk = (struct control_server){.hearing = &l->hearing, .fn = answer, .arg = l};
+    (void)control_server_open(&l->desk, "run", 0, &err);
     spec->hears = l->hearing.fd;
     const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
-    spec->nperson = 0;
-    spec->person_fds = l->own;
+    spec->nuser_fds = 0;
+    spec->user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i] > STDERR_FILENO)
-            l->own[spec->nperson++] = own[i];
+            l->own[spec->nuser_fds++] = own[i];
 }
 
 void live_close(struct live *l)
 {
     if (l->run) {
-        desk_close(&l->desk);
-        hear_end(&l->hearing);
+        control_server_close(&l->desk);
+        fd_watch_end(&l->hearing);
     }
     live_leave(l);
     grants_free(&l->grants);

@@ -16,7 +16,7 @@ bool run_has_presets(const struct cli_args *args)
 }
 
 int run_presets_add(const struct cli_args *args, struct arena *a, const char *cwd,
-                    const char *command, struct access_policy *policy, struct bk_err *err)
+                    const char *command, struct access *policy, struct bk_err *err)
 {
     const struct path_base base = {.cwd = cwd, .home = getenv("HOME")};
     struct preset_config config;

@@ -18,6 +18,6 @@ bool run_has_presets(const struct cli_args *args);
 /* Adds the presets that are named, those of the command and the file's defaults to a policy.
  * command may be NULL. */
 int run_presets_add(const struct cli_args *args, struct arena *a, const char *cwd,
-                    const char *command, struct access_policy *policy, struct bk_err *err);
+                    const char *command, struct access *policy, struct bk_err *err);
 
 #endif

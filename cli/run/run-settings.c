@@ -218,7 +218,7 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     rs->command = spec->argv && spec->argv[0] ? joined(spec->argv) : NULL;
     if (!anything(rs, err))
         return 0;
-    if ((!rs->tmpdir && scratch_name(&rs->scratch, err) < 0) ||
+    if ((!rs->tmpdir && tmpdir_name(&rs->scratch, err) < 0) ||
         !(rs->now = run_settings_again(rs, NULL, 0, err)))
         return -1;
     spec->scratch = rs->tmpdir ? NULL : &rs->scratch;

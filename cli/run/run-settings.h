@@ -21,8 +21,8 @@ struct settled {
     struct buf text, caps;
     struct run_source sources[SETTINGS_SOURCES]; /* the policy, flags, what holds in any case */
     size_t nsources;
-    bool active;               /* settings are the policy; else the sources are the profile's */
-    struct access_policy said; /* by settings alone, without what presets add */
+    bool active;        /* settings are the policy; else the sources are the profile's */
+    struct access said; /* by settings alone, without what presets add */
 };
 
 struct run_settings {
@@ -35,7 +35,7 @@ struct run_settings {
     const char *tmpdir;                        /* a fixed TMPDIR; NULL: the run's own */
     const char *first;                         /* the command's name, or NULL */
     struct settled *now;                       /* NULL when there is nothing */
-    struct scratch scratch;                    /* the run's TMPDIR, which the policy names */
+    struct tmpdir scratch;                     /* the run's TMPDIR, which the policy names */
     struct run_source given[SETTINGS_SOURCES]; /* the profile and flags */
     size_t ngiven;
     char *command;      /* as people write it, for ignoreViolations */

@@ -193,7 +193,7 @@ static void on_files(void *arg, int fd)
         read_again(w);
         return;
     }
-    hear_drop(&w->live->hearing, fd);
+    fd_watch_drop(&w->live->hearing, fd);
     watch_later(w, REST_MS);
 }
 
@@ -203,12 +203,12 @@ static void on_later(void *arg, int fd)
     struct watch_settings *w = arg;
     struct bk_err err;
     bool again = w->files.fd >= 0;
-    hear_drop(&w->live->hearing, fd);
+    fd_watch_drop(&w->live->hearing, fd);
     close(fd);
     w->later = -1;
     if (!again && !watch_open(&w->files))
         return;
-    if (hear_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
+    if (fd_watch_add(&w->live->hearing, w->files.fd, on_files, w, &err) < 0)
         watch_close(&w->files);
     else if (!again)
         read_again(w);
@@ -222,7 +222,7 @@ static void watch_later(struct watch_settings *w, unsigned ms)
     if (w->later < 0)
         return;
     if (timerfd_settime(w->later, 0, &soon, NULL) < 0 ||
-        hear_add(&w->live->hearing, w->later, on_later, w, &err) < 0) {
+        fd_watch_add(&w->live->hearing, w->later, on_later, w, &err) < 0) {
         close(w->later);
         w->later = -1;
     }
@@ -250,7 +250,7 @@ static void on_control(void *arg, int fd)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        hear_drop(&w->live->hearing, fd);
+        fd_watch_drop(&w->live->hearing, fd);
         return;
     }
     for (const char *at = bytes, *end = bytes + n; at < end;) {
@@ -299,7 +299,7 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
         rs->tmpdir = run_tmpdir(live->run);
     if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
         watch_later(w, AFTER_MS);
-    if (w->control >= 0 && hear_add(&live->hearing, w->control, on_control, w, &err) < 0)
+    if (w->control >= 0 && fd_watch_add(&live->hearing, w->control, on_control, w, &err) < 0)
         refuse(w, &err);
 }
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "agent/agent-view.h"
-#include "cli/args.h"
 #include "base/own.h"
 #include "cli/agent/control-client.h"
+#include "cli/args.h"
 #include "cli/settings/undo.h"
 
 #define LAYER_OPTION                                                                               \
@@ -152,7 +152,7 @@ static int run_allow(struct cli_args *args)
     bool read = args_has(args, "read"), write = args_has(args, "write") || !read;
     if (args->npos != 1)
         return cli_usage(args, "allow which path?");
-    if (reach_absolute(args->pos[0], &path, &err) < 0)
+    if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (write && !writes_are_listed(&err))
         list[n++] = (struct change){EDIT_ADD, "filesystem.allowWrite", "."};
@@ -178,7 +178,7 @@ static int run_deny(struct cli_args *args)
     bool both = args_has(args, "read") == args_has(args, "write");
     if (args->npos != 1)
         return cli_usage(args, "deny which path?");
-    if (reach_absolute(args->pos[0], &path, &err) < 0)
+    if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (both || args_has(args, "read"))
         list[n++] = (struct change){EDIT_ADD, "filesystem.denyRead", path.s};

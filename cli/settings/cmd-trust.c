@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/args.h"
 #include "base/own.h"
+#include "cli/args.h"
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {

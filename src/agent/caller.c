@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Without a pid namespace every process of a sandbox descends from its worker: the keeper adopts
- * orphans, and when it dies the worker does. So walking up from a process meets the worker. The
+ * Without a pid namespace every process of a sandbox descends from its judge: the keeper adopts
+ * orphans, and when it dies the judge does. So walking up from a process meets the judge. The
  * numbers on the way could be used again while we walk. Hence the second look: a process has its
  * parent's number only while that parent lives, so a parent that is the same at the end was there
  * all the time.

@@ -13,26 +13,26 @@
 
 /* ---- answering ---- */
 
-void desk_refuse(struct buf *answer, const char *why)
+void control_server_refuse(struct buf *answer, const char *why)
 {
     buf_str(answer, "{\"ok\": false, \"error\": ");
     buf_json(answer, why, strlen(why));
     buf_chr(answer, '}');
 }
 
-void desk_say(struct buf *answer, json_t *what)
+void control_server_answer(struct buf *answer, json_t *what)
 {
     OWN(json) json_t *said = what;
     OWN(mem) char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
     if (text)
         buf_str(answer, text);
     else
-        desk_refuse(answer, "out of memory");
+        control_server_refuse(answer, "out of memory");
 }
 
-static void show_out(struct desk *d, int guest)
+static void show_out(struct control_server *d, int guest)
 {
-    hear_drop(d->hearing, guest);
+    fd_watch_drop(d->hearing, guest);
     d->nguests--;
     if (d->left)
         d->left(d->arg, guest);
@@ -43,7 +43,7 @@ static void show_out(struct desk *d, int guest)
 static void hear_guest(void *arg, int guest)
 {
     static char message[DOOR_MESSAGE]; /* large, and there is one thread to a desk */
-    struct desk *d = arg;
+    struct control_server *d = arg;
     OWN(buf) struct buf answer = {0};
     ssize_t n = recv(guest, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -60,19 +60,20 @@ static void hear_guest(void *arg, int guest)
         show_out(d, guest);
 }
 
-static int admit(struct desk *d, int sock, void (*hear)(void *arg, int fd), struct bk_err *err)
+static int admit(struct control_server *d, int sock, void (*hear)(void *arg, int fd),
+                 struct bk_err *err)
 {
     OWN(fd) int guest = sock;
     if (d->nguests == DESK_GUESTS)
         return err_set(err, BK_E_LIMIT, "more than %d at once", DESK_GUESTS);
-    if (hear_add(d->hearing, guest, hear, d, err) < 0)
+    if (fd_watch_add(d->hearing, guest, hear, d, err) < 0)
         return -1;
     d->nguests++;
     (void)steal_fd(&guest);
     return 0;
 }
 
-int desk_admit(struct desk *d, int sock, struct bk_err *err)
+int control_server_admit(struct control_server *d, int sock, struct bk_err *err)
 {
     return admit(d, sock, hear_guest, err);
 }
@@ -81,22 +82,23 @@ int desk_admit(struct desk *d, int sock, struct bk_err *err)
 static void hear_stranger(void *arg, int guest)
 {
     char shown[128];
-    struct desk *d = arg;
+    struct control_server *d = arg;
     struct bk_err err;
     ssize_t n = recv(guest, shown, sizeof(shown), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    bool fits = n > 0 && (size_t)n <= sizeof(shown) && door_key_fits(d->key, shown, (size_t)n);
+    bool fits =
+        n > 0 && (size_t)n <= sizeof(shown) && control_socket_key_fits(d->key, shown, (size_t)n);
     explicit_bzero(shown, sizeof(shown));
-    hear_drop(d->hearing, guest);
-    if (!fits || hear_add(d->hearing, guest, hear_guest, d, &err) < 0)
+    fd_watch_drop(d->hearing, guest);
+    if (!fits || fd_watch_add(d->hearing, guest, hear_guest, d, &err) < 0)
         show_out(d, guest);
 }
 
-static void hear_door(void *arg, int door)
+static void on_control_socket(void *arg, int door)
 {
     struct bk_err err;
-    int guest = door_answer(door);
+    int guest = control_socket_answer(door);
     if (guest >= 0)
         (void)admit(arg, guest, hear_stranger, &err);
 }
@@ -112,37 +114,38 @@ static void hear_claim(void *arg, int claim)
 
 /* ---- beginning and end ---- */
 
-int desk_open(struct desk *d, const char *kind, pid_t for_whom, struct bk_err *err)
+int control_server_open(struct control_server *d, const char *kind, pid_t for_whom,
+                        struct bk_err *err)
 {
     d->nguests = 0;
-    d->door = door_open(kind, &d->key, err);
-    d->claim = d->door >= 0 && for_whom ? door_claim(kind, for_whom, err) : -1;
+    d->door = control_socket_open(kind, &d->key, err);
+    d->claim = d->door >= 0 && for_whom ? control_socket_claim(kind, for_whom, err) : -1;
     if (d->door >= 0 && (!for_whom || d->claim >= 0) &&
-        hear_add(d->hearing, d->door, hear_door, d, err) == 0 &&
-        (d->claim < 0 || hear_add(d->hearing, d->claim, hear_claim, d, err) == 0))
+        fd_watch_add(d->hearing, d->door, on_control_socket, d, err) == 0 &&
+        (d->claim < 0 || fd_watch_add(d->hearing, d->claim, hear_claim, d, err) == 0))
         return 0;
-    desk_close(d);
+    control_server_close(d);
     return -1;
 }
 
-static void close_door(struct desk *d, int *door)
+static void close_control_socket(struct control_server *d, int *door)
 {
     if (*door < 0)
         return;
-    hear_drop(d->hearing, *door);
+    fd_watch_drop(d->hearing, *door);
     close(steal_fd(door));
 }
 
-void desk_close(struct desk *d)
+void control_server_close(struct control_server *d)
 {
-    const struct hearing *h = d->hearing;
+    const struct fd_watch *h = d->hearing;
     for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd >= 0 && h->at[i].arg == d &&
             (h->at[i].fn == hear_guest || h->at[i].fn == hear_stranger))
             show_out(d, h->at[i].fd);
-    close_door(d, &d->door);
-    close_door(d, &d->key);
-    close_door(d, &d->claim);
+    close_control_socket(d, &d->door);
+    close_control_socket(d, &d->key);
+    close_control_socket(d, &d->claim);
 }
 
 /* ---- the other side ---- */
@@ -167,7 +170,7 @@ static int exchange(int sock, const char *message, size_t n, int patience_ms, st
     return buf_ok(answer) ? 0 : err_nomem(err);
 }
 
-json_t *desk_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err)
+json_t *control_server_ask(int sock, const json_t *message, int patience_ms, struct bk_err *err)
 {
     OWN(buf) struct buf got = {0};
     OWN(mem) char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;

@@ -71,7 +71,7 @@ static int read_key(pid_t pid, char bytes[KEY_BYTES])
     return own >= 0 && pread(own, bytes, KEY_BYTES, 0) == KEY_BYTES ? 0 : -1;
 }
 
-bool door_key_fits(int key, const void *shown, size_t n)
+bool control_socket_key_fits(int key, const void *shown, size_t n)
 {
     char bytes[KEY_BYTES];
     bool fits = n == KEY_BYTES && pread(key, bytes, KEY_BYTES, 0) == KEY_BYTES &&
@@ -93,7 +93,7 @@ static int listen_at(const char *kind, pid_t pid, struct bk_err *err)
 }
 
 /* The name first: a process without its door has no key that could be asked for elsewhere. */
-int door_open(const char *kind, int *key, struct bk_err *err)
+int control_socket_open(const char *kind, int *key, struct bk_err *err)
 {
     OWN(fd) int door = listen_at(kind, getpid(), err);
     *key = door >= 0 ? make_key(err) : -1;
@@ -106,13 +106,13 @@ static const char *for_others(const char *kind, char out[32])
     return out;
 }
 
-int door_claim(const char *kind, pid_t for_whom, struct bk_err *err)
+int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err)
 {
     char name[32];
     return listen_at(for_others(kind, name), for_whom, err);
 }
 
-int door_answer(int door)
+int control_socket_answer(int door)
 {
     pid_t pid;
     OWN(fd) int sock = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -121,7 +121,7 @@ int door_answer(int door)
 
 /* ---- knocking ---- */
 
-size_t door_list(const char *kind, pid_t *pids, size_t cap)
+size_t control_socket_list(const char *kind, pid_t *pids, size_t cap)
 {
     char want[64], line[512];
     size_t n = 0;
@@ -160,7 +160,7 @@ static int connect_to(const char *kind, pid_t pid, pid_t *who, struct bk_err *er
     return -1;
 }
 
-pid_t door_owner(const char *kind, pid_t for_whom)
+pid_t control_socket_owner(const char *kind, pid_t for_whom)
 {
     char name[32];
     pid_t who;
@@ -183,7 +183,7 @@ static int show_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
     return sent ? 0 : err_set(err, BK_E_INPUT, "the %s of process %d has ended", kind, (int)pid);
 }
 
-int door_knock(const char *kind, pid_t pid, struct bk_err *err)
+int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err)
 {
     pid_t who;
     OWN(fd) int sock = connect_to(kind, pid, &who, err);

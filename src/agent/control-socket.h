@@ -29,22 +29,23 @@
 enum { DOOR_MESSAGE = 64 << 10 };
 
 /* A listening socket for this process, and the key to it. kind: "run" or "session". */
-int door_open(const char *kind, int *key, struct bk_err *err);
-/* Says for whom this process keeps its door, see door_owner(); fails when another one does already.
- * A listening socket: who connects has learned what he wanted, and is to be closed. */
-int door_claim(const char *kind, pid_t for_whom, struct bk_err *err);
+int control_socket_open(const char *kind, int *key, struct bk_err *err);
+/* Says for whom this process keeps its door, see control_socket_owner(); fails when another one
+ * does already. A listening socket: who connects has learned what he wanted, and is to be closed.
+ */
+int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err);
 /* Somebody who may show a key: a connected socket, or -1 when nobody is there who may. Never waits.
  */
-int door_answer(int door);
-bool door_key_fits(int key, const void *shown, size_t n);
+int control_socket_answer(int door);
+bool control_socket_key_fits(int key, const void *shown, size_t n);
 
 /* The processes of this user that keep such a door; how many there are, of which at most cap are
  * filled in. */
-size_t door_list(const char *kind, pid_t *pids, size_t cap);
+size_t control_socket_list(const char *kind, pid_t *pids, size_t cap);
 /* The process that keeps a door for that one (a session for an agent); 0: none, or none that can be
  * trusted. */
-pid_t door_owner(const char *kind, pid_t for_whom);
+pid_t control_socket_owner(const char *kind, pid_t for_whom);
 /* A connection to the door of that process, which is looked at too; the key has been shown. */
-int door_knock(const char *kind, pid_t pid, struct bk_err *err);
+int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <limits.h>
 
-#include "agent/json.h"
 #include "agent/agent-view.h"
+#include "agent/json.h"
 
 /*
  * What agents send before they use a tool, and what they want to hear. They differ in names, not in

@@ -98,7 +98,7 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
 {
     bool over = c->over;
     const struct store_wanted its = {.command_id = c->number};
-    struct violations *v = over ? store_get(m->keeper.store, &its) : NULL;
+    struct violations *v = over ? store_get(m->session.store, &its) : NULL;
     size_t n = v ? v->n : 0;
     annotate(out->s ? out->s : "", out->n, NULL, text); /* no block but ours, there either */
     annotate(err->s ? err->s : "", err->n, v, annotated);
@@ -156,7 +156,7 @@ static bool has_told_all(struct mcp *m, struct call *c)
     if (!job_is_over(&c->job))
         return false;
     c->ended_ms = c->ended_ms ? c->ended_ms : mcp_now_ms();
-    return !keeper_hears(&m->keeper, c->number) || mcp_now_ms() - c->ended_ms > PATIENCE_MS;
+    return !session_hears(&m->session, c->number) || mcp_now_ms() - c->ended_ms > PATIENCE_MS;
 }
 
 void mcp_tend(struct mcp *m, struct call *c)
@@ -196,7 +196,7 @@ static void leave_behind(struct mcp *m, struct call *c)
 static void start(struct mcp *m, struct call *c)
 {
     struct bk_err err;
-    OWN(fd) int session = keeper_admit(&m->keeper, c->command, &c->number, &err);
+    OWN(fd) int session = session_admit(&m->session, c->command, &c->number, &err);
     struct job_spec spec = {.program = m->o->program,
                             .command = c->command,
                             .shell = c->shell ? c->shell : m->o->shell,

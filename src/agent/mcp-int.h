@@ -5,9 +5,9 @@
 
 #include "agent/job.h"
 #include "agent/json.h"
-#include "agent/session.h"
 #include "agent/mcp.h"
 #include "agent/rpc.h"
+#include "agent/session.h"
 #include "kernel/launch/tmpdir.h"
 
 enum { MCP_CALLS = 256 };
@@ -31,8 +31,8 @@ struct call {
 struct mcp {
     const struct mcp_options *o;
     struct rpc rpc;
-    struct keeper keeper;   /* it is a session: what was denied, and granted */
-    struct scratch scratch; /* commands' TMPDIR */
+    struct session session; /* it is a session: what was denied, and granted */
+    struct tmpdir scratch;  /* commands' TMPDIR */
     struct call calls[MCP_CALLS];
     uint64_t last_question;
     char root[4096]; /* where it began: the project, for settings and for the sandbox */

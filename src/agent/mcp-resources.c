@@ -24,11 +24,11 @@ static int show_policy(struct mcp *m, struct buf *out, struct bk_err *err)
 
 static int show_events(struct mcp *m, struct buf *out, struct bk_err *err)
 {
-    struct violations *v = store_get(m->keeper.store, NULL);
+    struct violations *v = store_get(m->session.store, NULL);
     if (!v)
         return err_nomem(err);
     buf_fmt(out, "{\"total\": %llu, \"events\": [",
-            (unsigned long long)store_total(m->keeper.store));
+            (unsigned long long)store_total(m->session.store));
     for (size_t i = 0; i < v->n; i++)
         buf_fmt(out, "%s%s", i ? ", " : "", v->at[i].json);
     buf_str(out, "]}");

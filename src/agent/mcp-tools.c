@@ -182,7 +182,7 @@ static void do_status(struct mcp *m, const json_t *id, const json_t *given, cons
     if (!text.n)
         buf_str(&text, "Commands do not run in a sandbox.\n");
     buf_fmt(&text, "So far %llu operations were denied. The working directory is %s.\n",
-            (unsigned long long)store_total(m->keeper.store), m->cwd);
+            (unsigned long long)store_total(m->session.store), m->cwd);
     summary_json(&v, &facts);
     rpc_result(
         &m->rpc, id,
@@ -198,8 +198,8 @@ static void do_violations(struct mcp *m, const json_t *id, const json_t *given, 
     OWN(buf) struct buf text = {0};
     struct store_wanted wanted = {.limit = limit > 0 ? (size_t)limit : 0,
                                   .command = json_text(given, "command")};
-    struct violations *v = store_get(m->keeper.store, &wanted);
-    json_int_t total = (json_int_t)store_total(m->keeper.store);
+    struct violations *v = store_get(m->session.store, &wanted);
+    json_int_t total = (json_int_t)store_total(m->session.store);
     json_t *list = json_array();
     (void)meta;
     for (size_t i = 0; v && i < v->n; i++) {

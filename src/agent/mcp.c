@@ -175,7 +175,7 @@ static size_t list_fds(const struct mcp *m, struct pollfd *fds)
     size_t n = 0;
     fds[n++] = (struct pollfd){m->rpc.in, POLLIN, 0};
     fds[n++] = (struct pollfd){m->rpc.queue.n ? m->rpc.out : -1, POLLOUT, 0};
-    fds[n++] = (struct pollfd){m->keeper.hearing.fd, POLLIN, 0};
+    fds[n++] = (struct pollfd){m->session.hearing.fd, POLLIN, 0};
     for (size_t i = 0; i < MCP_CALLS; i++) {
         const struct job *j = &m->calls[i].job;
         if (!m->calls[i].used || !m->calls[i].started)
@@ -229,7 +229,7 @@ static void turn(struct mcp *m)
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
             job_hear(&m->calls[i].job);
-    hear_all(&m->keeper.hearing);
+    fd_watch_all(&m->session.hearing);
     tell_news(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
@@ -262,11 +262,11 @@ static int open_all(struct mcp *m, struct bk_err *err)
     if (!getcwd(m->root, sizeof(m->root)))
         return err_sys(err, "cannot tell the working directory");
     memcpy(m->cwd, m->root, sizeof(m->cwd));
-    if (keeper_open(&m->keeper, "mcp", 0, err) < 0)
+    if (session_open(&m->session, "mcp", 0, err) < 0)
         return -1;
-    if (store_subscribe(m->keeper.store, on_violations, m) < 0)
+    if (store_subscribe(m->session.store, on_violations, m) < 0)
         return err_nomem(err);
-    return scratch_name(&m->scratch, err) < 0 ? -1 : scratch_make(&m->scratch, err);
+    return tmpdir_name(&m->scratch, err) < 0 ? -1 : tmpdir_make(&m->scratch, err);
 }
 
 int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
@@ -284,8 +284,8 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
         turn(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         call_free(&m->calls[i]);
-    scratch_remove(&m->scratch);
-    keeper_close(&m->keeper);
+    tmpdir_remove(&m->scratch);
+    session_close(&m->session);
     rpc_free(&m->rpc);
     free(m);
     return result;

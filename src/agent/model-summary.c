@@ -38,7 +38,7 @@ static void add_words(struct buf *out, const struct words *list)
 
 /* ---- rules ---- */
 
-static void say_reading(const struct access_policy *p, struct buf *out)
+static void say_reading(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Reading: ");
     if (p->reads_nothing) {
@@ -59,7 +59,7 @@ static void say_reading(const struct access_policy *p, struct buf *out)
 
 static void say_writing(const struct agent_view *v, struct buf *out)
 {
-    const struct access_policy *p = &v->result.policy;
+    const struct access *p = &v->result.policy;
     buf_str(out, "- Writing: ");
     if (p->writes_everything) {
         buf_str(out, "not restricted.\n");
@@ -77,7 +77,7 @@ static void say_writing(const struct agent_view *v, struct buf *out)
                  "stay closed even there.\n");
 }
 
-static void say_temporary(const struct access_policy *p, struct buf *out)
+static void say_temporary(const struct access *p, struct buf *out)
 {
     bool closed = !p->writes_everything;
     for (size_t i = 0; i < p->allow_write.n; i++)
@@ -86,7 +86,7 @@ static void say_temporary(const struct access_policy *p, struct buf *out)
             closed ? "; /tmp itself cannot be written" : "");
 }
 
-static void say_network(const struct access_policy *p, struct buf *out)
+static void say_network(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Network: ");
     if (p->network_open)
@@ -235,7 +235,7 @@ static void json_bool(struct buf *out, const char *key, bool value)
 void summary_json(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
-    const struct access_policy *p = &r->policy;
+    const struct access *p = &r->policy;
     buf_fmt(out, "{\"enabled\": %s", r->enabled ? "true" : "false");
     json_bool(out, "autoAllow", r->auto_allow);
     json_bool(out, "allowUnsandboxedCommands", r->unsandboxed);

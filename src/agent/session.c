@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "settings/grant.h"
 #include "settings/flag-rule.h"
+#include "settings/grant.h"
 
-struct keeper_run {
+struct session_run {
     int guest;
     uint64_t number;
     pid_t pid; /* 0: it has not said yet */
@@ -23,7 +23,7 @@ struct keeper_run {
 
 /* ---- runs ---- */
 
-static struct keeper_run *find_run(const struct keeper *k, int guest)
+static struct session_run *find_run(const struct session *k, int guest)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].guest == guest)
@@ -31,43 +31,43 @@ static struct keeper_run *find_run(const struct keeper *k, int guest)
     return NULL;
 }
 
-static struct keeper_run *add_run(struct keeper *k, int guest, const char *command)
+static struct session_run *add_run(struct session *k, int guest, const char *command)
 {
-    struct keeper_run *grown = realloc(k->runs, (k->nruns + 1) * sizeof(*grown));
+    struct session_run *grown = realloc(k->runs, (k->nruns + 1) * sizeof(*grown));
     char *text = grown ? strdup(command) : NULL;
     k->runs = grown ? grown : k->runs;
     if (!text)
         return NULL;
-    k->runs[k->nruns] = (struct keeper_run){guest, ++k->last, 0, text};
+    k->runs[k->nruns] = (struct session_run){guest, ++k->last, 0, text};
     return &k->runs[k->nruns++];
 }
 
 static void on_left(void *arg, int guest)
 {
-    struct keeper *k = arg;
-    struct keeper_run *run = find_run(k, guest);
+    struct session *k = arg;
+    struct session_run *run = find_run(k, guest);
     if (!run)
         return;
     free(run->command);
     *run = k->runs[--k->nruns];
 }
 
-int keeper_admit(struct keeper *k, const char *command, uint64_t *number, struct bk_err *err)
+int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_sys(err, "cannot start another command");
     OWN(fd) int theirs = ends[1];
-    if (desk_admit(&k->desk, ends[0], err) < 0)
+    if (control_server_admit(&k->desk, ends[0], err) < 0)
         return -1;
-    const struct keeper_run *run = add_run(k, ends[0], command);
+    const struct session_run *run = add_run(k, ends[0], command);
     if (!run)
         return err_nomem(err);
     *number = run->number;
     return steal_fd(&theirs);
 }
 
-bool keeper_hears(const struct keeper *k, uint64_t number)
+bool session_hears(const struct session *k, uint64_t number)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].number == number)
@@ -77,22 +77,22 @@ bool keeper_hears(const struct keeper *k, uint64_t number)
 
 /* ---- answers ---- */
 
-static void do_join(struct keeper *k, int guest, const json_t *m, struct buf *out)
+static void do_join(struct session *k, int guest, const json_t *m, struct buf *out)
 {
     const char *command = json_text(m, "join");
-    struct keeper_run *run = find_run(k, guest);
+    struct session_run *run = find_run(k, guest);
     if (!run && command)
         run = add_run(k, guest, command);
     if (!run)
-        return desk_refuse(out, command ? "out of memory" : "which command?");
+        return control_server_refuse(out, command ? "out of memory" : "which command?");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
-    desk_say(out, json_pack("{s:b, s:O}", "ok", 1, "grants", k->grants));
+    control_server_answer(out, json_pack("{s:b, s:O}", "ok", 1, "grants", k->grants));
 }
 
 /* Only of runs, which have joined. */
-static void do_event(struct keeper *k, int guest, const json_t *m)
+static void do_event(struct session *k, int guest, const json_t *m)
 {
-    const struct keeper_run *run = find_run(k, guest);
+    const struct session_run *run = find_run(k, guest);
     const json_t *event = json_object_get(m, "event");
     const char *line = json_text(event, "line"), *verdict = json_text(event, "verdict");
     json_int_t missed = json_integer_value(json_object_get(m, "missed"));
@@ -109,7 +109,7 @@ static void do_event(struct keeper *k, int guest, const json_t *m)
                                                 .json = json.s});
 }
 
-static void do_log(struct keeper *k, const json_t *m, struct buf *out)
+static void do_log(struct session *k, const json_t *m, struct buf *out)
 {
     enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
     uint64_t after = (uint64_t)json_integer_value(json_object_get(m, "after"));
@@ -129,20 +129,20 @@ static void do_log(struct keeper *k, const json_t *m, struct buf *out)
     free(v);
 }
 
-static bool has_left(const struct keeper_run *run)
+static bool has_left(const struct session_run *run)
 {
     struct pollfd p = {run->guest, POLLRDHUP, 0};
     return poll(&p, 1, 0) == 1;
 }
 
 /* A run that has joined but is not to be reached is about to open its door. */
-static int knock_at(const struct keeper_run *run, struct bk_err *err)
+static int knock_at(const struct session_run *run, struct bk_err *err)
 {
     enum { TRIES = 40, PAUSE_NS = 5000000 };
     const struct timespec pause = {0, PAUSE_NS};
     int door = -1;
     for (int i = 0; i < TRIES && !has_left(run); i++) {
-        door = door_knock("run", run->pid, err);
+        door = control_socket_connect("run", run->pid, err);
         if (door >= 0)
             break;
         nanosleep(&pause, NULL);
@@ -150,13 +150,13 @@ static int knock_at(const struct keeper_run *run, struct bk_err *err)
     return door;
 }
 
-static void grant_to(const struct keeper_run *run, const json_t *m, struct buf *waits)
+static void grant_to(const struct session_run *run, const json_t *m, struct buf *waits)
 {
     struct bk_err err;
     if (run->pid <= 0)
         return; /* it will be told when it joins */
     OWN(fd) int door = knock_at(run, &err);
-    OWN(json) json_t *answer = door >= 0 ? desk_ask(door, m, DESK_USUAL_MS, &err) : NULL;
+    OWN(json) json_t *answer = door >= 0 ? control_server_ask(door, m, DESK_USUAL_MS, &err) : NULL;
     const char *later = json_text(answer, "waits");
     if (!answer && !has_left(run))
         buf_fmt(waits, "process %d was not told: %s\n", (int)run->pid, err.msg);
@@ -165,7 +165,7 @@ static void grant_to(const struct keeper_run *run, const json_t *m, struct buf *
 }
 
 /* For commands to come, and for those under way as far as their walls let it. */
-static void do_grant(struct keeper *k, const json_t *m, struct buf *out)
+static void do_grant(struct session *k, const json_t *m, struct buf *out)
 {
     OWN(buf) struct buf waits = {0};
     OWN(buf) struct buf rule = {0};
@@ -173,19 +173,19 @@ static void do_grant(struct keeper *k, const json_t *m, struct buf *out)
     struct bk_err err;
     const char *option = json_text(m, "grant"), *what = json_text(m, "what");
     if (!option || !grants_know(option) || !what || !what[0])
-        return desk_refuse(out, "what is to be granted?");
-    if (json_array_size(k->grants) >= KEEPER_GRANTS)
-        return desk_refuse(out, "too much was granted already; put it into settings");
+        return control_server_refuse(out, "what is to be granted?");
+    if (json_array_size(k->grants) >= SESSION_GRANTS)
+        return control_server_refuse(out, "too much was granted already; put it into settings");
     /* no run could be told otherwise */
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
-        return desk_refuse(out, err.msg);
+        return control_server_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
     for (size_t i = 0; i < k->nruns; i++)
         grant_to(&k->runs[i], m, &waits);
-    desk_say(out, json_pack("{s:b, s:s}", "ok", 1, "waits", waits.s ? waits.s : ""));
+    control_server_answer(out, json_pack("{s:b, s:s}", "ok", 1, "waits", waits.s ? waits.s : ""));
 }
 
-static bool is_root(const struct keeper *k, const char *folder)
+static bool is_root(const struct session *k, const char *folder)
 {
     const char *id;
     json_t *root;
@@ -203,33 +203,33 @@ static bool is_root(const struct keeper *k, const char *folder)
  * likes (when the person clears the conversation), with the model in any folder by then; they have
  * the folder the agent was started in, if that is a root already.
  */
-static void do_root(struct keeper *k, const json_t *m, struct buf *out)
+static void do_root(struct session *k, const json_t *m, struct buf *out)
 {
     const char *id = json_text(m, "of"), *cwd = json_text(m, "root"),
                *start = json_text(m, "start");
     const char *root = id ? json_text(k->roots, id) : NULL;
     if (!id || strlen(id) > 256 || !cwd || cwd[0] != '/' || strlen(cwd) >= PATH_MAX)
-        return desk_refuse(out, "which folder, of which session?");
-    if (!root && json_object_size(k->roots) >= KEEPER_ROOTS)
-        return desk_refuse(out, "the agent had too many sessions; start it again");
+        return control_server_refuse(out, "which folder, of which session?");
+    if (!root && json_object_size(k->roots) >= SESSION_ROOTS)
+        return control_server_refuse(out, "the agent had too many sessions; start it again");
     if (!root) {
         root = start && is_root(k, start) ? start : cwd;
         json_object_set_new(k->roots, id, json_string(root));
     }
-    desk_say(out, json_pack("{s:b, s:s}", "ok", 1, "root", root));
+    control_server_answer(out, json_pack("{s:b, s:s}", "ok", 1, "root", root));
 }
 
-static void do_about(const struct keeper *k, struct buf *out)
+static void do_about(const struct session *k, struct buf *out)
 {
     char words[64];
     snprintf(words, sizeof(words), k->owner ? "%s for process %d" : "%s", k->kind, (int)k->owner);
-    desk_say(out, json_pack("{s:b, s:i, s:s, s:[s]}", "ok", 1, "pid", (int)getpid(), "cwd", k->cwd,
-                            "command", words));
+    control_server_answer(out, json_pack("{s:b, s:i, s:s, s:[s]}", "ok", 1, "pid", (int)getpid(),
+                                         "cwd", k->cwd, "command", words));
 }
 
 static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 {
-    struct keeper *k = arg;
+    struct session *k = arg;
     if (json_object_get(m, "event")) {
         do_event(k, guest, m);
     } else if (json_object_get(m, "join")) {
@@ -243,40 +243,40 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
     } else if (json_object_get(m, "about")) {
         do_about(k, out);
     } else {
-        desk_refuse(out, "nothing that a session knows how to answer");
+        control_server_refuse(out, "nothing that a session knows how to answer");
     }
 }
 
 /* ---- beginning and end ---- */
 
-int keeper_open(struct keeper *k, const char *kind, pid_t owner, struct bk_err *err)
+int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err)
 {
-    *k = (struct keeper){.kind = kind, .owner = owner};
-    hear_init(&k->hearing);
-    k->desk = (struct desk){.hearing = &k->hearing,
-                            .door = -1,
-                            .key = -1,
-                            .claim = -1,
-                            .fn = answer,
-                            .left = on_left,
-                            .arg = k};
+    *k = (struct session){.kind = kind, .owner = owner};
+    fd_watch_init(&k->hearing);
+    k->desk = (struct control_server){.hearing = &k->hearing,
+                                      .door = -1,
+                                      .key = -1,
+                                      .claim = -1,
+                                      .fn = answer,
+                                      .left = on_left,
+                                      .arg = k};
     k->store = store_new(0);
     k->grants = json_array();
     k->roots = json_object();
     if (!k->store || !k->grants || !k->roots)
-        return keeper_close(k), err_nomem(err);
+        return session_close(k), err_nomem(err);
     if (!getcwd(k->cwd, sizeof(k->cwd)))
         k->cwd[0] = '\0';
     /* one that was not asked for by name is of use without a door as well */
-    if (desk_open(&k->desk, "session", owner, err) < 0 && owner)
-        return keeper_close(k), -1;
+    if (control_server_open(&k->desk, "session", owner, err) < 0 && owner)
+        return session_close(k), -1;
     return 0;
 }
 
-void keeper_close(struct keeper *k)
+void session_close(struct session *k)
 {
-    desk_close(&k->desk);
-    hear_end(&k->hearing);
+    control_server_close(&k->desk);
+    fd_watch_end(&k->hearing);
     store_free(k->store);
     json_decref(k->grants);
     json_decref(k->roots);

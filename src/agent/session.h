@@ -23,30 +23,30 @@
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
  *   {"about": true}                  → {"ok": true, "pid": N, "cwd": …, "command": […]}
  */
-enum { KEEPER_GRANTS = 256, KEEPER_ROOTS = 1024 };
+enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
 
-struct keeper {
-    struct hearing hearing; /* to be polled; hear_all() when there is something */
-    struct desk desk;
+struct session {
+    struct fd_watch hearing; /* to be polled; fd_watch_all() when there is something */
+    struct control_server desk;
     struct store *store;
     json_t *grants;
-    json_t *roots;           /* of the agent's sessions, by their names */
-    uint64_t last;           /* number of a command */
-    const char *kind;        /* what it is called when there are several */
-    pid_t owner;             /* whom it is kept for */
-    char cwd[PATH_MAX];      /* where it began */
-    struct keeper_run *runs; /* under way */
+    json_t *roots;            /* of the agent's sessions, by their names */
+    uint64_t last;            /* number of a command */
+    const char *kind;         /* what it is called when there are several */
+    pid_t owner;              /* whom it is kept for */
+    char cwd[PATH_MAX];       /* where it began */
+    struct session_run *runs; /* under way */
     size_t nruns;
 };
 
 /* kind: "session" or "mcp". owner: for that process, for which there is one session; 0: for
  * ourselves, and then also where no door can be had and only runs that are admitted come. */
-int keeper_open(struct keeper *k, const char *kind, pid_t owner, struct bk_err *err);
-void keeper_close(struct keeper *k);
+int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err);
+void session_close(struct session *k);
 /* The number of a command that is about to run, and the end of a socket for its `buckle run
  * --session=fd:N`. -1 on failure. */
-int keeper_admit(struct keeper *k, const char *command, uint64_t *number, struct bk_err *err);
+int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
 /* Whether that command may still have something to tell. */
-bool keeper_hears(const struct keeper *k, uint64_t number);
+bool session_hears(const struct session *k, uint64_t number);
 
 #endif

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "macos/sandbox-exec.h"
 #include "report/tag.h"
 #include "run/links.h"
 #include "run/run.h"
-#include "macos/sandbox-exec.h"
 
 struct work {
     const struct wrapping *w;
@@ -51,7 +51,7 @@ static int flatten(struct work *k, const struct buf *text, struct bk_err *err)
     sbpl_unit_init(&unit, &opt);
     if (sbpl_add_text(&unit, "<settings>", text->s, text->n, err) < 0 ||
         sbpl_compile(&unit, &graph, err) < 0 ||
-        sbpl_flatten(&unit, &(struct sbpl_flat_options){k->tag.s}, &k->profile, err) < 0) {
+        sbpl_flatten(&unit, &(struct sbpl_flatten_options){k->tag.s}, &k->profile, err) < 0) {
         graph_free(graph);
         return -1;
     }

@@ -13,7 +13,7 @@ struct wrapping {
     const char *shell;   /* looked up in PATH; NULL: bash */
     const char *session; /* what the tag of its denials ends in; NULL: one of its own */
     const char *tmpdir;  /* or NULL */
-    struct seatbelt_ports ports;
+    struct macos_ports ports;
     bool bare; /* nothing but what the settings say: no shipped protections */
 };
 

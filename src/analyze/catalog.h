@@ -3,9 +3,9 @@
 #ifndef BK_ANALYZE_CATALOG_H
 #define BK_ANALYZE_CATALOG_H
 
-#include "base/arena.h"
 #include "analyze/analyze.h"
 #include "analyze/conditions.h"
+#include "base/arena.h"
 
 /*
  * What a policy lets a process do, by what people ask: may it read, write, reach, run … It is

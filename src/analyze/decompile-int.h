@@ -3,8 +3,8 @@
 #ifndef BK_ANALYZE_DECOMPILE_INT_H
 #define BK_ANALYZE_DECOMPILE_INT_H
 
-#include "base/arena.h"
 #include "analyze/decompile.h"
+#include "base/arena.h"
 
 /* Private to the files of the decompiler. */
 

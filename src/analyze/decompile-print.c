@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/decompile-int.h"
 #include "analyze/decompile-sexp.h"
+#include "base/own.h"
 
 enum {
     NAMED_SIZE = 24, /* conditions with so many tests get a name when they occur twice */

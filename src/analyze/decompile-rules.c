@@ -75,7 +75,7 @@ static int each_unwritten(struct reading *r, uint32_t op, bool own, unwritten_fn
     return 0;
 }
 
-static int test_number(struct reading *r, const struct graph_test *t, uint32_t *test)
+static int filter_number(struct reading *r, const struct graph_test *t, uint32_t *test)
 {
     struct graph_test *copy = arena_dup(&r->c->arena, t, sizeof(*t));
     return copy ? dc_test(r->c, copy, test) : err_nomem(r->c->err);
@@ -84,7 +84,7 @@ static int test_number(struct reading *r, const struct graph_test *t, uint32_t *
 static int put_in_front(struct reading *r, const struct graph_test *t, void *arg)
 {
     uint32_t *node = arg, test, allow;
-    if (test_number(r, t, &test) < 0 || dc_plain(r->c, true, &allow) < 0)
+    if (filter_number(r, t, &test) < 0 || dc_plain(r->c, true, &allow) < 0)
         return -1;
     return dc_filter(r->c, test, allow, *node, node);
 }
@@ -286,7 +286,7 @@ static int override(struct reading *r, const struct graph_test *t, void *arg)
 {
     const struct override *o = arg;
     uint32_t test, when;
-    if (test_number(r, t, &test) < 0 || dc_expr_test(r->c, test, &when) < 0)
+    if (filter_number(r, t, &test) < 0 || dc_expr_test(r->c, test, &when) < 0)
         return -1;
     for (uint32_t i = o->run; i < o->end; i++)
         if (o->list->steps[i].when == when)
@@ -302,7 +302,7 @@ static int leave_out(struct reading *r, const struct graph_test *t, void *arg)
     struct override *o = arg;
     struct dc_list *l = o->list;
     uint32_t test, when, n = o->run;
-    if (test_number(r, t, &test) < 0 || dc_expr_test(r->c, test, &when) < 0)
+    if (filter_number(r, t, &test) < 0 || dc_expr_test(r->c, test, &when) < 0)
         return -1;
     for (uint32_t i = o->run; i < l->n; i++)
         if (l->steps[i].when != when)

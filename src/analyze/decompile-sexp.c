@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
 #include "analyze/decompile-sexp.h"
+#include "base/utf8.h"
 
 enum { LINE_WIDTH = 100, INDENT = 2 };
 

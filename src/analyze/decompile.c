@@ -10,8 +10,8 @@
 
 #include "analyze/decompile.h"
 
-#include "base/own.h"
 #include "analyze/decompile-int.h"
+#include "base/own.h"
 
 enum { MAX_BYTES = 512 << 20 };
 

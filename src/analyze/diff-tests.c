@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/diff-int.h"
+#include "base/own.h"
 
 enum {
     MAX_STATES = 200000,

@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/diff-int.h"
+#include "base/own.h"
 
 enum {
     MAX_STEPS = 4 << 20, /* of one operation's walk */

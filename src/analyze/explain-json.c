@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/explain-int.h"
 #include "analyze/print-int.h"
+#include "base/own.h"
 
 struct listing {
     struct buf *out;

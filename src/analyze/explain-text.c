@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/explain-int.h"
 #include "analyze/print-int.h"
+#include "base/own.h"
 
 enum { RUN_SHOWN = 3, RUN_MIN = 5, ALTERNATIVES_SHOWN = 3 };
 

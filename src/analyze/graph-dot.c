@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/print-int.h"
+#include "base/own.h"
 
 enum { NAMES_A_LINE = 3, NAMES_MAX = 24, LABEL_MAX_BYTES = 120 };
 

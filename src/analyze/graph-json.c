@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/print-int.h"
+#include "base/own.h"
 
 static void text(struct buf *out, const char *s)
 {

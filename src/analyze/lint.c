@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
 #include "analyze/lint-int.h"
 #include "analyze/print-int.h"
+#include "base/own.h"
 
 enum { MAX_COMPARISONS = 16 << 20, LINT_BYTES = 128 << 20 };
 

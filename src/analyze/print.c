@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/print-int.h"
 #include "base/own.h"
 #include "graph/graph-int.h"
-#include "analyze/print-int.h"
 
 enum { LINE_WIDTH = 96, PLACE_COLUMN = 56 };
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/stack.h"
 #include "api/question.h"
 #include "base/own.h"
-#include "analyze/stack.h"
 #include "profile/profile.h"
 
 struct buckle_profile {

@@ -25,7 +25,7 @@ struct work {
     struct run_policy policy;
     struct buf own; /* the rules that end it */
     struct run_spec spec;
-    struct meanings meanings;
+    struct link_targets meanings;
     struct mounts_view mounts;
     struct plan plan;
     bool gathered, planned;
@@ -39,7 +39,7 @@ static void work_free(struct work **w)
         plan_free(&(*w)->plan);
     if ((*w)->gathered)
         run_policy_free(&(*w)->policy);
-    meanings_free(&(*w)->meanings);
+    link_targets_free(&(*w)->meanings);
     mounts_free(&(*w)->mounts.now);
     api_policy_free(&(*w)->said);
     buf_free(&(*w)->own);
@@ -88,11 +88,11 @@ static int compile(struct work *w, const struct buckle_command *c, struct bk_err
         api_spec(c, &w->said, &w->arena, w->cwd, &w->spec, err) < 0)
         return -1;
     w->gathered = true;
-    if (run_policy_meanings(&w->meanings, &w->spec, err) < 0 ||
+    if (run_policy_link_targets(&w->meanings, &w->spec, err) < 0 ||
         own_rules(w->cwd, &w->own, err) < 0 ||
         run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->own, err) < 0)
         return -1;
-    run_policy_mean(&w->policy, &w->meanings);
+    run_policy_add_link_targets(&w->policy, &w->meanings);
     return run_policy_compile(&w->policy, err);
 }
 

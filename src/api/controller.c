@@ -31,7 +31,7 @@ enum {
 };
 
 /* What another process of ours found wrong; in memory that both see. */
-struct told {
+struct event_facts {
     struct bk_err err;
     size_t n;
     char report[TOLD_BYTES];
@@ -43,10 +43,10 @@ struct controller {
     struct buf in, out;
     uint64_t lost;
     struct prepared prepared;
-    struct api_policy *renewed; /* the policy, when it is not the first */
+    struct api_policy *updated; /* the policy, when it is not the first */
     struct run run;
     struct grants grants;
-    struct told *told;
+    struct event_facts *told;
     int channel; /* for answers */
     bool cancelled;
     struct buf command; /* in words */
@@ -80,7 +80,7 @@ static bool has_room(struct controller *k)
 
 static const struct api_policy *policy_of(const struct controller *k)
 {
-    return k->renewed ? k->renewed : &k->prepared.policy;
+    return k->updated ? k->updated : &k->prepared.policy;
 }
 
 static bool is_ignored(const struct controller *k, const char *line)
@@ -145,7 +145,7 @@ static void reply(struct controller *k, uint64_t number, const struct bk_err *er
     flush(k);
 }
 
-/* May be called in the worker's process. */
+/* May be called in the judge's process. */
 static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct controller *k = arg;
@@ -189,10 +189,10 @@ static int renew(struct controller *k, const struct wire_message *m, const char 
         free(p);
         return -1;
     }
-    if (k->renewed)
-        api_policy_free(k->renewed);
-    free(k->renewed);
-    k->renewed = p;
+    if (k->updated)
+        api_policy_free(k->updated);
+    free(k->updated);
+    k->updated = p;
     return 0;
 }
 
@@ -364,7 +364,7 @@ static void fill_spec(struct controller *k, pid_t parent)
     bool asks = k->c->on_question && !(p->has_settings && p->result.strict_allowlist);
     int reaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
-    s->leave_worker = parent != 1 && !reaper; /* else the program would inherit it */
+    s->leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
     s->give_stdio = true;
     s->no_job_control = true;
     s->on_event = on_event;
@@ -431,7 +431,7 @@ static void run_command(struct controller *k)
     grants_init(&k->grants, &k->run);
     int went = run_go(&k->run, &end, &err);
     run_clean(&k->run);
-    if (went < 0 && end.stage == STAGE_POLICY && k->told->err.msg[0])
+    if (went < 0 && end.step == STEP_POLICY && k->told->err.msg[0])
         fail(k, &k->told->err, k->told->report, k->told->n);
     if (went < 0)
         fail(k, &err, NULL, 0);

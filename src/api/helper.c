@@ -168,7 +168,7 @@ static int find_tmpdir(struct prepared *p, const struct buckle_command *c, struc
 {
     p->scratch.lock = -1;
     if (!c->tmpdir)
-        return scratch_name(&p->scratch, err);
+        return tmpdir_name(&p->scratch, err);
     if ((mkdir(c->tmpdir, 0700) < 0 && errno != EEXIST) || !realpath(c->tmpdir, p->tmpdir))
         return err_sys(err, "%s", c->tmpdir);
     return 0;

@@ -38,7 +38,7 @@ struct buckle_manager {
     uint64_t attempts;            /* starts that have come to an end */
     struct buckle_error *failure; /* of the last one */
     struct reading *now;          /* while started */
-    struct scratch scratch;
+    struct tmpdir scratch;
     char session[TAG_SESSION];
     enum permission_mode mode;
     bool planning;
@@ -150,13 +150,13 @@ static int ignore(struct buckle_manager *m, const struct reading *r)
     return rules ? store_ignore((struct store *)m->store, rules, s->nignored) : -1;
 }
 
-static struct reading *begin(struct buckle_manager *m, struct scratch *scratch,
-                             const char *settings, size_t n, struct buckle_error **error)
+static struct reading *begin(struct buckle_manager *m, struct tmpdir *scratch, const char *settings,
+                             size_t n, struct buckle_error **error)
 {
     struct bk_err err;
     struct reading *r = NULL;
-    *scratch = (struct scratch){.lock = -1};
-    if (scratch_name(scratch, &err) < 0 || scratch_make(scratch, &err) < 0) {
+    *scratch = (struct tmpdir){.lock = -1};
+    if (tmpdir_name(scratch, &err) < 0 || tmpdir_make(scratch, &err) < 0) {
         api_error(error, &err, NULL);
         return NULL;
     }
@@ -164,7 +164,7 @@ static struct reading *begin(struct buckle_manager *m, struct scratch *scratch,
     if (r && try_out(m, r, error) == 0 && ignore(m, r) == 0)
         return r;
     reading_free(r);
-    scratch_remove(scratch);
+    tmpdir_remove(scratch);
     return NULL;
 }
 
@@ -187,7 +187,7 @@ int buckle_manager_start(struct buckle_manager *manager, const char *settings, s
     while (m->state == STARTING && m->attempts == attempt)
         pthread_cond_wait(&m->changed, &m->lock);
     if (m->state == IDLE && !shares) {
-        struct scratch scratch;
+        struct tmpdir scratch;
         struct buckle_error *failure = NULL;
         m->state = STARTING;
         pthread_mutex_unlock(&m->lock);
@@ -311,8 +311,8 @@ void buckle_manager_reset(struct buckle_manager *manager)
     reading_free(m->now);
     m->now = NULL;
     m->state = IDLE;
-    scratch_remove(&m->scratch);
-    m->scratch = (struct scratch){.lock = -1};
+    tmpdir_remove(&m->scratch);
+    m->scratch = (struct tmpdir){.lock = -1};
     buckle_store_clear(m->store);
     store_ignore((struct store *)m->store, NULL, 0);
     pthread_mutex_unlock(&m->lock);

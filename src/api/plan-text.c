@@ -45,7 +45,7 @@ int buckle_supported_platform(void)
 {
     /* without filters there is nothing to stand on; what else is missing buckle_dependencies()
      * tells */
-    return run_by_seatbelt() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    return run_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 static int print_doctor(void *arg, struct buf *out, const struct sbpl_unit **unit,

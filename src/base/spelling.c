@@ -32,7 +32,7 @@ static size_t distance(const char *a, size_t n, const char *b, size_t m)
     return rows[n % 3][m];
 }
 
-const char *near_word(const char *name, const char *const *names, size_t n)
+const char *spelling_nearest(const char *name, const char *const *names, size_t n)
 {
     size_t len = strlen(name), best = 3;
     const char *found = NULL;

@@ -8,6 +8,6 @@
 enum { NEAR_MAX = 48 }; /* longer words are not compared */
 
 /* The nearest of n names to a misspelled one, or NULL when none is near. */
-const char *near_word(const char *name, const char *const *names, size_t n);
+const char *spelling_nearest(const char *name, const char *const *names, size_t n);
 
 #endif

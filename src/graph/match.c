@@ -220,7 +220,7 @@ static int index_chains(struct graph *g, struct bk_err *err)
 
 enum { SAFE_TESTS = 16384, SAFE_BYTES = 64 << 10 };
 
-/* A launch plans without evaluating anything, so what it lays out had better wait: until the worker
+/* A launch plans without evaluating anything, so what it lays out had better wait: until the judge
  * asks, and the command is already being started. But a profile that asks for too much is to hear
  * of it when it is compiled. Patterns that were checked and repeat nothing by count become automata
  * whose size is in proportion to their text. */

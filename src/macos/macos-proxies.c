@@ -112,9 +112,9 @@ static int make_token(char token[33], struct bk_err *err)
 
 static int serve(struct gate_options *o, int http, int socks)
 {
-    lay_none(&o->sockets);
-    o->sockets.fds[LAY_HTTP] = http;
-    o->sockets.fds[LAY_SOCKS] = socks;
+    netns_none(&o->sockets);
+    o->sockets.fds[NETNS_HTTP] = http;
+    o->sockets.fds[NETNS_SOCKS] = socks;
     static const int as_usual[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
     for (size_t i = 0; i < sizeof(as_usual) / sizeof(as_usual[0]); i++)
         signal(as_usual[i], SIG_DFL);

@@ -22,8 +22,8 @@
 
 #include "base/own.h"
 #include "macos/child.h"
-#include "macos/monitor.h"
 #include "macos/macos-proxies.h"
+#include "macos/monitor.h"
 #include "macos/sandbox-exec.h"
 
 enum {
@@ -42,7 +42,7 @@ struct running {
     struct monitor monitor;
     bool monitored;
     struct proxies proxies;
-    struct seatbelt_ports ports;
+    struct macos_ports ports;
     pid_t pid;
     bool ended;
     int status;
@@ -203,7 +203,7 @@ static int prepare(struct running *r, struct bk_err *err)
     if (s->proxied && !r->ports.http && !r->ports.socks) {
         if (proxies_start(&r->proxies, s->graph, s->upstream, err) < 0)
             return -1;
-        r->ports = (struct seatbelt_ports){r->proxies.http_port, r->proxies.socks_port};
+        r->ports = (struct macos_ports){r->proxies.http_port, r->proxies.socks_port};
     }
     if (!buf_ok(&r->command) || !buf_ok(&r->tag))
         return err_nomem(err);
@@ -309,7 +309,7 @@ static void wait_for_log(struct running *r, const struct signals *signals)
             break;
 }
 
-static int run(struct running *r, struct seatbelt_end *end, struct bk_err *err)
+static int run(struct running *r, struct macos_end *end, struct bk_err *err)
 {
     struct signals signals;
     /* from here on: who is ended while waiting for the log still stops what was started */
@@ -332,7 +332,7 @@ static int run(struct running *r, struct seatbelt_end *end, struct bk_err *err)
     return result;
 }
 
-int seatbelt_run(const struct seatbelt *s, struct seatbelt_end *end, struct bk_err *err)
+int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *err)
 {
     struct running *r = calloc(1, sizeof(*r));
     if (!r)
@@ -340,7 +340,7 @@ int seatbelt_run(const struct seatbelt *s, struct seatbelt_end *end, struct bk_e
     r->s = s;
     r->proxies = (struct proxies){.pid = -1, .stop = -1, .events = -1};
     arena_init(&r->arena, 64 << 20);
-    *end = (struct seatbelt_end){0};
+    *end = (struct macos_end){0};
     int result = run(r, end, err);
     if (r->monitored)
         monitor_stop(&r->monitor);

@@ -18,7 +18,7 @@
  */
 struct upstream;
 
-struct seatbelt_ports {
+struct macos_ports {
     uint16_t http, socks; /* 0: none */
 };
 
@@ -29,12 +29,12 @@ struct seatbelt {
     const int *keep_fds; /* that it inherits besides 0, 1 and 2 */
     size_t nkeep_fds;
     /* Writes the profile. tag: the message of its denials. */
-    int (*profile)(void *arg, const struct seatbelt_ports *ports, const char *tag, struct buf *out,
+    int (*profile)(void *arg, const struct macos_ports *ports, const char *tag, struct buf *out,
                    struct bk_err *err);
     /* The policy in our own words: asked by the proxies, and for the rule behind a denial. */
     const struct graph *graph;
-    bool proxied;                 /* some hosts are allowed: proxies are started, unless: */
-    struct seatbelt_ports others; /* somebody else's */
+    bool proxied;              /* some hosts are allowed: proxies are started, unless: */
+    struct macos_ports others; /* somebody else's */
     const struct upstream *upstream;
     const char *connector; /* wrap.h */
     const char *command;   /* for tags; NULL: argv, word by word */
@@ -45,7 +45,7 @@ struct seatbelt {
     void *arg;
 };
 
-struct seatbelt_end {
+struct macos_end {
     int status; /* as waitpid() gives it */
     bool timed_out;
     bool started; /* on failure: whether the command was */
@@ -53,6 +53,6 @@ struct seatbelt_end {
 
 /* One at a time in a process: it listens to signals. On failure err->sys of BK_E_SYSTEM says why
  * the command could not be executed. */
-int seatbelt_run(const struct seatbelt *s, struct seatbelt_end *end, struct bk_err *err);
+int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *err);
 
 #endif

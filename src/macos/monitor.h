@@ -5,8 +5,8 @@
 
 #include <sys/types.h>
 
-#include "report/ignore.h"
 #include "macos/logline.h"
+#include "report/ignore.h"
 
 /*
  * Hears of denials from the system's log: `log stream` with a predicate that lets through what ends

@@ -107,12 +107,12 @@ const char **wrap_environ(struct arena *arena, const struct netenv *p, const cha
     for (size_t i = 0; good && i <= NETENV_COUNT; i++) {
         struct buf entry = {0};
         bool last = i == NETENV_COUNT;
-        buf_fmt(&entry, "%s=", last ? "TMPDIR" : netenv_name(i));
+        buf_fmt(&entry, "%s=", last ? "TMPDIR" : proxy_vars_name(i));
         named = entry.n;
         if (last)
             buf_str(&entry, tmpdir ? tmpdir : "");
         else if (p->http || p->socks)
-            netenv_value(p, i, &entry);
+            proxy_vars_value(p, i, &entry);
         if (entry.n > named)
             good = add(arena, list, &n, &entry);
         buf_free(&entry);

@@ -72,7 +72,7 @@ void conn_close(struct conn *c)
     dial_cancel(c->dial);
     c->dial = NULL;
     if (c->asked)
-        asking_leave(g, c->asked);
+        gate_ask_leave(g, c->asked);
     if (c->state == CONN_DNS)
         lookup_forget(c);
     if (c->inbound)
@@ -200,7 +200,7 @@ static void from_server(struct conn *c, const char *data, size_t n)
     if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
     if (c->state == CONN_HTTP)
-        talk_answer(c, data, n);
+        plain_http_answer(c, data, n);
     else
         side_send(&c->client, data, n);
 }
@@ -371,14 +371,10 @@ static bool begin_known(struct conn *c)
 void conn_advance(struct conn *c)
 {
     static bool (*const steps[])(struct conn *) = {
-        [CONN_BEGIN] = begin_known,
-        [CONN_DNS] = stub_stream,
-        [CONN_FIRST] = proxy_first,
-        [CONN_SOCKS_LOGIN] = proxy_login,
-        [CONN_SOCKS_REQUEST] = proxy_request,
-        [CONN_INSPECT] = talk_inspect,
-        [CONN_HTTP] = talk_http,
-        [CONN_H2] = talk_h2,
+        [CONN_BEGIN] = begin_known,           [CONN_DNS] = dns_stub_stream,
+        [CONN_FIRST] = proxy_first,           [CONN_SOCKS_LOGIN] = proxy_login,
+        [CONN_SOCKS_REQUEST] = proxy_request, [CONN_INSPECT] = plain_http_inspect,
+        [CONN_HTTP] = plain_http_http,        [CONN_H2] = plain_http_h2,
     };
     while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;
@@ -455,7 +451,7 @@ struct conn *conn_new(struct gate *g, int fd)
 static void begin_transparent(struct conn *c, const struct listener *l)
 {
     bool as_sent = l->kind == LISTEN_PORT || c->gate->o->sockets.handed_over;
-    if (as_sent ? arrive_as_sent(c) : arrive_redirected(c, l->kind == LAY_TCP6))
+    if (as_sent ? orig_dst_as_sent(c) : orig_dst_redirected(c, l->kind == NETNS_TCP6))
         conn_advance(c);
     else
         conn_reset(c);
@@ -485,11 +481,11 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
         conn_close(c);
         return;
     }
-    if (g->o->announced && l->kind == LAY_TCP4) {
-        announce_await(c);
+    if (g->o->announced && l->kind == NETNS_TCP4) {
+        gate_announce_await(c);
         return;
     }
-    if (l->kind == LAY_TCP4 || l->kind == LAY_TCP6 || l->kind == LISTEN_PORT) {
+    if (l->kind == NETNS_TCP4 || l->kind == NETNS_TCP6 || l->kind == LISTEN_PORT) {
         begin_transparent(c, l);
         return;
     }
@@ -497,7 +493,7 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
         begin_local(c, l);
         return;
     }
-    c->state = l->kind == LAY_HTTP || l->kind == LAY_SOCKS ? CONN_FIRST : CONN_DNS;
+    c->state = l->kind == NETNS_HTTP || l->kind == NETNS_SOCKS ? CONN_FIRST : CONN_DNS;
     conn_limit(c, HEAD_MS);
 }
 

@@ -63,7 +63,7 @@ ssize_t datagram_hear(int fd, void *data, size_t cap, struct flow_key *k)
 /* ---- answering ---- */
 
 /* Sends what is there to the client, from the address that it wrote to. */
-static void send_inside(const struct gate *g, enum lay_socket v4_socket, const struct flow_key *k,
+static void send_inside(const struct gate *g, enum netns_socket v4_socket, const struct flow_key *k,
                         const struct iovec *iov, size_t n)
 {
     bool v4 = addr_is_v4(k->client);
@@ -101,7 +101,7 @@ void datagram_answer(const struct gate *g, const struct flow_key *k, const void 
                           .uh_dport = htons(k->client_port),
                           .uh_ulen = htons((uint16_t)(sizeof(head) + n))};
     struct iovec iov[] = {{&head, sizeof(head)}, {(void *)(uintptr_t)data, n}};
-    send_inside(g, LAY_BACK4, k, iov, 2);
+    send_inside(g, NETNS_BACK4, k, iov, 2);
 }
 
 static uint16_t checksum(const void *data, size_t n)
@@ -133,7 +133,7 @@ void datagram_refuse(const struct gate *g, const struct flow_key *k)
         memcpy(&m.ip.saddr, k->client + 12, 4);
         memcpy(&m.ip.daddr, k->to + 12, 4);
         m.icmp.checksum = checksum(&m, sizeof(m));
-        send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
+        send_inside(g, NETNS_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
         return;
     }
     struct {
@@ -148,5 +148,5 @@ void datagram_refuse(const struct gate *g, const struct flow_key *k)
     m.ip.ip6_hlim = 64;
     memcpy(&m.ip.ip6_src, k->client, 16);
     memcpy(&m.ip.ip6_dst, k->to, 16);
-    send_inside(g, LAY_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
+    send_inside(g, NETNS_ICMP4, k, &(struct iovec){&m, sizeof(m)}, 1);
 }

@@ -74,7 +74,7 @@ int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
     d->upstream = upstream;
     for (size_t i = 0; i < DIAL_ARES; i++)
         d->watches[i] = (struct ares_watch){{-1, on_ares}, d};
-    d->here = HERE_NONE;
+    d->here = OWN_ADDRESS_NONE;
     return ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS ? 0 : -ENOMEM;
 }
 
@@ -153,8 +153,8 @@ void dialer_free(struct dialer *d)
         ares_destroy(d->channel); /* calls back for what is still being looked up */
     while (d->dials)
         retire(d->dials);
-    here_free(&d->here);
-    pace_free(&d->pace);
+    own_address_free(&d->here);
+    lookup_rate_free(&d->pace);
     ares_library_cleanup();
 }
 
@@ -317,8 +317,8 @@ const char dialer_too_many[] = "too many different names in a short time";
 
 bool dialer_may_ask(struct dialer *d, const struct peer *name, const struct peer *owner)
 {
-    return rules_are_open(d->rules) || pace_knows(&d->pace, name) || rules_spell(d->rules, owner) ||
-           pace_take(&d->pace, name, d->loop->now_ms);
+    return rules_are_open(d->rules) || lookup_rate_knows(&d->pace, name) ||
+           rules_spell(d->rules, owner) || lookup_rate_take(&d->pace, name, d->loop->now_ms);
 }
 
 const char *dialer_special(struct dialer *d, const uint8_t addr[16])
@@ -327,7 +327,8 @@ const char *dialer_special(struct dialer *d, const uint8_t addr[16])
     uint8_t v4[16];
     if (why)
         return why;
-    bool own = here_has(&d->here, addr) || (addr_carries(addr, v4) && here_has(&d->here, v4));
+    bool own = own_address_has(&d->here, addr) ||
+               (addr_carries(addr, v4) && own_address_has(&d->here, v4));
     return own ? "this machine's own" : NULL;
 }
 

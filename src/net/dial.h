@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/lookup-rate.h"
 #include "net/loop.h"
 #include "net/own-address.h"
-#include "net/lookup-rate.h"
 #include "net/peer.h"
 #include "net/rules.h"
 #include "net/upstream.h"
@@ -91,8 +91,8 @@ struct dialer {
     ares_channel channel;            /* NULL until a name is looked up */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
-    struct here here; /* this machine's addresses */
-    struct pace pace; /* of names that are looked up */
+    struct own_address here; /* this machine's addresses */
+    struct lookup_rate pace; /* of names that are looked up */
 };
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,

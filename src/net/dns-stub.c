@@ -25,16 +25,16 @@ static size_t answer_address(struct gate *g, const struct dns_query *q, uint8_t 
     bool v6 = q->type == DNS_AAAA;
     if (peer_is_localhost(&q->host))
         return dns_reply_address(q, v6 ? loopback6 : loopback4, SECONDS_VALID, out);
-    int64_t number = names_number(&g->names, &q->host);
+    int64_t number = name_address_number(&g->names, &q->host);
     if (number < 0)
         return dns_reply_code(q, DNS_FAILED, "too many names", out);
-    names_address((uint32_t)number, v6, addr);
+    name_address_address((uint32_t)number, v6, addr);
     return dns_reply_address(q, addr, SECONDS_VALID, out);
 }
 
 static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t *out)
 {
-    const struct peer *name = names_find(&g->names, q->host.addr);
+    const struct peer *name = name_address_find(&g->names, q->host.addr);
     return name ? dns_reply_name(q, name, SECONDS_VALID, out)
                 : dns_reply_code(q, DNS_NO_NAME, NULL, out);
 }
@@ -83,7 +83,7 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
     struct graph_verdict v = rules_ask_name(&g->rules, &owner);
     if (record && !v.allow && lookup_owner(&q.host, &owner))
         v = rules_ask_name(&g->rules, &owner);
-    if (!v.allow && !asking_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
+    if (!v.allow && !gate_ask_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
         !g->o->late_names) {
         tell_denied(g, &q.host, &v, NULL, &who->key);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
@@ -96,7 +96,7 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
 }
 
 /* Where questions were redirected their answers are as well. */
-void stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n)
+void dns_stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n)
 {
     struct sockaddr_storage to;
     if (who->key.port) {
@@ -107,7 +107,7 @@ void stub_reply(const struct gate *g, const struct asker *who, const void *data,
     sendto(who->fd, data, n, 0, (struct sockaddr *)&to, len);
 }
 
-void stub_datagram(struct gate *g, int fd)
+void dns_stub_datagram(struct gate *g, int fd)
 {
     uint8_t in[DNS_MAX], out[DNS_MAX];
     for (int i = 0; i < 64; i++) {
@@ -117,11 +117,11 @@ void stub_datagram(struct gate *g, int fd)
             return;
         size_t size = who.key.client_port ? answer(g, in, (size_t)n, &who, out) : 0;
         if (size)
-            stub_reply(g, &who, out, size);
+            dns_stub_reply(g, &who, out, size);
     }
 }
 
-bool stub_stream(struct conn *c)
+bool dns_stub_stream(struct conn *c)
 {
     const uint8_t *in = (const uint8_t *)queue_data(&c->in);
     uint8_t out[2 + DNS_MAX];

@@ -5,13 +5,13 @@
 
 enum { WHOLE = 6 }; /* "http/" and a digit */
 
-static bool is_http(const struct first *f)
+static bool is_http(const struct first_line *f)
 {
     bool last = f->word ? !f->mismatch && f->matched == WHOLE : f->last_http;
     return f->begun && last && (!f->following || f->words == 3);
 }
 
-static void end_word(struct first *f)
+static void end_word(struct first_line *f)
 {
     if (f->word)
         f->last_http = !f->mismatch && f->matched == WHOLE;
@@ -19,7 +19,7 @@ static void end_word(struct first *f)
     f->matched = 0;
 }
 
-static void add_to_word(struct first *f, char c)
+static void add_to_word(struct first_line *f, char c)
 {
     static const char http[] = "http/";
     if (!f->word && f->words < 4)
@@ -34,14 +34,14 @@ static void add_to_word(struct first *f, char c)
         f->mismatch = true;
 }
 
-static void next_line(struct first *f)
+static void next_line(struct first_line *f)
 {
-    *f = (struct first){.blank_first = !f->following || f->blank_first,
-                        .following = f->following,
-                        .size = f->following ? f->size : 0};
+    *f = (struct first_line){.blank_first = !f->following || f->blank_first,
+                             .following = f->following,
+                             .size = f->following ? f->size : 0};
 }
 
-enum first_result first_read(struct first *f, const char *data, size_t n)
+enum first_line_result first_line_read(struct first_line *f, const char *data, size_t n)
 {
     uint32_t most = f->following ? FIRST_FOLLOWING : FIRST_MAX;
     for (size_t i = 0; i < n; i++) {
@@ -62,12 +62,12 @@ enum first_result first_read(struct first *f, const char *data, size_t n)
     return FIRST_MORE;
 }
 
-enum first_result first_end(const struct first *f)
+enum first_line_result first_line_end(const struct first_line *f)
 {
     return is_http(f) ? FIRST_HTTP : FIRST_OTHER;
 }
 
-void first_follow(struct first *f)
+void first_line_follow(struct first_line *f)
 {
-    *f = (struct first){.following = true};
+    *f = (struct first_line){.following = true};
 }

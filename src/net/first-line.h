@@ -17,13 +17,13 @@
  * well, until the server has said something: there a request has three words, since what people
  * write may end in anything.
  */
-enum first_result {
+enum first_line_result {
     FIRST_MORE,  /* the line has not ended */
     FIRST_HTTP,  /* it ends as a request does */
     FIRST_OTHER, /* it ends otherwise, or is longer than any request's */
 };
 
-struct first {
+struct first_line {
     uint32_t size;    /* of the line so far, or of all that follow */
     uint8_t matched;  /* of the current word: "http/" and a digit */
     uint8_t words;    /* of the line, with the current one; at most 4 */
@@ -41,12 +41,12 @@ struct first {
 enum { FIRST_MAX = 2 << 20, FIRST_FOLLOWING = 64 << 10 };
 
 /* Goes on with n more bytes. Once it has said something else than FIRST_MORE it is not called
- * again, unless by way of first_follow(). */
-enum first_result first_read(struct first *f, const char *data, size_t n);
+ * again, unless by way of first_line_follow(). */
+enum first_line_result first_line_read(struct first_line *f, const char *data, size_t n);
 /* The client has ended: what the bytes so far are. Not FIRST_MORE. */
-enum first_result first_end(const struct first *f);
+enum first_line_result first_line_end(const struct first_line *f);
 /* The first line was something else; goes on with those that follow it. FIRST_OTHER: there were so
  * many that no more are looked at. */
-void first_follow(struct first *f);
+void first_line_follow(struct first_line *f);
 
 #endif

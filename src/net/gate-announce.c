@@ -29,7 +29,7 @@ static void lead(struct conn *c, const struct gate_announcement *a)
     conn_pump(c);
 }
 
-void announce_await(struct conn *c)
+void gate_announce_await(struct conn *c)
 {
     struct gate *g = c->gate;
     for (unsigned i = 0; i < GATE_ANNOUNCED; i++) {
@@ -70,7 +70,7 @@ static void on_announcement(struct watch *w, unsigned what)
         loop_remove(&g->loop, w);
 }
 
-int announce_begin(struct gate *g)
+int gate_announce_begin(struct gate *g)
 {
     g->announcer = (struct watch){g->o->announced ? g->o->announcements : -1, on_announcement};
     return g->o->announced ? loop_add(&g->loop, &g->announcer, true) : 0;

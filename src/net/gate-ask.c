@@ -182,14 +182,14 @@ static struct asked *ask(struct asking *a, const struct peer *host, uint16_t por
     return q;
 }
 
-bool asking_could(struct gate *g, const struct peer *host, const struct graph_verdict *v)
+bool gate_ask_could(struct gate *g, const struct peer *host, const struct graph_verdict *v)
 {
     return g->asking && !v->allow && !rules_explicit(&g->rules, v) && !peer_is_localhost(host) &&
            !(host->address && dialer_special(&g->dialer, host->addr));
 }
 
-enum may asking_may(struct gate *g, const struct gate_client *who, const struct peer *host,
-                    uint16_t port, uint16_t proto, uint32_t *id, const char **why)
+enum may gate_ask_may(struct gate *g, const struct gate_client *who, const struct peer *host,
+                      uint16_t port, uint16_t proto, uint32_t *id, const char **why)
 {
     struct asking *a = g->asking;
     struct asked *q = find(a, host, port, proto);
@@ -210,7 +210,7 @@ enum may asking_may(struct gate *g, const struct gate_client *who, const struct 
     return allows(q) ? MAY : MAY_NOT;
 }
 
-void asking_leave(struct gate *g, uint32_t id)
+void gate_ask_leave(struct gate *g, uint32_t id)
 {
     struct asked *q = g->asking ? find_id(g->asking, id) : NULL;
     if (!q || q->answer || --q->waiting)
@@ -220,7 +220,7 @@ void asking_leave(struct gate *g, uint32_t id)
     g->asking->nopen--;
 }
 
-void asking_sweep(struct gate *g)
+void gate_ask_sweep(struct gate *g)
 {
     struct asking *a = g->asking;
     for (size_t i = 0; a && i < ASKED_MAX; i++) {
@@ -239,7 +239,7 @@ void asking_sweep(struct gate *g)
 
 /* ---- the beginning and the end ---- */
 
-int asking_begin(struct gate *g)
+int gate_ask_begin(struct gate *g)
 {
     if (!g->o->on_question || g->o->answers < 0)
         return 0;
@@ -252,7 +252,7 @@ int asking_begin(struct gate *g)
     return loop_add(&g->loop, &a->watch, true);
 }
 
-void asking_end(struct gate *g)
+void gate_ask_end(struct gate *g)
 {
     if (g->asking)
         loop_remove(&g->loop, &g->asking->watch);

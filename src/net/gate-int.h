@@ -9,12 +9,12 @@
 #include "net/first-line.h"
 #include "net/gate.h"
 #include "net/h2.h"
-#include "net/tls-hello.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/name-address.h"
 #include "net/rules.h"
 #include "net/socks.h"
+#include "net/tls-hello.h"
 
 /* What the gate's files share. */
 
@@ -97,7 +97,7 @@ struct conn {
     uint32_t asked; /* the question that it waits for; 0: none */
 
     /* first bytes, where anything may be said */
-    struct first first;
+    struct first_line first;
     uint32_t ahead; /* bytes of in that the server has been sent already */
     bool cut;       /* there were more of them than are kept */
     bool unread;    /* what the client says is not read, and the server not known yet */
@@ -118,17 +118,17 @@ struct conn {
     struct queue answer; /* an answer's head, while it is incomplete */
 };
 
-/* enum lay_socket, and then: */
+/* enum netns_socket, and then: */
 enum {
-    LISTEN_LOCAL = LAY_SOCKETS, /* a port of the host's loopback, inside */
+    LISTEN_LOCAL = NETNS_SOCKETS, /* a port of the host's loopback, inside */
     LISTEN_LOCAL_DATAGRAMS,
     LISTEN_PUBLISHED, /* a port of the command's, on the host */
     LISTEN_PORT,      /* one of laid_network's ports: whatever goes there, to any address */
 };
 
 enum {
-    LISTENERS =
-        LAY_SOCKETS + LAY_LOCAL * LAY_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES + LAY_PORTS
+    LISTENERS = NETNS_SOCKETS + NETNS_LOCAL * NETNS_LOCAL_KINDS + GATE_PUBLISHED * GATE_FAMILIES +
+                NETNS_PORTS
 };
 
 struct listener {
@@ -161,13 +161,13 @@ struct gate {
     struct loop loop;
     struct net_rules rules;
     struct dialer dialer;
-    struct names names;
+    struct name_addresses names;
     struct listener listeners[LISTENERS];
     size_t nlisteners;
     /* sockets to the command's servers that nobody uses: IPv4, IPv6 */
-    int inside[LAY_FAMILIES][LAY_INSIDE];
-    size_t ninside[LAY_FAMILIES];
-    int spare[LAY_PORTS]; /* to listen with at ports that rules name later */
+    int inside[NETNS_FAMILIES][NETNS_INSIDE];
+    size_t ninside[NETNS_FAMILIES];
+    int spare[NETNS_PORTS]; /* to listen with at ports that rules name later */
     size_t nspare;
     struct gate_refused refused[GATE_REFUSED];
     unsigned nrefused;
@@ -210,28 +210,28 @@ bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out);
 
 /* ---- gate-ask.c ---- */
 
-int asking_begin(struct gate *g); /* 0 or a negated errno */
-void asking_end(struct gate *g);
-void asking_sweep(struct gate *g);
+int gate_ask_begin(struct gate *g); /* 0 or a negated errno */
+void gate_ask_end(struct gate *g);
+void gate_ask_sweep(struct gate *g);
 /* Whether somebody could allow what the policy denies. */
-bool asking_could(struct gate *g, const struct peer *host, const struct graph_verdict *v);
+bool gate_ask_could(struct gate *g, const struct peer *host, const struct graph_verdict *v);
 /* What somebody has said, to be called for what could be allowed so. MAY_LATER: *id is the question
  * that is waited for; the caller keeps it until he is resumed, or leaves. */
-enum may asking_may(struct gate *g, const struct gate_client *who, const struct peer *host,
-                    uint16_t port, uint16_t proto, uint32_t *id, const char **why);
-void asking_leave(struct gate *g, uint32_t id);
+enum may gate_ask_may(struct gate *g, const struct gate_client *who, const struct peer *host,
+                      uint16_t port, uint16_t proto, uint32_t *id, const char **why);
+void gate_ask_leave(struct gate *g, uint32_t id);
 
 /* ---- gate-announce.c ---- */
 
-int announce_begin(struct gate *g); /* 0 or a negated errno */
+int gate_announce_begin(struct gate *g); /* 0 or a negated errno */
 /* Finds out where a new connection is to go, now or later. */
-void announce_await(struct conn *c);
+void gate_announce_await(struct conn *c);
 
 /* ---- orig-dst.c ---- */
 
 /* Sets a new connection's host and port; false when it leads nowhere. */
-bool arrive_redirected(struct conn *c, bool v6);
-bool arrive_as_sent(struct conn *c); /* its own end is where it wanted to go */
+bool orig_dst_redirected(struct conn *c, bool v6);
+bool orig_dst_as_sent(struct conn *c); /* its own end is where it wanted to go */
 
 /* ---- conn.c ---- */
 
@@ -276,7 +276,7 @@ void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
 
 /* ---- inspect.c ---- */
 
-bool talk_inspect(struct conn *c);
+bool plain_http_inspect(struct conn *c);
 /* What a server says while the client is being inspected, or is not read; and what such a client
  * says. False when that was the end of the connection. */
 bool inspect_server(struct conn *c, const char *data, size_t n);
@@ -284,15 +284,15 @@ bool inspect_more(struct conn *c, const char *data, size_t n);
 
 /* ---- plain-http.c ---- */
 
-bool talk_http(struct conn *c);
-bool talk_h2(struct conn *c);
+bool plain_http_http(struct conn *c);
+bool plain_http_h2(struct conn *c);
 /* Whether a client may use this name with the host that it goes to. */
-bool talk_agrees(const struct conn *c, const struct peer *said);
+bool plain_http_agrees(const struct conn *c, const struct peer *said);
 /* Each tells of it and resets the connection. */
-void talk_refuse(struct conn *c, const char *why);
-void talk_refuse_name(struct conn *c, const struct peer *said, const char *how);
+void plain_http_refuse(struct conn *c, const char *why);
+void plain_http_refuse_name(struct conn *c, const struct peer *said, const char *how);
 /* The server's bytes during an exchange, on their way to the client. */
-void talk_answer(struct conn *c, const char *data, size_t n);
+void plain_http_answer(struct conn *c, const char *data, size_t n);
 
 /* ---- datagram.c ---- */
 
@@ -305,14 +305,14 @@ void datagram_refuse(const struct gate *g, const struct flow_key *k);
 
 /* ---- refused-packets.c ---- */
 
-void refused_hear(const struct listener *l);
+void refused_packets_receive(const struct listener *l);
 
 /* ---- dns-stub.c ---- */
 
-void stub_datagram(struct gate *g, int fd);
+void dns_stub_datagram(struct gate *g, int fd);
 struct asker;
-void stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n);
-bool stub_stream(struct conn *c);
+void dns_stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n);
+bool dns_stub_stream(struct conn *c);
 
 /* ---- lookup.c ---- */
 

@@ -26,8 +26,8 @@ enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struc
     struct gate *g = c->gate;
     *v = (struct gate_verdict){rules_ask(&g->rules, host, port, NET_TCP), NULL};
     enum may may = v->rule.allow ? MAY : MAY_NOT;
-    if (asking_could(g, host, &v->rule))
-        may = asking_may(g, &c->who, host, port, NET_TCP, &c->asked, &v->why);
+    if (gate_ask_could(g, host, &v->rule))
+        may = gate_ask_may(g, &c->who, host, port, NET_TCP, &c->asked, &v->why);
     if (may == MAY_LATER)
         c->deadline_ms = 0; /* the question has one of its own */
     struct gate_denial d = {
@@ -39,10 +39,10 @@ enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struc
 
 bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out)
 {
-    const struct peer *name = names_find(&g->names, addr);
+    const struct peer *name = name_address_find(&g->names, addr);
     if (!name) {
         peer_from_address(addr, out);
-        return !names_covers(addr);
+        return !name_address_covers(addr);
     }
     memset(out, 0, sizeof(*out));
     memcpy(out, name, offsetof(struct peer, name) + name->len + 1);
@@ -55,16 +55,16 @@ static void on_listener(struct watch *w, unsigned what)
 {
     struct listener *l = (struct listener *)w;
     (void)what;
-    if (l->kind == LAY_DNS4 || l->kind == LAY_DNS6)
-        stub_datagram(l->gate, w->fd);
-    else if (l->kind == LAY_UDP4 || l->kind == LAY_UDP6)
+    if (l->kind == NETNS_DNS4 || l->kind == NETNS_DNS6)
+        dns_stub_datagram(l->gate, w->fd);
+    else if (l->kind == NETNS_UDP4 || l->kind == NETNS_UDP6)
         udp_datagrams(l->gate, w->fd);
     else if (l->kind == LISTEN_LOCAL_DATAGRAMS)
         udp_local(l);
     else if (l->kind == LISTEN_PUBLISHED)
         inbound_accept(l);
-    else if (l->kind >= LAY_REFUSED_UDP4 && l->kind <= LAY_REFUSED_TCP6)
-        refused_hear(l);
+    else if (l->kind >= NETNS_REFUSED_UDP4 && l->kind <= NETNS_REFUSED_TCP6)
+        refused_packets_receive(l);
     else
         conn_accept(l);
 }
@@ -106,7 +106,7 @@ static int open_ports(struct gate *g)
     const int *ports = g->o->sockets.ports;
     bool v6;
     int err = 0;
-    for (size_t i = 0; i < LAY_PORTS && err == 0; i++)
+    for (size_t i = 0; i < NETNS_PORTS && err == 0; i++)
         if (ports[i] >= 0 && is_listening(ports[i]))
             err = add_listener(g, ports[i], LISTEN_PORT, (uint16_t)port_of(ports[i], &v6), false);
         else if (ports[i] >= 0)
@@ -135,31 +135,31 @@ static bool is_elsewhere(const struct gate *g, uint16_t port)
 /* At ports that the policy names now; one that somebody inside has is left to him. */
 static void listen_at_new(struct gate *g)
 {
-    uint16_t ports[LAY_PORTS];
-    size_t n = g->nspare ? rules_remote_ports(g->rules.graph, ports, LAY_PORTS) : 0;
+    uint16_t ports[NETNS_PORTS];
+    size_t n = g->nspare ? rules_remote_ports(g->rules.graph, ports, NETNS_PORTS) : 0;
     for (size_t i = 0; i < n && g->nspare && g->nlisteners < LISTENERS; i++) {
         int fd = g->spare[g->nspare - 1];
         bool v6 = false;
         if (gate_listens(g, ports[i]) || is_elsewhere(g, ports[i]) || port_of(fd, &v6) < 0 ||
-            lay_bind_everywhere(fd, v6, ports[i]) < 0)
+            netns_bind_everywhere(fd, v6, ports[i]) < 0)
             continue;
         g->nspare--; /* it is bound, whatever else happens */
-        if (listen(fd, LAY_BACKLOG) == 0)
+        if (listen(fd, NETNS_BACKLOG) == 0)
             add_listener(g, fd, LISTEN_PORT, ports[i], false);
     }
 }
 
 static int open_listeners(struct gate *g)
 {
-    const struct laid_network *net = &g->o->sockets;
+    const struct netns_sockets *net = &g->o->sockets;
     int err = 0;
-    for (unsigned i = 0; i < LAY_SOCKETS && err == 0; i++)
-        if (i < LAY_BACK4 || i > LAY_ICMP6) /* those are deaf */
+    for (unsigned i = 0; i < NETNS_SOCKETS && err == 0; i++)
+        if (i < NETNS_BACK4 || i > NETNS_ICMP6) /* those are deaf */
             err = add_listener(g, net->fds[i], i, 0, false);
-    for (size_t i = 0; i < LAY_LOCAL; i++)
-        for (unsigned k = 0; k < LAY_LOCAL_KINDS && err == 0; k++)
+    for (size_t i = 0; i < NETNS_LOCAL; i++)
+        for (unsigned k = 0; k < NETNS_LOCAL_KINDS && err == 0; k++)
             err = add_listener(g, net->local[i].fds[k],
-                               k < LAY_LOCAL_UDP4 ? LISTEN_LOCAL : LISTEN_LOCAL_DATAGRAMS,
+                               k < NETNS_LOCAL_UDP4 ? LISTEN_LOCAL : LISTEN_LOCAL_DATAGRAMS,
                                net->local[i].port, k & 1);
     for (size_t i = 0; i < GATE_PUBLISHED && g->o->published[i].port; i++)
         for (unsigned k = 0; k < GATE_FAMILIES && err == 0; k++)
@@ -167,8 +167,8 @@ static int open_listeners(struct gate *g)
                                g->o->published[i].port, k);
     if (err == 0)
         err = open_ports(g);
-    for (size_t k = 0; k < LAY_FAMILIES; k++)
-        for (size_t i = 0; i < LAY_INSIDE && net->inside[k][i] >= 0; i++)
+    for (size_t k = 0; k < NETNS_FAMILIES; k++)
+        for (size_t i = 0; i < NETNS_INSIDE && net->inside[k][i] >= 0; i++)
             g->inside[k][g->ninside[k]++] = net->inside[k][i];
     return err;
 }
@@ -216,7 +216,7 @@ static int turn(struct gate *g, uint64_t *swept)
         g->sweeps = false;
         sweep(g);
         udp_sweep(g);
-        asking_sweep(g);
+        gate_ask_sweep(g);
     }
     conn_bury(g);
     return err;
@@ -230,16 +230,16 @@ static int serve(struct gate *g)
     if (err == 0)
         err = loop_add(&g->loop, &g->until, true);
     if (err == 0)
-        err = announce_begin(g);
+        err = gate_announce_begin(g);
     if (err == 0)
-        err = asking_begin(g);
+        err = gate_ask_begin(g);
     while (err == 0 && !g->over)
         err = turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
     udp_end(g);
     conn_bury(g);
-    asking_end(g);
+    gate_ask_end(g);
     return err;
 }
 
@@ -252,17 +252,17 @@ int gate_run(const struct gate_options *o)
     if (o->token)
         http_basic("buckle", o->token, g->login);
     int err = loop_init(&g->loop, o->portable ? &loop_portable : &loop_native);
-    if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || names_init(&g->names) < 0))
+    if (err == 0 && (rules_init(&g->rules, o->graph) < 0 || name_address_init(&g->names) < 0))
         err = -ENOMEM;
     if (err == 0)
         err = dialer_init(&g->dialer, &g->loop, &g->rules, o->upstream);
     if (err == 0)
         err = serve(g);
     dialer_free(&g->dialer);
-    names_free(&g->names);
+    name_address_free(&g->names);
     rules_free(&g->rules);
-    struct laid_network sockets = o->sockets;
-    lay_close(&sockets);
+    struct netns_sockets sockets = o->sockets;
+    netns_close(&sockets);
     loop_free(&g->loop);
     free(g);
     return err;

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
-#include "net/peer.h"
 #include "net/netns-setup.h"
+#include "net/peer.h"
 #include "net/upstream.h"
 
 /*
@@ -59,7 +59,7 @@ struct gate_port {
     int fds[GATE_FAMILIES]; /* IPv4, IPv6; or -1 */
 };
 
-/* Where a connection to LAY_TCP4 was meant to go. */
+/* Where a connection to NETNS_TCP4 was meant to go. */
 struct gate_announcement {
     uint16_t client; /* its own port, on loopback */
     uint16_t port;
@@ -72,7 +72,7 @@ struct gate_options {
      * socket, soon after or before they come. Else their destinations are those of the packets. */
     bool announced;
     int announcements;
-    struct laid_network sockets;
+    struct netns_sockets sockets;
     struct gate_port published[GATE_PUBLISHED];
     const char *token;               /* what proxies' clients have to know, or NULL */
     const struct upstream *upstream; /* through which connections leave, or NULL */

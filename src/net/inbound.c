@@ -48,7 +48,7 @@ static void on_called(struct watch *w, unsigned what);
 /* 0 when it is under way, or a negated errno. */
 static int call(struct conn *c)
 {
-    static const uint8_t places[LAY_FAMILIES][16] = {
+    static const uint8_t places[NETNS_FAMILIES][16] = {
         {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, {[15] = 1}};
     struct gate *g = c->gate;
     struct sockaddr_storage to;

@@ -48,7 +48,7 @@ static bool inspect_ssh(struct conn *c)
     if (c->nheard < 4)
         return false;
     if (memcmp(c->heard, "SSH-", 4) != 0) {
-        talk_refuse(c, "ssh to a server that does not speak it");
+        plain_http_refuse(c, "ssh to a server that does not speak it");
         return false;
     }
     c->state = CONN_RELAY;
@@ -60,7 +60,7 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
     static const char ssh[] = "SSH-", h2[] = "PRI ";
     size_t enough = sizeof(ssh) - 1;
     if (*data < 'A' || *data > 'Z') {
-        talk_refuse(c, "neither HTTP nor TLS, at a port of websites");
+        plain_http_refuse(c, "neither HTTP nor TLS, at a port of websites");
         return false;
     }
     if (n < enough && (begins(data, n, ssh) || begins(data, n, h2)))
@@ -105,7 +105,7 @@ static bool check_heard(struct conn *c)
         if (!is_like(c, v, c->nheard < v->n ? c->nheard : v->n))
             continue;
         if (c->nheard >= v->n) {
-            talk_refuse(c, v->why);
+            plain_http_refuse(c, v->why);
             return false;
         }
         undecided = true;
@@ -118,9 +118,9 @@ bool inspect_more(struct conn *c, const char *data, size_t n)
 {
     if (!c->first.following)
         return true;
-    enum first_result got = first_read(&c->first, data, n);
+    enum first_line_result got = first_line_read(&c->first, data, n);
     if (got == FIRST_HTTP)
-        talk_refuse(c, "a request behind something else");
+        plain_http_refuse(c, "a request behind something else");
     if (got == FIRST_OTHER)
         c->first.following = false;
     return !c->dead;
@@ -135,7 +135,7 @@ static bool pass_unread(struct conn *c)
     c->state = CONN_RELAY;
     if (!c->unread)
         return true;
-    first_follow(&c->first);
+    first_line_follow(&c->first);
     /* a server that has spoken first is known already */
     return check_heard(c) &&
            (!c->unread || inspect_more(c, queue_data(&c->in) + queue_size(&c->in) - left, left));
@@ -155,8 +155,8 @@ bool inspect_server(struct conn *c, const char *data, size_t n)
 static bool begin_requests(struct conn *c)
 {
     if (c->cut || c->first.blank_first) {
-        talk_refuse(c, c->cut ? "a request's first line that is too long"
-                              : "empty lines before a request");
+        plain_http_refuse(c, c->cut ? "a request's first line that is too long"
+                                    : "empty lines before a request");
         return false;
     }
     bool h2 = begins(queue_data(&c->in), queue_size(&c->in), "PRI * HTTP/2.0\r");
@@ -179,9 +179,9 @@ static void send_ahead(struct conn *c)
 
 static bool inspect_any(struct conn *c, const char *data, size_t n)
 {
-    enum first_result got = first_read(&c->first, data + c->ahead, n - c->ahead);
+    enum first_line_result got = first_line_read(&c->first, data + c->ahead, n - c->ahead);
     if (got == FIRST_MORE && c->client.ended)
-        got = first_end(&c->first);
+        got = first_line_end(&c->first);
     if (got == FIRST_HTTP)
         return begin_requests(c);
     if (got == FIRST_OTHER)
@@ -194,15 +194,15 @@ static bool inspect_any(struct conn *c, const char *data, size_t n)
 
 static bool inspect_hello(struct conn *c, const struct hello *hello)
 {
-    if (hello->named && !talk_agrees(c, &hello->name)) {
-        talk_refuse_name(c, &hello->name, "the TLS hello");
+    if (hello->named && !plain_http_agrees(c, &hello->name)) {
+        plain_http_refuse_name(c, &hello->name, "the TLS hello");
         return false;
     }
     c->state = CONN_RELAY;
     return true;
 }
 
-bool talk_inspect(struct conn *c)
+bool plain_http_inspect(struct conn *c)
 {
     struct hello hello;
     const char *data = queue_data(&c->in);
@@ -211,11 +211,11 @@ bool talk_inspect(struct conn *c)
     if (n == 0 || (c->proxied && c->dial))
         return false;
     c->proxied = false;
-    switch (c->ahead || c->cut ? HELLO_OTHER : hello_read((const uint8_t *)data, n, &hello)) {
+    switch (c->ahead || c->cut ? HELLO_OTHER : tls_hello_read((const uint8_t *)data, n, &hello)) {
     case HELLO_MORE:
         return false;
     case HELLO_BAD:
-        talk_refuse(c, "a TLS hello that cannot be read");
+        plain_http_refuse(c, "a TLS hello that cannot be read");
         return false;
     case HELLO_FOUND:
         return inspect_hello(c, &hello);
@@ -223,7 +223,7 @@ bool talk_inspect(struct conn *c)
         break;
     }
     if (c->to_tls) {
-        talk_refuse(c, "an upgrade to TLS that is none");
+        plain_http_refuse(c, "an upgrade to TLS that is none");
         return false;
     }
     bool strict = is_allowed_by_name(c) && is_at_web_port(c);

@@ -16,16 +16,16 @@
  */
 enum { PACE_AT_ONCE = 256, PACE_MS = 1000 };
 
-struct pace {
-    struct names known;
+struct lookup_rate {
+    struct name_addresses known;
     bool begun;
     uint32_t used;       /* of those that are had at once */
     uint64_t settled_ms; /* until when it was counted back */
 };
 
-bool pace_knows(const struct pace *p, const struct peer *name);
+bool lookup_rate_knows(const struct lookup_rate *p, const struct peer *name);
 /* Whether one more may be looked up now; it is known then. */
-bool pace_take(struct pace *p, const struct peer *name, uint64_t now_ms);
-void pace_free(struct pace *p);
+bool lookup_rate_take(struct lookup_rate *p, const struct peer *name, uint64_t now_ms);
+void lookup_rate_free(struct lookup_rate *p);
 
 #endif

@@ -140,7 +140,7 @@ static void send_reply(struct lookup *l, int status, const uint8_t *data, int n)
     if (l->who.conn)
         side_send(&l->who.conn->client, out, size + 2);
     else if (l->who.fd >= 0)
-        stub_reply(l->gate, &l->who, out + 2, size);
+        dns_stub_reply(l->gate, &l->who, out + 2, size);
 }
 
 static void on_found(void *arg, int status, int timeouts, unsigned char *data, int n)

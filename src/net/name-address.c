@@ -20,7 +20,7 @@ static uint32_t hash_name(const struct peer *h)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-int names_init(struct names *t)
+int name_address_init(struct name_addresses *t)
 {
     memset(t, 0, sizeof(*t));
     arena_init(&t->arena, NAMES_BYTES);
@@ -33,13 +33,13 @@ int names_init(struct names *t)
     return 0;
 }
 
-void names_free(struct names *t)
+void name_address_free(struct name_addresses *t)
 {
     arena_free(&t->arena);
     memset(t, 0, sizeof(*t));
 }
 
-static uint32_t slot_of(const struct names *t, const struct peer *name)
+static uint32_t slot_of(const struct name_addresses *t, const struct peer *name)
 {
     uint32_t at = hash_name(name) & (t->nslots - 1);
     while (t->slots[at] && !peer_equal(t->by_number[t->slots[at] - 1], name))
@@ -48,7 +48,7 @@ static uint32_t slot_of(const struct names *t, const struct peer *name)
 }
 
 /* Doubles both tables; what they were stays in the arena, which is twice the size at most. */
-static int grow(struct names *t)
+static int grow(struct name_addresses *t)
 {
     uint32_t nslots = t->nslots * 2;
     uint32_t *slots = arena_array(&t->arena, nslots, sizeof(*slots));
@@ -66,17 +66,17 @@ static int grow(struct names *t)
 }
 
 /* Only as much of a name as there is: most are short. */
-static struct peer *keep(struct names *t, const struct peer *name)
+static struct peer *keep(struct name_addresses *t, const struct peer *name)
 {
     return arena_dup(&t->arena, name, offsetof(struct peer, name) + name->len + 1);
 }
 
-bool names_knows(const struct names *t, const struct peer *name)
+bool name_address_knows(const struct name_addresses *t, const struct peer *name)
 {
     return t->slots[slot_of(t, name)] != 0;
 }
 
-int64_t names_number(struct names *t, const struct peer *name)
+int64_t name_address_number(struct name_addresses *t, const struct peer *name)
 {
     uint32_t at = slot_of(t, name);
     if (t->slots[at])
@@ -102,13 +102,13 @@ static void add_number(uint8_t *low, uint32_t number)
     low[2] = (uint8_t)v;
 }
 
-void names_address(uint32_t number, bool v6, uint8_t addr[16])
+void name_address_address(uint32_t number, bool v6, uint8_t addr[16])
 {
     memcpy(addr, v6 ? base_v6 : base_v4, 16);
     add_number(addr + 13, number);
 }
 
-bool names_covers(const uint8_t addr[16])
+bool name_address_covers(const uint8_t addr[16])
 {
     static const size_t whole = 13;
     if (memcmp(addr, base_v6, whole) == 0)
@@ -116,9 +116,9 @@ bool names_covers(const uint8_t addr[16])
     return memcmp(addr, base_v4, whole) == 0 && (addr[13] & 0xfe) == 18;
 }
 
-const struct peer *names_find(const struct names *t, const uint8_t addr[16])
+const struct peer *name_address_find(const struct name_addresses *t, const uint8_t addr[16])
 {
-    if (!names_covers(addr))
+    if (!name_address_covers(addr))
         return NULL;
     const uint8_t *base = addr_is_v4(addr) ? base_v4 : base_v6;
     uint32_t first = (uint32_t)base[13] << 16 | (uint32_t)base[14] << 8 | base[15];

@@ -18,23 +18,24 @@
 
 enum { NAMES_MAX = 65536, NAMES_BYTES = 24 << 20 };
 
-struct names {
+struct name_addresses {
     struct arena arena;
     struct peer **by_number; /* number n is the address base + n */
     uint32_t *slots;         /* number + 1, by hash; a power of two */
     uint32_t n, nslots;
 };
 
-int names_init(struct names *t); /* -1 without memory */
-void names_free(struct names *t);
+int name_address_init(struct name_addresses *t); /* -1 without memory */
+void name_address_free(struct name_addresses *t);
 
 /* The number of a name, new if need be; -1 when there are too many. */
-int64_t names_number(struct names *t, const struct peer *name);
-bool names_knows(const struct names *t, const struct peer *name); /* whether it has one */
-void names_address(uint32_t number, bool v6, uint8_t addr[16]);
+int64_t name_address_number(struct name_addresses *t, const struct peer *name);
+bool name_address_knows(const struct name_addresses *t,
+                        const struct peer *name); /* whether it has one */
+void name_address_address(uint32_t number, bool v6, uint8_t addr[16]);
 /* The name behind an address, or NULL. */
-const struct peer *names_find(const struct names *t, const uint8_t addr[16]);
+const struct peer *name_address_find(const struct name_addresses *t, const uint8_t addr[16]);
 /* Whether the address is one that names are given, taken or not. */
-bool names_covers(const uint8_t addr[16]);
+bool name_address_covers(const uint8_t addr[16]);
 
 #endif

@@ -17,28 +17,28 @@ enum { PORT_NAMES = 53 };
 
 /* The sandbox's own addresses: lookups with AI_ADDRCONFIG want one of each kind besides loopback.
  */
-static const uint8_t lay_own_v4[4] = {198, 18, 0, 1};
-static const uint8_t lay_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
+static const uint8_t netns_own_v4[4] = {198, 18, 0, 1};
+static const uint8_t netns_own_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [15] = 1};
 
 /* ---- netns-setup.c ---- */
 
 /* Each -1 with errno. */
-int lay_stream_options(int fd);               /* of a listener, before it is bound */
-int lay_tell_destination(int fd, int family); /* with each datagram, as it was sent */
+int netns_stream_options(int fd);                 /* of a listener, before it is bound */
+int netns_report_destination(int fd, int family); /* with each datagram, as it was sent */
 
 /* A raw socket for IPPROTO_UDP or one of ICMP's, to send from any address; or a negated errno. */
-int lay_open_raw(int family, int protocol);
+int netns_open_raw(int family, int protocol);
 
 /* ---- netns-setup-nft.c ---- */
 
 /* Packets are handed over, which not every kernel can do, or redirected. Of what fails nothing is
  * kept. */
-int lay_rules(bool hand_over);
+int netns_rules(bool hand_over);
 
 /* ---- netns-setup-ports.c ---- */
 
 /* Without those rules: listeners at every address, but only at the ports that are wished for and
  * not taken; and the stub's. */
-int lay_ports(const struct lay_wishes *wishes, bool v6, struct laid_network *out);
+int netns_ports(const struct netns_wishes *wishes, bool v6, struct netns_sockets *out);
 
 #endif

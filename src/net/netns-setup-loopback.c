@@ -20,7 +20,7 @@ static int listen_anywhere(uint16_t *port)
 {
     struct sockaddr_in at;
     socklen_t n = sizeof(at);
-    OWN(fd) int fd = lay_listen(AF_INET, SOCK_STREAM, 0);
+    OWN(fd) int fd = netns_listen(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
         return fd;
     if (getsockname(fd, (struct sockaddr *)&at, &n) < 0)
@@ -29,17 +29,18 @@ static int listen_anywhere(uint16_t *port)
     return steal_fd(&fd);
 }
 
-int lay_loopback(struct laid_network *out, struct lay_ports *ports)
+int netns_loopback(struct netns_sockets *out, struct netns_ports *ports)
 {
     const struct {
-        enum lay_socket kind;
+        enum netns_socket kind;
         uint16_t *port;
-    } list[] = {{LAY_TCP4, &ports->tcp}, {LAY_HTTP, &ports->http}, {LAY_SOCKS, &ports->socks}};
-    lay_none(out);
+    } list[] = {
+        {NETNS_TCP4, &ports->tcp}, {NETNS_HTTP, &ports->http}, {NETNS_SOCKS, &ports->socks}};
+    netns_none(out);
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         int fd = listen_anywhere(list[i].port);
         if (fd < 0) {
-            lay_close(out);
+            netns_close(out);
             return fd;
         }
         out->fds[list[i].kind] = fd;

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "net/netns-setup-int.h"
 #include "net/netlink.h"
+#include "net/netns-setup-int.h"
 
 static const char table_name[] = "buckle";
 
@@ -252,9 +252,9 @@ static void pass_own(struct netlink *b, const char *chain)
 {
     static const uint8_t loopback4[] = {127}, loopback6[16] = {[15] = 1};
     pass_to(b, chain, NFPROTO_IPV4, loopback4, sizeof(loopback4));
-    pass_to(b, chain, NFPROTO_IPV4, lay_own_v4, 3);
+    pass_to(b, chain, NFPROTO_IPV4, netns_own_v4, 3);
     pass_to(b, chain, NFPROTO_IPV6, loopback6, sizeof(loopback6));
-    pass_to(b, chain, NFPROTO_IPV6, lay_own_v6, sizeof(lay_own_v6));
+    pass_to(b, chain, NFPROTO_IPV6, netns_own_v6, sizeof(netns_own_v6));
 }
 
 /* What leads nowhere and is not at home fails at once, instead of being waited for. */
@@ -295,7 +295,7 @@ static void add_redirection(struct netlink *b)
     reject_rest(b, refuse);
 }
 
-int lay_rules(bool hand_over)
+int netns_rules(bool hand_over)
 {
     struct netlink b = {0};
     OWN(fd) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);

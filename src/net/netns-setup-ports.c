@@ -30,13 +30,13 @@ static int open_stream(bool v6)
     int zero = 0;
     OWN(fd)
     int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || lay_stream_options(fd) < 0 ||
+    if (fd < 0 || netns_stream_options(fd) < 0 ||
         (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0))
         return -errno;
     return steal_fd(&fd);
 }
 
-int lay_bind_everywhere(int fd, bool v6, uint16_t port)
+int netns_bind_everywhere(int fd, bool v6, uint16_t port)
 {
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -47,8 +47,8 @@ int lay_bind_everywhere(int fd, bool v6, uint16_t port)
 static int listen_everywhere(bool v6, uint16_t port)
 {
     OWN(fd) int fd = open_stream(v6);
-    int err = fd < 0 ? fd : lay_bind_everywhere(fd, v6, port);
-    if (err == 0 && listen(fd, LAY_BACKLOG) < 0)
+    int err = fd < 0 ? fd : netns_bind_everywhere(fd, v6, port);
+    if (err == 0 && listen(fd, NETNS_BACKLOG) < 0)
         err = -errno;
     return err < 0 ? err : steal_fd(&fd);
 }
@@ -58,10 +58,10 @@ static int hear_questions(int family)
 {
     int one = 1;
     OWN(fd) int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || lay_tell_destination(fd, family) < 0 ||
+    if (fd < 0 || netns_report_destination(fd, family) < 0 ||
         (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0))
         return -errno;
-    int err = lay_bind_everywhere(fd, family == AF_INET6, PORT_NAMES);
+    int err = netns_bind_everywhere(fd, family == AF_INET6, PORT_NAMES);
     return err < 0 ? err : steal_fd(&fd);
 }
 
@@ -103,14 +103,14 @@ static struct sock_filter tcp6[] = {
     }
 
 static const struct {
-    enum lay_socket kind;
+    enum netns_socket kind;
     int family, protocol;
     struct sock_fprog filter;
 } refused[] = {
-    {LAY_REFUSED_UDP4, AF_INET, IPPROTO_UDP, PROGRAM(udp4)},
-    {LAY_REFUSED_UDP6, AF_INET6, IPPROTO_UDP, PROGRAM(udp6)},
-    {LAY_REFUSED_TCP4, AF_INET, IPPROTO_TCP, PROGRAM(tcp4)},
-    {LAY_REFUSED_TCP6, AF_INET6, IPPROTO_TCP, PROGRAM(tcp6)},
+    {NETNS_REFUSED_UDP4, AF_INET, IPPROTO_UDP, PROGRAM(udp4)},
+    {NETNS_REFUSED_UDP6, AF_INET6, IPPROTO_UDP, PROGRAM(udp6)},
+    {NETNS_REFUSED_TCP4, AF_INET, IPPROTO_TCP, PROGRAM(tcp4)},
+    {NETNS_REFUSED_TCP6, AF_INET6, IPPROTO_TCP, PROGRAM(tcp6)},
 };
 
 /* What was heard before the filter was there is thrown away by whoever reads. */
@@ -121,23 +121,23 @@ static int overhear(size_t which)
     OWN(fd)
     int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, refused[which].protocol);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, filter, sizeof(*filter)) < 0 ||
-        lay_tell_destination(fd, family) < 0)
+        netns_report_destination(fd, family) < 0)
         return -errno;
     return steal_fd(&fd);
 }
 
 /* ---- all of it ---- */
 
-static int open_datagrams(bool v6, struct laid_network *out)
+static int open_datagrams(bool v6, struct netns_sockets *out)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        out->fds[LAY_DNS4 + six] = hear_questions(family);
-        if (out->fds[LAY_DNS4 + six] < 0)
-            return out->fds[LAY_DNS4 + six];
-        out->fds[LAY_BACK4 + six] = lay_open_raw(family, IPPROTO_UDP);
-        if (out->fds[LAY_BACK4 + six] < 0)
-            return out->fds[LAY_BACK4 + six];
+        out->fds[NETNS_DNS4 + six] = hear_questions(family);
+        if (out->fds[NETNS_DNS4 + six] < 0)
+            return out->fds[NETNS_DNS4 + six];
+        out->fds[NETNS_BACK4 + six] = netns_open_raw(family, IPPROTO_UDP);
+        if (out->fds[NETNS_BACK4 + six] < 0)
+            return out->fds[NETNS_BACK4 + six];
     }
     /* without them it is not told, and refused all the same */
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
@@ -146,30 +146,30 @@ static int open_datagrams(bool v6, struct laid_network *out)
     return 0;
 }
 
-int lay_ports(const struct lay_wishes *wishes, bool v6, struct laid_network *out)
+int netns_ports(const struct netns_wishes *wishes, bool v6, struct netns_sockets *out)
 {
-    size_t n = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
+    size_t n = wishes->nports < NETNS_PORTS ? wishes->nports : NETNS_PORTS;
     int err = open_datagrams(v6, out);
     if (err < 0)
         return err;
-    out->fds[LAY_DNS_TCP4] = listen_everywhere(v6, PORT_NAMES);
-    if (out->fds[LAY_DNS_TCP4] < 0)
-        return out->fds[LAY_DNS_TCP4];
+    out->fds[NETNS_DNS_TCP4] = listen_everywhere(v6, PORT_NAMES);
+    if (out->fds[NETNS_DNS_TCP4] < 0)
+        return out->fds[NETNS_DNS_TCP4];
     for (size_t i = 0; i < n; i++) {
         int fd = listen_everywhere(v6, wishes->ports[i]);
         if (fd < 0 && fd != -EADDRINUSE) /* the stub, a proxy or a port of the host's is there */
             return fd;
         out->ports[i] = fd < 0 ? -1 : fd;
     }
-    for (size_t i = n; i < LAY_PORTS && i < n + SPARE; i++)
+    for (size_t i = n; i < NETNS_PORTS && i < n + SPARE; i++)
         out->ports[i] = open_stream(v6);
     return 0;
 }
 
-bool lay_is_inside(const uint8_t addr[16])
+bool netns_is_inside(const uint8_t addr[16])
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, loopback6[16] = {[15] = 1};
     if (memcmp(addr, mapped, sizeof(mapped)) != 0)
-        return memcmp(addr, loopback6, 16) == 0 || memcmp(addr, lay_own_v6, 16) == 0;
-    return addr[12] == 127 || memcmp(addr + 12, lay_own_v4, 3) == 0;
+        return memcmp(addr, loopback6, 16) == 0 || memcmp(addr, netns_own_v6, 16) == 0;
+    return addr[12] == 127 || memcmp(addr + 12, netns_own_v4, 3) == 0;
 }

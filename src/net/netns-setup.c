@@ -31,8 +31,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "net/netns-setup-int.h"
 #include "net/netlink.h"
+#include "net/netns-setup-int.h"
 
 /* ---- addresses and routes ---- */
 
@@ -63,18 +63,18 @@ static void add_route(struct netlink *b, uint8_t family, const uint8_t *own, uin
     netlink_end(b);
 }
 
-static int lay_roads(bool v6)
+static int netns_roads(bool v6)
 {
     struct netlink b = {0};
     uint32_t lo = if_nametoindex("lo");
     OWN(fd) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (fd < 0 || !lo)
         return -errno;
-    add_address(&b, AF_INET, lay_own_v4, sizeof(lay_own_v4), lo);
-    add_route(&b, AF_INET, lay_own_v4, sizeof(lay_own_v4), lo);
+    add_address(&b, AF_INET, netns_own_v4, sizeof(netns_own_v4), lo);
+    add_route(&b, AF_INET, netns_own_v4, sizeof(netns_own_v4), lo);
     if (v6) {
-        add_address(&b, AF_INET6, lay_own_v6, sizeof(lay_own_v6), lo);
-        add_route(&b, AF_INET6, lay_own_v6, sizeof(lay_own_v6), lo);
+        add_address(&b, AF_INET6, netns_own_v6, sizeof(netns_own_v6), lo);
+        add_route(&b, AF_INET6, netns_own_v6, sizeof(netns_own_v6), lo);
     }
     return netlink_send(fd, &b);
 }
@@ -84,20 +84,20 @@ static int lay_roads(bool v6)
 static const struct {
     int family, type;
     uint16_t port;
-} sockets[LAY_UDP4] = {
-    [LAY_TCP4] = {AF_INET, SOCK_STREAM, PORT_TCP},
-    [LAY_TCP6] = {AF_INET6, SOCK_STREAM, PORT_TCP},
-    [LAY_DNS4] = {AF_INET, SOCK_DGRAM, PORT_DNS},
-    [LAY_DNS6] = {AF_INET6, SOCK_DGRAM, PORT_DNS},
-    [LAY_DNS_TCP4] = {AF_INET, SOCK_STREAM, PORT_DNS_TCP},
-    [LAY_DNS_TCP6] = {AF_INET6, SOCK_STREAM, PORT_DNS_TCP},
-    [LAY_HTTP] = {AF_INET, SOCK_STREAM, LAY_HTTP_PORT},
-    [LAY_SOCKS] = {AF_INET, SOCK_STREAM, LAY_SOCKS_PORT},
+} sockets[NETNS_UDP4] = {
+    [NETNS_TCP4] = {AF_INET, SOCK_STREAM, PORT_TCP},
+    [NETNS_TCP6] = {AF_INET6, SOCK_STREAM, PORT_TCP},
+    [NETNS_DNS4] = {AF_INET, SOCK_DGRAM, PORT_DNS},
+    [NETNS_DNS6] = {AF_INET6, SOCK_DGRAM, PORT_DNS},
+    [NETNS_DNS_TCP4] = {AF_INET, SOCK_STREAM, PORT_DNS_TCP},
+    [NETNS_DNS_TCP6] = {AF_INET6, SOCK_STREAM, PORT_DNS_TCP},
+    [NETNS_HTTP] = {AF_INET, SOCK_STREAM, NETNS_HTTP_PORT},
+    [NETNS_SOCKS] = {AF_INET, SOCK_STREAM, NETNS_SOCKS_PORT},
 };
 
 /* Connections of a run before this one may still be ending. What is accepted sends at once, as
  * whoever listens does. */
-int lay_stream_options(int fd)
+int netns_stream_options(int fd)
 {
     int one = 1;
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0
@@ -105,7 +105,7 @@ int lay_stream_options(int fd)
                : setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
-int lay_tell_destination(int fd, int family)
+int netns_report_destination(int fd, int family)
 {
     int one = 1;
     return family == AF_INET
@@ -113,7 +113,7 @@ int lay_tell_destination(int fd, int family)
                : setsockopt(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &one, sizeof(one));
 }
 
-int lay_listen(int family, int type, uint16_t port)
+int netns_listen(int family, int type, uint16_t port)
 {
     struct sockaddr_in v4 = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -126,10 +126,10 @@ int lay_listen(int family, int type, uint16_t port)
         return -errno;
     if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
         return -errno;
-    if (type == SOCK_STREAM && lay_stream_options(fd) < 0)
+    if (type == SOCK_STREAM && netns_stream_options(fd) < 0)
         return -errno;
     if (bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
-        (type == SOCK_STREAM && listen(fd, LAY_BACKLOG) < 0))
+        (type == SOCK_STREAM && listen(fd, NETNS_BACKLOG) < 0))
         return -errno;
     return steal_fd(&fd);
 }
@@ -148,16 +148,16 @@ static int hear(int family, int type, uint16_t port)
     bool stream = type == SOCK_STREAM;
     OWN(fd) int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, level, through, &one, sizeof(one)) < 0 ||
-        (stream ? lay_stream_options(fd) : lay_tell_destination(fd, family)) < 0 ||
+        (stream ? netns_stream_options(fd) : netns_report_destination(fd, family)) < 0 ||
         (family == AF_INET6 && setsockopt(fd, level, IPV6_V6ONLY, &one, sizeof(one)) < 0) ||
         bind(fd, at, family == AF_INET ? sizeof(v4) : sizeof(v6)) < 0 ||
-        (stream && listen(fd, LAY_BACKLOG) < 0))
+        (stream && listen(fd, NETNS_BACKLOG) < 0))
         return -errno;
     return steal_fd(&fd);
 }
 
 /* Sends from any address and hears nothing: a raw socket would be told of every packet. */
-int lay_open_raw(int family, int protocol)
+int netns_open_raw(int family, int protocol)
 {
     struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
     struct sock_fprog deaf = {1, &nothing};
@@ -172,15 +172,15 @@ int lay_open_raw(int family, int protocol)
     return steal_fd(&fd);
 }
 
-static int open_relay(struct laid_network *out, bool v6)
+static int open_relay(struct netns_sockets *out, bool v6)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), lay_open_raw(family, IPPROTO_UDP),
-                     lay_open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
-        out->fds[LAY_UDP4 + six] = fds[0];
-        out->fds[LAY_BACK4 + six] = fds[1];
-        out->fds[LAY_ICMP4 + six] = fds[2];
+        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), netns_open_raw(family, IPPROTO_UDP),
+                     netns_open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
+        out->fds[NETNS_UDP4 + six] = fds[0];
+        out->fds[NETNS_BACK4 + six] = fds[1];
+        out->fds[NETNS_ICMP4 + six] = fds[2];
         for (size_t i = 0; i < 3; i++)
             if (fds[i] < 0)
                 return fds[i];
@@ -188,27 +188,27 @@ static int open_relay(struct laid_network *out, bool v6)
     return 0;
 }
 
-uint16_t lay_proxy_port(uint16_t usual, const struct local_port *local, size_t n)
+uint16_t netns_proxy_port(uint16_t usual, const struct local_port *local, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (local[i].tcp && local[i].port == usual)
-            return lay_proxy_port((uint16_t)(usual + 1), local, n);
+            return netns_proxy_port((uint16_t)(usual + 1), local, n);
     return usual;
 }
 
 /* Those of the table from first on. */
-static int open_listeners(struct laid_network *out, bool v6, const struct lay_wishes *w,
-                          enum lay_socket first)
+static int open_listeners(struct netns_sockets *out, bool v6, const struct netns_wishes *w,
+                          enum netns_socket first)
 {
-    for (size_t i = first; i < LAY_UDP4; i++) {
+    for (size_t i = first; i < NETNS_UDP4; i++) {
         uint16_t port = sockets[i].port;
         if (sockets[i].family == AF_INET6 && !v6)
             continue;
-        if (i == LAY_HTTP || i == LAY_SOCKS)
-            port = lay_proxy_port(port, w->local, w->nlocal);
-        out->fds[i] = out->handed_over && i < LAY_HTTP
+        if (i == NETNS_HTTP || i == NETNS_SOCKS)
+            port = netns_proxy_port(port, w->local, w->nlocal);
+        out->fds[i] = out->handed_over && i < NETNS_HTTP
                           ? hear(sockets[i].family, sockets[i].type, port)
-                          : lay_listen(sockets[i].family, sockets[i].type, port);
+                          : netns_listen(sockets[i].family, sockets[i].type, port);
         if (out->fds[i] < 0)
             return out->fds[i];
     }
@@ -225,48 +225,48 @@ static bool has_v6(void)
     return fd >= 0;
 }
 
-size_t lay_places(struct laid_network *net, int *places[LAY_PLACES])
+size_t netns_places(struct netns_sockets *net, int *places[NETNS_PLACES])
 {
     size_t n = 0;
-    for (size_t i = 0; i < LAY_SOCKETS; i++)
+    for (size_t i = 0; i < NETNS_SOCKETS; i++)
         places[n++] = &net->fds[i];
-    for (size_t i = 0; i < LAY_LOCAL; i++)
-        for (size_t k = 0; k < LAY_LOCAL_KINDS; k++)
+    for (size_t i = 0; i < NETNS_LOCAL; i++)
+        for (size_t k = 0; k < NETNS_LOCAL_KINDS; k++)
             places[n++] = &net->local[i].fds[k];
-    for (size_t i = 0; i < LAY_FAMILIES * LAY_INSIDE; i++)
-        places[n++] = &net->inside[i / LAY_INSIDE][i % LAY_INSIDE];
-    for (size_t i = 0; i < LAY_PORTS; i++)
+    for (size_t i = 0; i < NETNS_FAMILIES * NETNS_INSIDE; i++)
+        places[n++] = &net->inside[i / NETNS_INSIDE][i % NETNS_INSIDE];
+    for (size_t i = 0; i < NETNS_PORTS; i++)
         places[n++] = &net->ports[i];
     return n;
 }
 
-void lay_close(struct laid_network *net)
+void netns_close(struct netns_sockets *net)
 {
-    int *places[LAY_PLACES];
-    size_t n = lay_places(net, places);
+    int *places[NETNS_PLACES];
+    size_t n = netns_places(net, places);
     for (size_t i = 0; i < n; i++)
         if (*places[i] >= 0)
             close(steal_fd(places[i]));
 }
 
-static int open_local(struct laid_port *out, const struct local_port *want, bool v6)
+static int open_local(struct netns_port *out, const struct local_port *want, bool v6)
 {
     out->port = want->port;
-    for (int i = 0; i < LAY_LOCAL_KINDS; i++) {
-        bool udp = i >= LAY_LOCAL_UDP4, six = i & 1;
+    for (int i = 0; i < NETNS_LOCAL_KINDS; i++) {
+        bool udp = i >= NETNS_LOCAL_UDP4, six = i & 1;
         if ((six && !v6) || !(udp ? want->udp : want->tcp))
             continue;
         out->fds[i] =
-            lay_listen(six ? AF_INET6 : AF_INET, udp ? SOCK_DGRAM : SOCK_STREAM, want->port);
+            netns_listen(six ? AF_INET6 : AF_INET, udp ? SOCK_DGRAM : SOCK_STREAM, want->port);
         if (out->fds[i] < 0)
             return out->fds[i];
     }
     return 0;
 }
 
-static int open_inside(int out[LAY_INSIDE], int family)
+static int open_inside(int out[NETNS_INSIDE], int family)
 {
-    for (size_t i = 0; i < LAY_INSIDE; i++) {
+    for (size_t i = 0; i < NETNS_INSIDE; i++) {
         out[i] = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (out[i] < 0)
             return -errno;
@@ -274,28 +274,28 @@ static int open_inside(int out[LAY_INSIDE], int family)
     return 0;
 }
 
-int lay_network(const struct lay_wishes *wishes, struct laid_network *out)
+int netns_network(const struct netns_wishes *wishes, struct netns_sockets *out)
 {
     bool v6 = has_v6();
-    lay_none(out);
-    int err = lay_roads(v6);
+    netns_none(out);
+    int err = netns_roads(v6);
     bool rules = err == 0 && !wishes->no_rules;
     /* Why they are refused does not matter: without them as little leads out of here. */
-    out->handed_over = rules && !wishes->no_hand_over && lay_rules(true) == 0;
-    rules = out->handed_over || (rules && lay_rules(false) == 0);
+    out->handed_over = rules && !wishes->no_hand_over && netns_rules(true) == 0;
+    rules = out->handed_over || (rules && netns_rules(false) == 0);
     if (err == 0)
-        err = open_listeners(out, v6, wishes, rules ? LAY_TCP4 : LAY_HTTP);
+        err = open_listeners(out, v6, wishes, rules ? NETNS_TCP4 : NETNS_HTTP);
     if (err == 0 && out->handed_over)
         err = open_relay(out, v6);
-    for (size_t i = 0; err == 0 && i < wishes->nlocal && i < LAY_LOCAL; i++)
+    for (size_t i = 0; err == 0 && i < wishes->nlocal && i < NETNS_LOCAL; i++)
         err = open_local(&out->local[i], &wishes->local[i], v6);
     if (err == 0 && wishes->inside)
         err = open_inside(out->inside[0], AF_INET);
     if (err == 0 && wishes->inside && v6)
         err = open_inside(out->inside[1], AF_INET6);
     if (err == 0 && !rules)
-        err = lay_ports(wishes, v6, out);
+        err = netns_ports(wishes, v6, out);
     if (err < 0)
-        lay_close(out);
+        netns_close(out);
     return err;
 }

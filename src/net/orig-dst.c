@@ -10,7 +10,7 @@
 
 enum { ORIGINAL_DESTINATION = 80 }; /* SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST */
 
-bool arrive_redirected(struct conn *c, bool v6)
+bool orig_dst_redirected(struct conn *c, bool v6)
 {
     struct sockaddr_storage to;
     socklen_t n = sizeof(to);
@@ -22,7 +22,7 @@ bool arrive_redirected(struct conn *c, bool v6)
     return gate_names(c->gate, addr, &c->host);
 }
 
-bool arrive_as_sent(struct conn *c)
+bool orig_dst_as_sent(struct conn *c)
 {
     struct sockaddr_storage to;
     socklen_t n = sizeof(to);
@@ -30,7 +30,7 @@ bool arrive_as_sent(struct conn *c)
     /* loopback would be the host's from here on: a rule about the command's own must not lead there
      */
     if (getsockname(c->client.watch.fd, (struct sockaddr *)&to, &n) < 0 ||
-        !addr_from_sockaddr(&to, addr, &c->port) || lay_is_inside(addr))
+        !addr_from_sockaddr(&to, addr, &c->port) || netns_is_inside(addr))
         return false;
     return gate_names(c->gate, addr, &c->host);
 }

@@ -53,7 +53,7 @@ static int read_answer(const uint8_t *data, size_t n, uint32_t sequence)
     return elsewhere ? 0 : error ? error : -EBADMSG;
 }
 
-static int ask_kernel(struct here *o, const uint8_t addr[16])
+static int ask_kernel(struct own_address *o, const uint8_t addr[16])
 {
     struct netlink b;
     uint8_t answer[2048];
@@ -89,17 +89,17 @@ static int compare_all(const uint8_t addr[16])
     return found;
 }
 
-bool here_has(struct here *o, const uint8_t addr[16])
+bool own_address_has(struct own_address *o, const uint8_t addr[16])
 {
     int found = ask_kernel(o, addr);
     if (found < 0) {
-        here_free(o); /* an answer that was not read would be taken for the next one */
+        own_address_free(o); /* an answer that was not read would be taken for the next one */
         found = compare_all(addr);
     }
     return found != 0;
 }
 
-void here_free(struct here *o)
+void own_address_free(struct own_address *o)
 {
     if (o->fd >= 0)
         close(o->fd);

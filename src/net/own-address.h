@@ -10,15 +10,15 @@
  * Whether an address is this machine's own. The kernel is asked each time: a machine can have any
  * number of addresses, and they come and go while a command runs.
  */
-struct here {
+struct own_address {
     int fd; /* where the kernel is asked; -1: not yet */
     uint32_t sequence;
 };
 
-#define HERE_NONE ((struct here){.fd = -1})
+#define OWN_ADDRESS_NONE ((struct own_address){.fd = -1})
 
 /* True also when it cannot be told. */
-bool here_has(struct here *o, const uint8_t addr[16]);
-void here_free(struct here *o);
+bool own_address_has(struct own_address *o, const uint8_t addr[16]);
+void own_address_free(struct own_address *o);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/own.h"
 #include "net/gate-int.h"
 
-void talk_refuse_name(struct conn *c, const struct peer *said, const char *how)
+void plain_http_refuse_name(struct conn *c, const struct peer *said, const char *how)
 {
     char why[PEER_MAX + 80];
     struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
@@ -32,7 +32,7 @@ void talk_refuse_name(struct conn *c, const struct peer *said, const char *how)
 
 /* An address was allowed as such, whatever name is used with it, and so is a port of this machine;
  * a name has to stay itself. */
-bool talk_agrees(const struct conn *c, const struct peer *said)
+bool plain_http_agrees(const struct conn *c, const struct peer *said)
 {
     struct graph_verdict v;
     if (peer_equal(said, &c->host))
@@ -45,7 +45,7 @@ bool talk_agrees(const struct conn *c, const struct peer *said)
     return !said->address || v.allow; /* another spelling of the same machine */
 }
 
-void talk_refuse(struct conn *c, const char *why)
+void plain_http_refuse(struct conn *c, const char *why)
 {
     struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
     struct gate_denial d = {
@@ -124,11 +124,11 @@ static bool begin_request(struct conn *c)
     bool theirs = whole && !c->proxied && rules_name_place(&c->gate->rules, &c->host, c->port);
     const char *wrong = got == HTTP_BAD ? h->wrong : is_out_of_form(c, h, theirs);
     if (wrong) {
-        talk_refuse(c, wrong);
+        plain_http_refuse(c, wrong);
         return false;
     }
-    if (!c->proxied && !theirs && h->named && !talk_agrees(c, &h->host)) {
-        talk_refuse_name(c, &h->host, "the request");
+    if (!c->proxied && !theirs && h->named && !plain_http_agrees(c, &h->host)) {
+        plain_http_refuse_name(c, &h->host, "the request");
         return false;
     }
     if (c->proxied && !turn_to(c, &h->host, h->port))
@@ -153,7 +153,7 @@ static bool pass_body(struct conn *c)
     size_t n = queue_size(&c->in);
     ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
     if (used < 0) {
-        talk_refuse(c, "a body that is not framed as it says");
+        plain_http_refuse(c, "a body that is not framed as it says");
         return false;
     }
     if (used > 0) {
@@ -167,7 +167,7 @@ static bool pass_body(struct conn *c)
     return true;
 }
 
-bool talk_http(struct conn *c)
+bool plain_http_http(struct conn *c)
 {
     if (c->sending)
         return pass_body(c);
@@ -179,9 +179,9 @@ bool talk_http(struct conn *c)
 static bool h2_agrees(void *arg, const struct peer *said)
 {
     struct conn *c = arg;
-    if (talk_agrees(c, said))
+    if (plain_http_agrees(c, said))
         return true;
-    talk_refuse_name(c, said, "the request");
+    plain_http_refuse_name(c, said, "the request");
     return false;
 }
 
@@ -189,7 +189,7 @@ static bool begin_h2(struct conn *c)
 {
     struct gate *g = c->gate;
     if (g->nh2 >= H2_AT_ONCE) {
-        talk_refuse(c, "too many connections with HTTP/2 at once");
+        plain_http_refuse(c, "too many connections with HTTP/2 at once");
         return false;
     }
     c->h2 = h2_new(c->upgraded, h2_agrees, c);
@@ -201,7 +201,7 @@ static bool begin_h2(struct conn *c)
     return true;
 }
 
-bool talk_h2(struct conn *c)
+bool plain_http_h2(struct conn *c)
 {
     size_t n = queue_size(&c->in);
     if (n == 0 || (!c->h2 && !begin_h2(c)))
@@ -210,7 +210,7 @@ bool talk_h2(struct conn *c)
     ssize_t used = h2_read(c->h2, (const uint8_t *)data, n);
     /* a name that was refused has ended the connection, and the bytes are gone with it */
     if (used < 0 && !c->dead)
-        talk_refuse(c, h2_wrong(c->h2));
+        plain_http_refuse(c, h2_wrong(c->h2));
     if (used <= 0)
         return false;
     side_send(&c->server, data + c->ahead, (size_t)used - c->ahead);
@@ -291,7 +291,7 @@ static size_t take_answer(struct conn *c, const char *data, size_t n)
     return c->awaiting && c->state == CONN_HTTP ? used : n;
 }
 
-void talk_answer(struct conn *c, const char *data, size_t n)
+void plain_http_answer(struct conn *c, const char *data, size_t n)
 {
     size_t used = 0;
     if (queue_size(&c->answer) == 0) { /* as nearly always */

@@ -28,12 +28,12 @@ static const struct variable {
 #undef VARIABLE
 };
 
-const char *netenv_name(size_t variable)
+const char *proxy_vars_name(size_t variable)
 {
     return variables[variable].name;
 }
 
-bool netenv_is_plain(const char *path)
+bool proxy_vars_is_plain(const char *path)
 {
     return path[0] == '/' &&
            !path[strspn(path, "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -44,7 +44,7 @@ bool netenv_is_plain(const char *path)
  * has one, if our own name is plain enough for all the shells on the way. */
 static void say_ssh(const struct netenv *e, struct buf *out)
 {
-    if (e->token && e->connector && netenv_is_plain(e->connector))
+    if (e->token && e->connector && proxy_vars_is_plain(e->connector))
         buf_fmt(out, "ssh -o ProxyCommand='%s connect %%h %%p'", e->connector);
     else if (!e->token && e->socks)
         buf_fmt(out, "ssh -o ProxyCommand='nc -X 5 -x localhost:%u %%h %%p'", e->socks);
@@ -60,7 +60,7 @@ static void say_url(const struct netenv *e, const char *scheme, uint16_t port, s
     buf_fmt(out, "localhost:%u", port);
 }
 
-void netenv_value(const struct netenv *e, size_t variable, struct buf *out)
+void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out)
 {
     enum value v = variables[variable].value;
     uint16_t port = v == VALUE_SOCKS_PORT ? e->socks : e->http;

@@ -22,12 +22,12 @@ enum {
     NETENV_COUNT,
 };
 
-const char *netenv_name(size_t variable);
+const char *proxy_vars_name(size_t variable);
 /* Appends a variable's value; nothing when it has no meaning here. */
-void netenv_value(const struct netenv *e, size_t variable, struct buf *out);
+void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out);
 
 /* Whether a program's path means itself everywhere it is read: by git, by the shell it starts, by
  * ssh and by the shell that that starts. */
-bool netenv_is_plain(const char *path);
+bool proxy_vars_is_plain(const char *path);
 
 #endif

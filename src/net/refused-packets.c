@@ -57,18 +57,18 @@ static bool read_ports(const uint8_t *head, size_t n, bool v6, struct flow_key *
     return k->client_port && k->port;
 }
 
-void refused_hear(const struct listener *l)
+void refused_packets_receive(const struct listener *l)
 {
     struct gate *g = l->gate;
-    bool udp = l->kind == LAY_REFUSED_UDP4 || l->kind == LAY_REFUSED_UDP6;
-    bool v6 = l->kind == LAY_REFUSED_UDP6 || l->kind == LAY_REFUSED_TCP6;
+    bool udp = l->kind == NETNS_REFUSED_UDP4 || l->kind == NETNS_REFUSED_UDP6;
+    bool v6 = l->kind == NETNS_REFUSED_UDP6 || l->kind == NETNS_REFUSED_TCP6;
     for (int i = 0; i < AT_ONCE; i++) {
         uint8_t head[HEAD_BYTES];
         struct flow_key k;
         ssize_t n = datagram_hear(l->watch.fd, head, sizeof(head), &k);
         if (n < 0)
             return;
-        bool refused = read_ports(head, (size_t)n, v6, &k) && !lay_is_inside(k.to) &&
+        bool refused = read_ports(head, (size_t)n, v6, &k) && !netns_is_inside(k.to) &&
                        k.port != DNS_PORT && (udp || !gate_listens(g, k.port));
         if (refused && is_news(g, &k, udp))
             tell(g, &k, udp);

@@ -140,7 +140,7 @@ bool rules_are_open(struct net_rules *r)
 /* ---- what a rule says of a host ---- */
 
 /* What the tests that hold say of it. */
-struct naming {
+struct file_names {
     const struct graph *graph;
     bool named;   /* the address, or a range that it is in */
     bool spelled; /* the name, and no wildcard */
@@ -153,7 +153,7 @@ static bool is_spelled(const struct graph_test *t)
 
 static void on_step(void *arg, uint32_t node, bool matched)
 {
-    struct naming *n = arg;
+    struct file_names *n = arg;
     const struct graph_test *t = graph_test_at(n->graph, graph_node_at(n->graph, node)->test);
     if (!matched || (t->filter != FILTER_REMOTE && t->filter != FILTER_DOMAIN))
         return;
@@ -164,12 +164,12 @@ static void on_step(void *arg, uint32_t node, bool matched)
 }
 
 static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
-                  struct naming *n)
+                  struct file_names *n)
 {
     char text[PEER_TEXT];
     struct graph_fact f = fact_of(h, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
-    *n = (struct naming){.graph = r->graph};
+    *n = (struct file_names){.graph = r->graph};
     return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
 }
 
@@ -188,7 +188,7 @@ static bool is_spelled_at(struct net_rules *r, const struct peer *host, uint16_t
 
 bool rules_spell(struct net_rules *r, const struct peer *host)
 {
-    struct naming n;
+    struct file_names n;
     for (size_t i = 0; i < r->nports; i++) {
         bool allow = trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled;
         if (allow || (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
@@ -223,23 +223,23 @@ bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t por
     return named;
 }
 
-static bool names_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
-                          uint16_t proto, bool allowed)
+static bool name_address_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
+                                 uint16_t proto, bool allowed)
 {
     struct peer h;
-    struct naming n;
+    struct file_names n;
     peer_from_address(addr, &h);
     return trace(r, &h, port, proto, &n) == allowed && n.named;
 }
 
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
 {
-    return names_address(r, addr, port, proto, true);
+    return name_address_address(r, addr, port, proto, true);
 }
 
 bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
 {
-    return names_address(r, addr, port, proto, false);
+    return name_address_address(r, addr, port, proto, false);
 }
 
 bool rules_lead_out(const struct graph *g)

@@ -59,7 +59,7 @@ static struct reader part(struct reader *r, unsigned length_bytes)
 /* What begins like TLS and is not the record that a hello is in. Servers have been seen to pass
  * over an alert before the hello, and over its version, so that such are refused; but the first
  * bytes of something else may look the same. */
-static enum hello_result look_at_first(const uint8_t *data, size_t n)
+static enum tls_hello_result look_at_first(const uint8_t *data, size_t n)
 {
     if (data[0] < RECORD_CHANGE || data[0] > RECORD_HANDSHAKE)
         return HELLO_OTHER;
@@ -80,9 +80,9 @@ static enum hello_result look_at_first(const uint8_t *data, size_t n)
 }
 
 /* Puts the records' contents together: how much of the message there is, or a result. */
-static enum hello_result join(const uint8_t *data, size_t n, uint8_t *message, size_t *have)
+static enum tls_hello_result join(const uint8_t *data, size_t n, uint8_t *message, size_t *have)
 {
-    enum hello_result first = look_at_first(data, n);
+    enum tls_hello_result first = look_at_first(data, n);
     *have = 0;
     if (first != HELLO_FOUND)
         return first;
@@ -157,14 +157,14 @@ static bool read_message(const uint8_t *message, size_t n, struct hello *out)
     return !extensions.bad;
 }
 
-enum hello_result hello_read(const uint8_t *data, size_t n, struct hello *out)
+enum tls_hello_result tls_hello_read(const uint8_t *data, size_t n, struct hello *out)
 {
     uint8_t message[HELLO_MAX];
     size_t have;
     memset(out, 0, sizeof(*out));
     if (n == 0)
         return HELLO_MORE;
-    enum hello_result joined = join(data, n, message, &have);
+    enum tls_hello_result joined = join(data, n, message, &have);
     if (joined != HELLO_FOUND)
         return joined;
     return read_message(message, have, out) ? HELLO_FOUND : HELLO_BAD;

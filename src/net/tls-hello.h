@@ -14,7 +14,7 @@
  * decrypted or changed: the bytes are looked at and passed on as they are.
  */
 
-enum hello_result {
+enum tls_hello_result {
     HELLO_MORE,  /* it is one so far, and not all there */
     HELLO_OTHER, /* it is not TLS */
     HELLO_BAD,   /* it is TLS, and broken, odd or more than anybody needs */
@@ -28,6 +28,6 @@ struct hello {
 
 enum { HELLO_MAX = 17 << 10 };
 
-enum hello_result hello_read(const uint8_t *data, size_t n, struct hello *out);
+enum tls_hello_result tls_hello_read(const uint8_t *data, size_t n, struct hello *out);
 
 #endif

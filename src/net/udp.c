@@ -86,7 +86,7 @@ static void flow_end(struct flow *f)
     *link = f->next;
     dial_cancel(f->dial);
     if (f->asked)
-        asking_leave(f->gate, f->asked);
+        gate_ask_leave(f->gate, f->asked);
     loop_remove(&f->gate->loop, &f->watch);
     drop_waiting(f);
     f->used = false;
@@ -275,8 +275,8 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     if (g->o->upstream && f->local < 0) {
         may = MAY_NOT;
         why = v.allow ? "datagrams do not go through the proxy upstream" : NULL;
-    } else if (asking_could(g, host, &v)) {
-        may = asking_may(g, &who, host, f->key.port, NET_UDP, &f->asked, &why);
+    } else if (gate_ask_could(g, host, &v)) {
+        may = gate_ask_may(g, &who, host, f->key.port, NET_UDP, &f->asked, &why);
     }
     if (may == MAY_NOT)
         deny(f, host, v, why);
@@ -325,7 +325,7 @@ static void flow_stop(struct flow *f)
     dial_cancel(f->dial);
     f->dial = NULL;
     if (f->asked)
-        asking_leave(f->gate, f->asked);
+        gate_ask_leave(f->gate, f->asked);
     f->asked = 0;
 }
 
@@ -341,7 +341,7 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
     if (!f && !flow_go(f = flow_new(g, k, local)))
         return;
     f->heard_ms = g->loop.now_ms;
-    if (is_quic(data, n) && names_covers(k->to)) {
+    if (is_quic(data, n) && name_address_covers(k->to)) {
         struct peer host;
         gate_names(g, k->to, &host);
         flow_stop(f);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/decompile.h"
 #include "base/own.h"
 #include "format/format.h"
-#include "analyze/decompile.h"
 
 int profile_split(const char *name, char *path, size_t size, const char **member,
                   struct bk_err *err)

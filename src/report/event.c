@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One event: its bytes between worker and controller, and its two spellings. The bytes are the
+ * One event: its bytes between judge and controller, and its two spellings. The bytes are the
  * record itself, cut after the path; both ends are one program, so there is no encoding, but what
  * arrives is checked before it is used: the sender works on data of the sandboxed command.
  *

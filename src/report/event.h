@@ -12,7 +12,7 @@
 
 /*
  * One operation that a policy denied (or allowed "with report"), as it happened. Events are plain
- * records of fixed size: the worker fills one without allocating and writes it to a socket whole.
+ * records of fixed size: the judge fills one without allocating and writes it to a socket whole.
  */
 enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
 /* What stands for a path when somebody wanted one. */

@@ -117,16 +117,16 @@ static void say(const struct asker *a, const char *s, size_t n)
 static bool may_take(const struct asker *a)
 {
     pid_t group = tcgetpgrp(a->tty);
-    return group == getpgrp() || hold_contains(group);
+    return group == getpgrp() || pause_contains(group);
 }
 
 static bool take(struct asker *a)
 {
-    hold_stop();
+    pause_stop();
     a->group = tcgetpgrp(a->tty);
     if ((a->group != getpgrp() && tcsetpgrp(a->tty, getpgrp()) < 0) ||
         tcgetattr(a->tty, &a->mode) < 0) {
-        hold_release();
+        pause_release();
         return false;
     }
     struct termios m = a->mode;
@@ -152,7 +152,7 @@ static void give_back(struct asker *a, int signal)
     /* as the terminal would have done, had it not been ours */
     if (signal && a->group > 0)
         kill(-a->group, signal);
-    hold_release();
+    pause_release();
 }
 
 /* ---- one question ---- */

@@ -8,8 +8,8 @@
 
 #include "base/own.h"
 #include "run/own-rules.h"
-#include "run/run-policy.h"
 #include "run/remedy.h"
+#include "run/run-policy.h"
 
 /* ---- what it amounts to ---- */
 

@@ -8,13 +8,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-void hear_init(struct hearing *h)
+void fd_watch_init(struct fd_watch *h)
 {
-    *h = (struct hearing){.fd = -1};
+    *h = (struct fd_watch){.fd = -1};
 }
 
 /* A free place; made when there is none. NULL when there are too many. */
-static struct hear *free_place(struct hearing *h)
+static struct hear *free_place(struct fd_watch *h)
 {
     for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd < 0)
@@ -27,8 +27,8 @@ static struct hear *free_place(struct hearing *h)
     return &grown[h->n++];
 }
 
-int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
-             struct bk_err *err)
+int fd_watch_add(struct fd_watch *h, int fd, void (*fn)(void *arg, int fd), void *arg,
+                 struct bk_err *err)
 {
     struct hear *place = free_place(h);
     if (!place)
@@ -42,7 +42,7 @@ int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg
     return 0;
 }
 
-void hear_drop(struct hearing *h, int fd)
+void fd_watch_drop(struct fd_watch *h, int fd)
 {
     for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd == fd) {
@@ -53,7 +53,7 @@ void hear_drop(struct hearing *h, int fd)
 
 /* One at a time: whoever is called may drop others, or add some, which moves them all. And not
  * without end: who has much to say must not keep the listener from everything else. */
-void hear_all(struct hearing *h)
+void fd_watch_all(struct fd_watch *h)
 {
     enum { AT_ONCE = 512 };
     struct epoll_event e;
@@ -65,10 +65,10 @@ void hear_all(struct hearing *h)
     }
 }
 
-void hear_end(struct hearing *h)
+void fd_watch_end(struct fd_watch *h)
 {
     if (h->fd >= 0)
         close(h->fd);
     free(h->at);
-    hear_init(h);
+    fd_watch_init(h);
 }

@@ -10,11 +10,11 @@
 /*
  * Several things to listen to while a command runs (a settings file, a control descriptor, those
  * who grant something), behind the one descriptor that a run listens to: run_spec.hears is
- * hearing.fd, and on_heard calls hear_all().
+ * hearing.fd, and on_heard calls fd_watch_all().
  */
 enum { HEAR_MOST = 1024 };
 
-struct hearing {
+struct fd_watch {
     int fd; /* -1 while there is nothing to listen to */
     size_t n;
     struct hear {
@@ -24,11 +24,12 @@ struct hearing {
     } * at;
 };
 
-void hear_init(struct hearing *h);
-int hear_add(struct hearing *h, int fd, void (*fn)(void *arg, int fd), void *arg,
-             struct bk_err *err);
-void hear_drop(struct hearing *h, int fd); /* also from within fn; does not close it */
-void hear_all(struct hearing *h); /* what is there, or much of it; more can be read from fd then */
-void hear_end(struct hearing *h);
+void fd_watch_init(struct fd_watch *h);
+int fd_watch_add(struct fd_watch *h, int fd, void (*fn)(void *arg, int fd), void *arg,
+                 struct bk_err *err);
+void fd_watch_drop(struct fd_watch *h, int fd); /* also from within fn; does not close it */
+void fd_watch_all(
+    struct fd_watch *h); /* what is there, or much of it; more can be read from fd then */
+void fd_watch_end(struct fd_watch *h);
 
 #endif

@@ -216,7 +216,7 @@ static int read_named(struct finder *f, const char *folder, const char *name)
                : 0;
 }
 
-static int read_person(struct finder *f)
+static int read_creds(struct finder *f)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *named = getenv("GIT_CONFIG_GLOBAL");
     if (named)
@@ -234,7 +234,7 @@ static int read_all(struct finder *f)
         return -1;
     if (own)
         git_top(f->cwd, f->top);
-    if (read_settings(f, "/etc/gitconfig") < 0 || read_person(f) < 0)
+    if (read_settings(f, "/etc/gitconfig") < 0 || read_creds(f) < 0)
         return -1;
     return read_named(f, common ? common : own, "config") < 0 ||
                    read_named(f, own, "config.worktree") < 0

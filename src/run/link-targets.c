@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The list of names is the build's (ready_names), sorted, so that those in one folder stand
+ * The list of names is the build's (precompiled_names), sorted, so that those in one folder stand
  * together. A folder is listed once and compared with them: most homes have few of two hundred
  * names, and asking for each would take longer. Where a link is met, the walk goes on at what it
  * leads to, and from there on every name counts, whether it exists or not.
@@ -45,9 +45,9 @@ struct spot {
 };
 
 struct finder {
-    struct meanings *out;
+    struct link_targets *out;
     struct record records[RECORDS];
-    size_t lists[READY_LISTS + 1]; /* where each begins */
+    size_t lists[PRECOMPILED_LISTS + 1]; /* where each begins */
     const char *home;
     char named[PATH_MAX]; /* the built-in name being looked at */
     struct bk_err *err;
@@ -60,15 +60,15 @@ static int add(struct finder *f, char kind, const char *path, const char *named)
     static const struct {
         char kind;
         const char *rule, *word;
-    } rules[] = {{READY_SECRET, "secret-place", "secret"},
-                 {READY_SECRET_ROOT, "secret-place", "secret"},
-                 {READY_SECRET_ALL, "secret-place", "secret"},
-                 {READY_KEYS, "secret-keys-place", "secret"},
-                 {READY_TRACE, "secret-trace", "secret"},
-                 {READY_WRITE, "protect", "protected"},
-                 {READY_ANYWHERE, "protect", "protected"},
-                 {READY_AT_HOME, "protect", "protected"},
-                 {READY_NO_ACCESS, "protect-no-access", "protected"}};
+    } rules[] = {{PRECOMPILED_SECRET, "secret-place", "secret"},
+                 {PRECOMPILED_SECRET_ROOT, "secret-place", "secret"},
+                 {PRECOMPILED_SECRET_ALL, "secret-place", "secret"},
+                 {PRECOMPILED_KEYS, "secret-keys-place", "secret"},
+                 {PRECOMPILED_TRACE, "secret-trace", "secret"},
+                 {PRECOMPILED_WRITE, "protect", "protected"},
+                 {PRECOMPILED_ANYWHERE, "protect", "protected"},
+                 {PRECOMPILED_AT_HOME, "protect", "protected"},
+                 {PRECOMPILED_NO_ACCESS, "protect-no-access", "protected"}};
     size_t i = 0, n = f->home ? strlen(f->home) : 0;
     while (rules[i].kind != kind)
         i++;
@@ -93,8 +93,8 @@ static int add(struct finder *f, char kind, const char *path, const char *named)
 
 static bool is_written(char kind)
 {
-    return kind == READY_WRITE || kind == READY_AT_HOME || kind == READY_ANYWHERE ||
-           kind == READY_NO_ACCESS;
+    return kind == PRECOMPILED_WRITE || kind == PRECOMPILED_AT_HOME ||
+           kind == PRECOMPILED_ANYWHERE || kind == PRECOMPILED_NO_ACCESS;
 }
 
 /* ---- what a link leads to ---- */
@@ -151,7 +151,7 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         link[got] = '\0';
         if (++links > HOPS || !turn(rest, link, (size_t)got))
             return 0;
-        if (hops && add(f, READY_WRITE, at, f->named) < 0)
+        if (hops && add(f, PRECOMPILED_WRITE, at, f->named) < 0)
             return -1;
         if (link[0] == '/')
             at[0] = '\0';
@@ -286,10 +286,10 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
                                   (to.path[n] == '/' || to.path[n] == '\0'));
     for (size_t i = leaves->lo; outside && i < leaves->hi; i++) {
         char kind = f->records[i].kind;
-        if (kind == READY_KEYS && is_public_key(e->name))
+        if (kind == PRECOMPILED_KEYS && is_public_key(e->name))
             continue;
         /* of one key, there is nothing public in it */
-        if (add(f, kind == READY_KEYS ? READY_SECRET : kind, to.path, f->named) < 0)
+        if (add(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) < 0)
             return -1;
     }
     f->named[named] = '\0';
@@ -467,7 +467,7 @@ static int look_above(struct finder *f, const char *cwd)
     for (int i = 0; i < ABOVE && at[0] && strcmp(at, "/") != 0; i++) {
         if (f->home && strcmp(at, f->home) == 0)
             return 0;
-        if (look_in(f, at, READY_IN_ANY) < 0)
+        if (look_in(f, at, PRECOMPILED_IN_ANY) < 0)
             return -1;
         *strrchr(at, '/') = '\0';
     }
@@ -478,29 +478,30 @@ static void take_records(struct finder *f)
 {
     size_t n = 0;
     int list = 0;
-    for (const char *s = ready_names; *s && n < RECORDS; s += strlen(s) + 1) {
-        while (list < ready_list(*s))
+    for (const char *s = precompiled_names; *s && n < RECORDS; s += strlen(s) + 1) {
+        while (list < precompiled_list(*s))
             f->lists[++list] = n;
         f->records[n++] = (struct record){s + 1, *s};
     }
-    while (list < READY_LISTS)
+    while (list < PRECOMPILED_LISTS)
         f->lists[++list] = n;
 }
 
-int meanings_find(struct meanings *m, const char *home, bool stores, const char *cwd,
-                  struct bk_err *err)
+int link_targets_find(struct link_targets *m, const char *home, bool stores, const char *cwd,
+                      struct bk_err *err)
 {
     struct finder f = {.out = m, .home = home, .err = err};
     take_records(&f);
-    if (home && look_in(&f, home, stores ? READY_IN_HOME : READY_IN_ANY) < 0)
+    if (home && look_in(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
         return -1;
     /* file modes keep the machine's own secrets from anybody but root */
     return look_above(&f, cwd) < 0
                ? -1
-               : look_in(&f, "/", geteuid() == 0 ? READY_IN_ROOT : READY_IN_ALL);
+               : look_in(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
 }
 
-int meanings_protect(struct meanings *m, const char *path, const char *message, struct bk_err *err)
+int link_targets_protect(struct link_targets *m, const char *path, const char *message,
+                         struct bk_err *err)
 {
     struct buf *out = &m->protect;
     buf_str(out, "(protect ");
@@ -511,7 +512,7 @@ int meanings_protect(struct meanings *m, const char *path, const char *message, 
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
-const struct sbpl_sequel *meanings_sequels(struct meanings *m, size_t *count)
+const struct sbpl_sequel *link_targets_sequels(struct link_targets *m, size_t *count)
 {
     size_t k = 0;
     if (m->protect.n) {
@@ -524,7 +525,7 @@ const struct sbpl_sequel *meanings_sequels(struct meanings *m, size_t *count)
     return m->sequels;
 }
 
-void meanings_free(struct meanings *m)
+void link_targets_free(struct link_targets *m)
 {
     buf_free(&m->protect);
     buf_free(&m->secrets);

@@ -22,27 +22,28 @@
  * directly in folders that are closed as a whole. Whether what a link leads to exists does not
  * matter. Links that somebody outside makes later count from the next run on.
  */
-struct meanings {
+struct link_targets {
     struct buf protect, secrets; /* SBPL: after protected.sb, and after secrets.sb */
     size_t count;
     struct sbpl_sequel sequels[3];
 };
 
 /* Looks. Both folders are canonical; home may be NULL. `stores`: the program knows the home folder,
- * so that names in it count which mean nothing elsewhere. Free with meanings_free() whatever
+ * so that names in it count which mean nothing elsewhere. Free with link_targets_free() whatever
  * happened. */
-int meanings_find(struct meanings *m, const char *home, bool stores, const char *cwd,
-                  struct bk_err *err);
+int link_targets_find(struct link_targets *m, const char *home, bool stores, const char *cwd,
+                      struct bk_err *err);
 
 /* Nobody writes to this path either, nor to what lies below it, in whatever program protects names;
  * it is canonical, and need not exist. The message is what reports say, and begins with
- * "protected: ". To be called after meanings_find() and before meanings_sequels(). */
-int meanings_protect(struct meanings *m, const char *path, const char *message, struct bk_err *err);
+ * "protected: ". To be called after link_targets_find() and before link_targets_sequels(). */
+int link_targets_protect(struct link_targets *m, const char *path, const char *message,
+                         struct bk_err *err);
 
 /* For sbpl_options: valid as long as m is, and unchanged. */
-const struct sbpl_sequel *meanings_sequels(struct meanings *m, size_t *count);
+const struct sbpl_sequel *link_targets_sequels(struct link_targets *m, size_t *count);
 
-void meanings_free(struct meanings *m);
-#define OWN_meanings meanings_free
+void link_targets_free(struct link_targets *m);
+#define OWN_link_targets link_targets_free
 
 #endif

@@ -10,6 +10,6 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n);
 void run_updates_free(struct run *r);
 
 /* seatbelt.c: the whole of it by macOS's means, the policy compiled and the environment made. */
-int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err);
+int run_macos(struct run *r, struct launch_end *end, struct bk_err *err);
 
 #endif

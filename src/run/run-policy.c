@@ -109,14 +109,15 @@ static int protect_named(void *arg, const char *path, const char *key, struct bk
 {
     OWN(buf) struct buf message = {0};
     buf_fmt(&message, "protected: git's setting %.80s names it", key);
-    return buf_ok(&message) ? meanings_protect(arg, path, message.s, err) : err_nomem(err);
+    return buf_ok(&message) ? link_targets_protect(arg, path, message.s, err) : err_nomem(err);
 }
 
-int run_policy_meanings(struct meanings *meanings, const struct run_spec *spec, struct bk_err *err)
+int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,
+                            struct bk_err *err)
 {
     char real[PATH_MAX];
     const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    if (meanings_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+    if (link_targets_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
         return -1;
     return git_files_find(spec->cwd, home, protect_named, meanings, err);
 }
@@ -130,7 +131,7 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
     mounts_open(mounts, fd);
     if (!mounts_now(mounts, false))
         return err_sys(err, "cannot read /proc/self/mountinfo");
-    fold_find(mounts, folders, 2);
+    case_fold_find(mounts, folders, 2);
     mounts->fd = -1;
     return 0;
 }
@@ -151,9 +152,9 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
 }
 
-void run_policy_mean(struct run_policy *p, struct meanings *meanings)
+void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings)
 {
-    p->unit.opt.sequels = meanings_sequels(meanings, &p->unit.opt.nsequels);
+    p->unit.opt.sequels = link_targets_sequels(meanings, &p->unit.opt.nsequels);
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

@@ -3,7 +3,7 @@
 
 /*
  * The one way to run a command, whichever front end asks for it. Here things are put together in
- * the order that makes a launch quick: the policy is compiled in the worker's process while this
+ * the order that makes a launch quick: the policy is compiled in the judge's process while this
  * one makes the TMPDIR, unless a file has a say in it: that could be another one when it is read
  * again, and the command may be able to write it.
  */
@@ -62,7 +62,7 @@ static void fill_options(struct run *r)
 
 static int look_at_mounts(struct run *r, struct bk_err *err)
 {
-    if (run_by_seatbelt())
+    if (run_on_macos())
         return 0;
     r->options.mounts = &r->mounts;
     return run_mounts(&r->mounts, r->spec, err);
@@ -101,7 +101,7 @@ static bool is_inside(const struct host *h)
 int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_err *err)
 {
     *r = (struct run){
-        .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .ground = {.pidfd = -1, .ready = -1}};
+        .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}};
     arena_init(&r->arena, 64 << 20);
     fill_options(r);
     find_connector(r);
@@ -110,20 +110,20 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (look_at_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
     /* nothing takes longer, and none of what follows is needed for it */
-    if (!probe && !run_by_seatbelt())
-        ground_start(&r->ground, &r->host, spec->cwd);
+    if (!probe && !run_on_macos())
+        init_start(&r->init, &r->host, spec->cwd);
     if (spec->scratch)
         r->scratch = *spec->scratch;
-    else if (!spec->tmpdir && !spec->bare && scratch_name(&r->scratch, err) < 0)
+    else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->scratch, err) < 0)
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
     /* the first process is still making its namespaces */
-    if (run_policy_meanings(&r->meanings, spec, err) < 0 ||
+    if (run_policy_link_targets(&r->meanings, spec, err) < 0 ||
         (!is_inside(&r->host) && own_rules(spec->cwd, &r->own, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own, err) < 0)
         return -1;
-    run_policy_mean(&r->policy, &r->meanings);
+    run_policy_add_link_targets(&r->policy, &r->meanings);
     return check_links(r, err);
 }
 
@@ -177,7 +177,7 @@ static int refuse(const struct run *r, const struct bk_err *err)
     return -1;
 }
 
-/* In the worker's process. What is wrong is told from there: the caller has no copy of it. */
+/* In the judge's process. What is wrong is told from there: the caller has no copy of it. */
 static int prepare(void *arg, struct launch_policy *out)
 {
     struct run *r = arg;
@@ -205,7 +205,7 @@ static int meanwhile(void *arg, struct bk_err *err)
                    : 0;
     if (r->spec->bare)
         return 0;
-    return r->scratch.lock >= 0 ? 0 : scratch_make(&r->scratch, err);
+    return r->scratch.lock >= 0 ? 0 : tmpdir_make(&r->scratch, err);
 }
 
 static void on_event(void *arg, const struct event *e)
@@ -234,7 +234,7 @@ static void fill_launch(struct run *r, struct launch *l)
         .prepare = prepare,
         .meanwhile = meanwhile,
         .host = &r->host,
-        .ground = &r->ground,
+        .init = &r->init,
         .argv = s->argv,
         .env = r->env.env,
         .cwd = s->cwd,
@@ -249,14 +249,14 @@ static void fill_launch(struct run *r, struct launch *l)
         .max_procs = s->max_procs,
         .timeout_ms = s->timeout_ms,
         .wait_all = s->wait_all,
-        .leave_worker = s->leave_worker,
+        .leave_judge = s->leave_judge,
         .give_stdio = s->give_stdio,
         .no_job_control = s->no_job_control,
         .on_event = on_event,
         .on_heard = s->on_heard ? on_heard : NULL,
         .hears = s->hears,
-        .person_fds = s->person_fds,
-        .nperson = s->nperson,
+        .user_fds = s->user_fds,
+        .nuser_fds = s->nuser_fds,
         .compile = run_recompile,
         .on_question = s->on_question ? on_question : NULL,
         .ask_ms = s->ask_ms,
@@ -272,17 +272,17 @@ static void fill_launch(struct run *r, struct launch *l)
 static bool learn_ability(struct host *h, const struct launch_end *end)
 {
     /* a plain chroot, whose root is no mount of its own */
-    if (end->stage == STAGE_PRIVATE_MOUNTS && h->mount_ns)
+    if (end->step == STEP_PRIVATE_MOUNTS && h->mount_ns)
         return h->mount_ns = false, true;
-    if (end->stage == STAGE_MOUNT_PROC && h->mount_proc)
+    if (end->step == STEP_MOUNT_PROC && h->mount_proc)
         return h->mount_proc = false, true;
     /* no FUSE, or too few descriptors to serve it */
-    bool unserved = end->stage == STAGE_SENTRY && end->sys == EMFILE;
-    if ((end->stage == STAGE_SENTRY_MOUNT || unserved) && h->fuse)
+    bool unserved = end->step == STEP_SENTRY && end->sys == EMFILE;
+    if ((end->step == STEP_SENTRY_MOUNT || unserved) && h->fuse)
         return h->fuse = false, true;
-    if (end->stage == STAGE_DEVICES && h->nodev)
+    if (end->step == STEP_DEVICES && h->nodev)
         return h->nodev = false, true;
-    bool spaces = end->stage == STAGE_NAMESPACES || end->stage == STAGE_MAP_IDS;
+    bool spaces = end->step == STEP_NAMESPACES || end->step == STEP_MAP_IDS;
     bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
     if (spaces && refused && !host_may_administer(h) && h->user_ns)
         return h->user_ns = false, true;
@@ -292,7 +292,7 @@ static bool learn_ability(struct host *h, const struct launch_end *end)
         return true;
     }
     bool listener = end->sys == EBUSY || end->sys == EPERM;
-    if (end->stage == STAGE_FILTER && listener && !h->listener_taken)
+    if (end->step == STEP_FILTER && listener && !h->listener_taken)
         return h->listener_taken = true, true;
     return false;
 }
@@ -304,23 +304,23 @@ static bool learn(struct host *h, const struct launch_end *end)
     return learned;
 }
 
-static int go_by_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
+static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
-        return end->stage = STAGE_POLICY, refuse(r, err);
+        return end->step = STEP_POLICY, refuse(r, err);
     if (meanwhile(r, err) < 0 || prepare_env(r, err) < 0)
         return -1;
-    return run_seatbelt(r, end, err);
+    return run_macos(r, end, err);
 }
 
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     struct launch l;
-    if (run_by_seatbelt())
-        return go_by_seatbelt(r, end, err);
+    if (run_on_macos())
+        return go_on_macos(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* words are for whoever asks run_graph() */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
-        return end->stage = STAGE_POLICY, refuse(r, err);
+        return end->step = STEP_POLICY, refuse(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
     fill_launch(r, &l);
@@ -335,22 +335,22 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 
 void run_clean(struct run *r)
 {
-    if (!scratch_remove_empty(&r->scratch)) {
-        ground_end(&r->ground); /* who could still move things about in there */
-        scratch_remove(&r->scratch);
+    if (!tmpdir_remove_empty(&r->scratch)) {
+        init_end(&r->init); /* who could still move things about in there */
+        tmpdir_remove(&r->scratch);
     }
     cgroup_remove(&r->cgroup);
 }
 
 void run_close(struct run *r)
 {
-    ground_end(&r->ground);
+    init_end(&r->init);
     cgroup_remove(&r->cgroup);
-    scratch_remove(&r->scratch);
+    tmpdir_remove(&r->scratch);
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);
-    meanings_free(&r->meanings);
+    link_targets_free(&r->meanings);
     mounts_free(&r->mounts.now);
     buf_free(&r->own);
     arena_free(&r->arena);

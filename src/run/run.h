@@ -18,21 +18,21 @@
 struct run {
     const struct run_spec *spec;
     struct host host;
-    struct meanings meanings;  /* what built-in names mean here */
-    struct mounts_view mounts; /* when it began */
+    struct link_targets meanings; /* what built-in names mean here */
+    struct mounts_view mounts;    /* when it began */
     struct run_policy policy;
     struct buf own; /* the rules that end it (own.h) */
     struct plan_options options;
     struct plan plan;
-    struct scratch scratch;
+    struct tmpdir scratch;
     struct cgroup cgroup;
-    struct ground ground;
+    struct init init;
     struct arena arena;
     struct environ_result env;
     struct upstream upstream;
     char connector[256];   /* this program, when it is buckle itself; else empty */
     struct graph **graphs; /* of all policies: the first, which is its own, and what replaced it */
-    size_t nrenewed;
+    size_t nupdated;
 };
 
 /* Looks at the host and gathers the policy. `probe`: finds out for certain what the host can do,
@@ -44,7 +44,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
 int run_plan(struct run *r, struct bk_err *err);
 
 /* Runs the command to its end. Call from a thread that lives as long as that. On failure
- * end->stage says how far it came; STAGE_POLICY was told by spec->complain. */
+ * end->stage says how far it came; STEP_POLICY was told by spec->complain. */
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err);
 
 /* Gives the running command another policy: these sources in place of the spec's, which are read
@@ -57,18 +57,18 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
  * At most cap; how many, or 0 when there are more. They live as long as the run. */
 size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 
-/* To word reports: the worker has compiled the policy for itself. Graphs are NULL when memory is
+/* To word reports: the judge has compiled the policy for itself. Graphs are NULL when memory is
  * short. */
 struct policies run_policies(struct run *r);
 const struct graph *run_graph(struct run *r); /* of the first policy */
 
 /* Whether commands run by macOS's means here (src/seatbelt). */
-bool run_by_seatbelt(void);
+bool run_on_macos(void);
 /* Whether a policy tells hosts apart, so that proxies are needed there; and the rules that leave
  * nothing but them, for the end of its profile. */
 bool run_tells_hosts(const struct graph *g);
-struct seatbelt_ports;
-int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, const char *tag,
+struct macos_ports;
+int run_close_hosts(const struct graph *g, const struct macos_ports *ports, const char *tag,
                     struct buf *out, struct bk_err *err);
 
 /* The command's TMPDIR. */

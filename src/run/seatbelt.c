@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 
 #include "base/own.h"
-#include "net/rules.h"
-#include "run/run-int.h"
 #include "macos/macos-run.h"
 #include "macos/sandbox-exec.h"
+#include "net/rules.h"
+#include "run/run-int.h"
 
-bool run_by_seatbelt(void)
+bool run_on_macos(void)
 {
 #ifdef __APPLE__
     return true;
@@ -70,7 +70,7 @@ static void write_own_ports(struct net_rules *rules, struct buf *out)
     }
 }
 
-int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, const char *tag,
+int run_close_hosts(const struct graph *g, const struct macos_ports *ports, const char *tag,
                     struct buf *out, struct bk_err *err)
 {
     struct net_rules rules;
@@ -91,11 +91,11 @@ int run_close_hosts(const struct graph *g, const struct seatbelt_ports *ports, c
 
 /* ---- running ---- */
 
-static int write_profile(void *arg, const struct seatbelt_ports *ports, const char *tag,
+static int write_profile(void *arg, const struct macos_ports *ports, const char *tag,
                          struct buf *out, struct bk_err *err)
 {
     struct run *r = arg;
-    struct sbpl_flat_options o = {.message = tag};
+    struct sbpl_flatten_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
     /* where Linux asks as a device is opened, macOS asks with every order */
@@ -127,15 +127,15 @@ static int find_command(struct run *r, struct launch_end *end, struct bk_err *er
     struct stat st;
     if (shell_find(&r->arena, name, getenv("PATH"), err))
         return 0;
-    end->stage = STAGE_EXEC;
+    end->step = STEP_EXEC;
     end->sys = errno = strchr(name, '/') && stat(name, &st) == 0 ? EACCES : ENOENT;
     return err_sys(err, "cannot run %s", name);
 }
 
-int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
+int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
-    struct seatbelt_end ended;
+    struct macos_end ended;
     if (find_command(r, end, err) < 0)
         return -1;
     struct seatbelt how = {
@@ -154,8 +154,8 @@ int run_seatbelt(struct run *r, struct launch_end *end, struct bk_err *err)
         .debug = debug,
         .arg = r,
     };
-    end->stage = STAGE_NONE;
-    if (seatbelt_run(&how, &ended, err) < 0)
+    end->step = STEP_NONE;
+    if (macos_run(&how, &ended, err) < 0)
         return -1;
     end->status = ended.status;
     end->timed_out = ended.timed_out;

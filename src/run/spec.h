@@ -11,7 +11,7 @@
 #include "report/event.h"
 #include "sbpl/sbpl.h"
 
-struct scratch;
+struct tmpdir;
 
 /*
  * What every front end makes of what a person wrote: SBPL, and how to run a command under it. Plain
@@ -48,8 +48,8 @@ struct run_spec {
     const char *const *set_env; /* NAME=value; win over everything */
     size_t nset_env;
     const char *tmpdir; /* a folder that stays, made when missing; NULL: one of the run's own */
-    const struct scratch *scratch; /* which then is this, already named; NULL: any */
-    bool whole_env;                /* nothing is removed from it */
+    const struct tmpdir *scratch; /* which then is this, already named; NULL: any */
+    bool whole_env;               /* nothing is removed from it */
     bool bare; /* nothing of ours is added either: no TMPDIR, no variable, no parameter */
     const int *keep_fds;
     size_t nkeep_fds;
@@ -69,7 +69,7 @@ struct run_spec {
     bool wait_all; /* background processes may finish */
 
     /* For a program that ends right after the command (launch.h). */
-    bool leave_worker, give_stdio;
+    bool leave_judge, give_stdio;
     bool no_job_control; /* a command that stops does not stop us (launch.h) */
 
     /* Called in the thread that runs it, when there is something to be read from `hears`; may call
@@ -77,8 +77,8 @@ struct run_spec {
     void (*on_heard)(void *arg);
     int hears;
     /* By which the person speaks to us (launch.h). */
-    const int *person_fds;
-    size_t nperson;
+    const int *user_fds;
+    size_t nuser_fds;
     /* Called in the thread that runs it. */
     /* for a log of what was done, a line at a time; may be NULL */
     void (*debug)(void *arg, const char *line);
@@ -86,7 +86,7 @@ struct run_spec {
     /* Hosts that no rule names are asked about when this is there; see launch.h. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
     uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
-    /* Tells the person what is wrong with the policy. May be called in the worker's process, which
+    /* Tells the person what is wrong with the policy. May be called in the judge's process, which
      * shares no memory with the caller's. */
     void (*complain)(void *arg, const struct sbpl_unit *unit, const struct bk_err *err);
     void *arg;

@@ -58,7 +58,7 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
 struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 {
     const struct run *r = arg;
-    struct meanings meanings = r->meanings;
+    struct link_targets meanings = r->meanings;
     struct run_source sources[SOURCES_MAX];
     struct run_spec spec = *r->spec;
     OWN(run_policy) struct run_policy policy = {0};
@@ -67,7 +67,7 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
     spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
     if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own, &err) < 0)
         return NULL;
-    run_policy_mean(&policy, &meanings);
+    run_policy_add_link_targets(&policy, &meanings);
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
         return NULL;
@@ -100,7 +100,7 @@ static int send_sources(const struct run *r, const struct run_source *sources, s
         put_source(&bytes, &sources[i]);
     if (!buf_ok(&bytes))
         return err_nomem(err);
-    int sent = launch_renew((uint32_t)r->nrenewed + 1, bytes.s, bytes.n);
+    int sent = launch_update((uint32_t)r->nupdated + 1, bytes.s, bytes.n);
     if (sent == 0)
         return 0;
     errno = -sent;
@@ -121,7 +121,7 @@ static int try_policy(struct run *r, const struct run_spec *spec, struct run_pol
 {
     if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own, err) < 0)
         return -1;
-    run_policy_mean(policy, &r->meanings);
+    run_policy_add_link_targets(policy, &r->meanings);
     if (run_policy_compile(policy, err) < 0)
         return -1;
     return compare(r, policy, waits, err);
@@ -134,7 +134,7 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
     OWN(run_policy) struct run_policy policy = {0};
     spec.sources = sources;
     spec.nsources = n;
-    struct graph **graphs = realloc(r->graphs, (r->nrenewed + 2) * sizeof(*graphs));
+    struct graph **graphs = realloc(r->graphs, (r->nupdated + 2) * sizeof(*graphs));
     if (!graphs)
         return err_nomem(err);
     r->graphs = graphs;
@@ -145,7 +145,7 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
             return -1;
     if (send_sources(r, sources, n, err) < 0)
         return -1;
-    graphs[++r->nrenewed] = policy.graph;
+    graphs[++r->nupdated] = policy.graph;
     policy.graph = NULL;
     return 0;
 }
@@ -173,12 +173,12 @@ struct policies run_policies(struct run *r)
     if (!r->graphs)
         return (struct policies){0};
     r->graphs[0] = (struct graph *)run_graph(r);
-    return (struct policies){(const struct graph *const *)r->graphs, r->nrenewed + 1};
+    return (struct policies){(const struct graph *const *)r->graphs, r->nupdated + 1};
 }
 
 void run_updates_free(struct run *r)
 {
-    for (size_t i = 1; i <= r->nrenewed; i++)
+    for (size_t i = 1; i <= r->nupdated; i++)
         graph_free(r->graphs[i]);
     free(r->graphs);
 }

@@ -36,7 +36,8 @@ struct val *machine_lookup(struct machine *m, struct symbol *name, struct env *e
         return b->value;
     if (!name->global)
         name->global = machine_builtin(m, name);
-    return name->global && name->global->type == V_UNREAD ? ready_value(m, name) : name->global;
+    return name->global && name->global->type == V_UNREAD ? precompiled_value(m, name)
+                                                          : name->global;
 }
 
 static void define_global(struct machine *m, struct symbol *name, struct val *value)

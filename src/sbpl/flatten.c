@@ -22,7 +22,7 @@ enum said { SAID, NEVER, ALWAYS, FAILED };
 
 struct flat {
     const struct machine *m;
-    const struct sbpl_flat_options *o;
+    const struct sbpl_flatten_options *o;
     const struct sbpl_rule *rule;
     struct buf *out;
     struct bk_err *err;
@@ -285,7 +285,7 @@ static int write_policy(struct flat *f, const struct sbpl_policy *p)
     return 0;
 }
 
-int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flat_options *o, struct buf *out,
+int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flatten_options *o, struct buf *out,
                  struct bk_err *err)
 {
     struct machine m;

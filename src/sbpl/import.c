@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sbpl/precompiled.h"
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
-#include "sbpl/precompiled.h"
 
 enum { IMPORT_DEPTH = 32, IMPORT_MAX = 1000, IMPORT_PATH = 4096 };
 
@@ -188,13 +188,13 @@ struct val *import_apply(struct machine *m, const struct call *c)
     if (in_progress(m, src->name, m->main))
         return machine_error(m, c->pos, "import-cycle", "%s imports itself, through %s", src->name,
                              from ? from->name : "?");
-    const struct ready_text *ready;
+    const struct precompiled_text *ready;
     const struct source *sequel = sequel_of(m, src);
     if (m->fatal)
         return NULL;
-    if (!is_shipped(src) || !ready_find(m, shipped_name(src), &ready))
+    if (!is_shipped(src) || !precompiled_find(m, shipped_name(src), &ready))
         return enter(m, c, src, sequel);
-    if (ready_import(m, ready, src) < 0)
+    if (precompiled_import(m, ready, src) < 0)
         return NULL;
     return sequel ? enter(m, c, sequel, NULL) : &val_void;
 }

@@ -5,5 +5,5 @@
 
 #include "sbpl/precompiled.h"
 
-const struct ready_text ready_texts[] = {{0}};
-const char ready_names[] = "";
+const struct precompiled_text precompiled_texts[] = {{0}};
+const char precompiled_names[] = "";

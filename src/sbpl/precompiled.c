@@ -19,8 +19,9 @@
 #include "sbpl/prim.h"
 #include "sbpl/read.h"
 
-const char *const ready_params[READY_PARAMS] = {
-    [READY_HOME] = "HOME", [READY_TMPDIR] = "TMPDIR", [READY_ORDINARY] = "ORDINARY"};
+const char *const precompiled_params[PRECOMPILED_PARAMS] = {[PRECOMPILED_HOME] = "HOME",
+                                                            [PRECOMPILED_TMPDIR] = "TMPDIR",
+                                                            [PRECOMPILED_ORDINARY] = "ORDINARY"};
 
 /* ---- whether ---- */
 
@@ -35,16 +36,17 @@ static bool is_as_assumed(const struct machine *m)
     const struct sbpl_options *opt = &m->unit->opt;
     return !opt->evaluate_all && opt->os == VOCAB_OS_ANY && m->version == 1 && !m->altered &&
            !m->unchecked && !m->scope && m->policy == &m->profile &&
-           is_path(machine_param(m, ready_params[READY_HOME])) &&
-           is_path(machine_param(m, ready_params[READY_TMPDIR]));
+           is_path(machine_param(m, precompiled_params[PRECOMPILED_HOME])) &&
+           is_path(machine_param(m, precompiled_params[PRECOMPILED_TMPDIR]));
 }
 
-bool ready_find(const struct machine *m, const char *name, const struct ready_text **out)
+bool precompiled_find(const struct machine *m, const char *name,
+                      const struct precompiled_text **out)
 {
     if (!is_as_assumed(m))
         return false;
-    bool ordinary = machine_param(m, ready_params[READY_ORDINARY]) != NULL;
-    for (const struct ready_text *t = ready_texts; t->name; t++)
+    bool ordinary = machine_param(m, precompiled_params[PRECOMPILED_ORDINARY]) != NULL;
+    for (const struct precompiled_text *t = precompiled_texts; t->name; t++)
         if (strcmp(t->name, name) == 0 && (t->either || t->ordinary == ordinary)) {
             *out = t;
             return true;
@@ -89,7 +91,8 @@ static bool take_string(struct machine *m, struct cursor *c, struct graph_test *
 {
     uint64_t hole = take(c);
     size_t n = take(c);
-    const char *s = take_bytes(c, n), *value = hole ? machine_param(m, ready_params[hole - 1]) : "";
+    const char *s = take_bytes(c, n),
+               *value = hole ? machine_param(m, precompiled_params[hole - 1]) : "";
     size_t before = strlen(value);
     t->len = (uint32_t)(before + n);
     t->str = s;
@@ -132,7 +135,7 @@ static bool take_operands(struct machine *m, struct cursor *c, struct graph_expr
 
 static bool take_condition(struct machine *m, struct cursor *c, const struct graph_expr **when)
 {
-    const struct graph_expr *stack[READY_STACK];
+    const struct graph_expr *stack[PRECOMPILED_STACK];
     size_t depth = 0, n = take(c);
     struct graph_expr *items = arena_array(m->arena, n, sizeof(*items));
     if (!items)
@@ -140,7 +143,7 @@ static bool take_condition(struct machine *m, struct cursor *c, const struct gra
     for (size_t i = 0; i < n; i++) {
         struct graph_expr *e = &items[i];
         e->kind = (enum graph_expr_kind)take(c);
-        if (depth == READY_STACK ||
+        if (depth == PRECOMPILED_STACK ||
             !(e->kind == GRAPH_TEST ? take_test(m, c, &e->test)
                                     : take_operands(m, c, e, stack, &depth)))
             return false;
@@ -211,7 +214,7 @@ static bool take_definition(struct machine *m, struct cursor *c, const struct so
 }
 
 /* (define (name . parameters) body …), or (define name value) */
-struct val *ready_value(struct machine *m, struct symbol *name)
+struct val *precompiled_value(struct machine *m, struct symbol *name)
 {
     const struct val *unread = name->global;
     struct reader r = {.arena = m->arena,
@@ -242,7 +245,8 @@ struct val *ready_value(struct machine *m, struct symbol *name)
 
 /* ---- all of it ---- */
 
-int ready_import(struct machine *m, const struct ready_text *t, const struct source *src)
+int precompiled_import(struct machine *m, const struct precompiled_text *t,
+                       const struct source *src)
 {
     struct cursor c = {t->bytes};
     for (size_t n = take(&c); n > 0; n--)

@@ -26,57 +26,65 @@
  * string that may be absent has its length plus one in front. A hole is 0, or 1 and up for the
  * parameter whose value the text follows.
  */
-struct ready_text {
+struct precompiled_text {
     const char *name; /* "system.sb"; NULL ends the table */
     bool either;      /* the same for root and for others */
     bool ordinary;    /* with the parameter ORDINARY */
     const unsigned char *bytes;
 };
 
-extern const struct ready_text ready_texts[];
+extern const struct precompiled_text precompiled_texts[];
 
 /* Parameters that such a text may ask for. All must be there, but for ORDINARY; of those before it
  * the values may be used, as the beginning of a string. */
-enum { READY_HOME, READY_TMPDIR, READY_ORDINARY, READY_PARAMS };
-extern const char *const ready_params[READY_PARAMS];
+enum { PRECOMPILED_HOME, PRECOMPILED_TMPDIR, PRECOMPILED_ORDINARY, PRECOMPILED_PARAMS };
+extern const char *const precompiled_params[PRECOMPILED_PARAMS];
 
-enum { READY_STACK = 256 }; /* operands that a condition may leave waiting */
+enum { PRECOMPILED_STACK = 256 }; /* operands that a condition may leave waiting */
 
 /* Whether this program may import the text so: nothing that it has defined or was given makes a
  * difference. Then *out has it. */
-bool ready_find(const struct machine *m, const char *name, const struct ready_text **out);
+bool precompiled_find(const struct machine *m, const char *name,
+                      const struct precompiled_text **out);
 
 /*
  * The names that protected.sb and secrets.sb close, each a kind, a path and a NUL; an empty one
  * ends them. Sorted by list, then by path, part by part ('/' comes before every other byte). A star
  * in a part stands for any text. A name may have several kinds.
  */
-enum ready_kind {
-    READY_SECRET = 's',      /* below HOME: what lies there is not read */
-    READY_KEYS = 'k',        /* the same, but for what is public there */
-    READY_TRACE = 't',       /* the same as the first, and nobody needs to be told */
-    READY_WRITE = 'w',       /* below HOME: not written */
-    READY_NO_ACCESS = 'e',   /* the same, with EACCES */
-    READY_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
-    READY_ANYWHERE = 'a',    /* in any folder: not written */
-    READY_SECRET_ROOT = 'r', /* below /: not read, by root */
-    READY_SECRET_ALL = 'o',  /* the same, whoever it is */
+enum precompiled_kind {
+    PRECOMPILED_SECRET = 's',      /* below HOME: what lies there is not read */
+    PRECOMPILED_KEYS = 'k',        /* the same, but for what is public there */
+    PRECOMPILED_TRACE = 't',       /* the same as the first, and nobody needs to be told */
+    PRECOMPILED_WRITE = 'w',       /* below HOME: not written */
+    PRECOMPILED_NO_ACCESS = 'e',   /* the same, with EACCES */
+    PRECOMPILED_AT_HOME = 'h',     /* below HOME, as everywhere: not written */
+    PRECOMPILED_ANYWHERE = 'a',    /* in any folder: not written */
+    PRECOMPILED_SECRET_ROOT = 'r', /* below /: not read, by root */
+    PRECOMPILED_SECRET_ALL = 'o',  /* the same, whoever it is */
 };
-enum { READY_IN_HOME, READY_IN_ANY, READY_IN_ROOT, READY_IN_ALL, READY_LISTS };
-static inline int ready_list(char kind)
+enum {
+    PRECOMPILED_IN_HOME,
+    PRECOMPILED_IN_ANY,
+    PRECOMPILED_IN_ROOT,
+    PRECOMPILED_IN_ALL,
+    PRECOMPILED_LISTS
+};
+static inline int precompiled_list(char kind)
 {
-    return kind == READY_ANYWHERE      ? READY_IN_ANY
-           : kind == READY_SECRET_ROOT ? READY_IN_ROOT
-           : kind == READY_SECRET_ALL  ? READY_IN_ALL
-                                       : READY_IN_HOME;
+    return kind == PRECOMPILED_ANYWHERE      ? PRECOMPILED_IN_ANY
+           : kind == PRECOMPILED_SECRET_ROOT ? PRECOMPILED_IN_ROOT
+           : kind == PRECOMPILED_SECRET_ALL  ? PRECOMPILED_IN_ALL
+                                             : PRECOMPILED_IN_HOME;
 }
-extern const char ready_names[];
+extern const char precompiled_names[];
 
 /* As if the text, which is src, had been evaluated. -1 after an error was reported. */
-int ready_import(struct machine *m, const struct ready_text *t, const struct source *src);
+int precompiled_import(struct machine *m, const struct precompiled_text *t,
+                       const struct source *src);
 
 /* The value of a name that a text imported so defines: read and evaluated when first asked for.
  * NULL after an error was reported. */
-struct val *ready_value(struct machine *m, struct symbol *name);
+struct val *precompiled_value(struct machine *m, struct symbol *name);
 
 #endif

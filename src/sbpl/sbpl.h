@@ -89,12 +89,12 @@ int sbpl_compile(struct sbpl_unit *u, struct graph **out, struct bk_err *err);
 /* Gives the rules of a graph that was compiled tersely, from this unit, their words. */
 int sbpl_word_rules(struct sbpl_unit *u, struct graph *g, struct bk_err *err);
 
-struct sbpl_flat_options {
+struct sbpl_flatten_options {
     const char *message; /* of every denial that is reported, instead of its own; or NULL */
 };
 
 /* The program's rules alone, as a text that loads on macOS: see flatten.c. */
-int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flat_options *o, struct buf *out,
+int sbpl_flatten(struct sbpl_unit *u, const struct sbpl_flatten_options *o, struct buf *out,
                  struct bk_err *err);
 
 /* Shipped profiles, compiled into the program. */

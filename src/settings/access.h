@@ -42,7 +42,7 @@ struct words {
     size_t n;
 };
 
-struct access_policy {
+struct access {
     /* Reading: all, unless `reads_nothing`; then only allow_read (and writable places). A denied
      * place may have allowed ones inside, and those denied ones again: the more specific wins. */
     bool reads_nothing;
@@ -85,7 +85,7 @@ struct access_policy {
 
 /* Notes the links on the way to `target`, which is opened for writing or otherwise, by `from`. -1
  * without memory. */
-int access_note(struct arena *a, struct access_policy *p, bool writes, const struct places *links,
+int access_note(struct arena *a, struct access *p, bool writes, const struct places *links,
                 const char *target, const char *from);
 
 /* On macOS, names are filtered by proxies outside and the profile lets only their ports be reached;
@@ -99,7 +99,7 @@ struct access_target {
 
 /* The whole profile, commented and formatted, in the order people know: header, process, Mach,
  * POSIX IPC, IOKit, sysctl, devices, network, file read, file write, terminals. */
-int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
+int access_sbpl(const struct access *p, const struct access_target *t, struct buf *out,
                 struct bk_err *err);
 
 /* For commands that are run here. */
@@ -107,12 +107,12 @@ struct access_target access_target_here(void);
 
 /* Whether nothing is restricted, so that a profile would be for nothing: what settings keep of
  * themselves then is no more than they ask for. */
-bool access_is_open(const struct access_policy *p);
+bool access_is_open(const struct access *p);
 
 /* What holds whatever other rules say, for the end of a profile: denied writes and hosts, denied
  * reads that are final, and of the lists named here that nothing outside of them is allowed. */
-enum { CAP_WRITES = 1, CAP_HOSTS = 2, CAP_SOCKETS = 4 };
-int access_caps_sbpl(const struct access_policy *p, unsigned ceilings, struct buf *out,
+enum { CEILING_WRITES = 1, CEILING_HOSTS = 2, CEILING_SOCKETS = 4 };
+int access_caps_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
                      struct bk_err *err);
 
 #endif

@@ -166,7 +166,7 @@ static bool is_true(struct builder *b, enum setting_id id, bool otherwise)
 /* One for each denied domain, the last that somebody gives; NULL for none. */
 static int add_reasons(struct builder *b)
 {
-    struct access_policy *p = &b->r->policy;
+    struct access *p = &b->r->policy;
     struct setting_values v;
     if (settings_values(b->s, SETTING_DENIED_REASONS, &v) < 0)
         return err_nomem(b->err);
@@ -183,7 +183,7 @@ static int add_reasons(struct builder *b)
 
 static int add_port(struct builder *b, int64_t port)
 {
-    struct access_policy *p = &b->r->policy;
+    struct access *p = &b->r->policy;
     uint16_t *ports = arena_array(&b->s->arena, p->nlocal_ports + 1, sizeof(*ports));
     if (!ports)
         return err_nomem(b->err);
@@ -230,7 +230,7 @@ static int add_proxies(struct builder *b)
 
 static int add_network(struct builder *b)
 {
-    struct access_policy *p = &b->r->policy;
+    struct access *p = &b->r->policy;
     struct setting_values ports;
     if (add_words(b, SETTING_ALLOWED_DOMAINS, &p->allowed_domains) < 0 ||
         add_words(b, SETTING_DENIED_DOMAINS, &p->denied_domains) < 0 || add_reasons(b) < 0 ||
@@ -272,7 +272,7 @@ static int add_ignored(struct builder *b)
 
 static int add_files(struct builder *b)
 {
-    struct access_policy *p = &b->r->policy;
+    struct access *p = &b->r->policy;
     p->writes_everything = is_true(b, SETTING_FS_DISABLED, false);
     p->protects_names = !p->writes_everything;
     p->allow_git_config = is_true(b, SETTING_GIT_CONFIG, false);

@@ -18,9 +18,9 @@ static bool policy_gives(const struct settings *s, enum setting_id id)
 
 unsigned settings_ceilings(const struct settings *s)
 {
-    return (policy_gives(s, SETTING_ALLOW_WRITE) ? CAP_WRITES : 0u) |
-           (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CAP_HOSTS : 0u) |
-           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CAP_SOCKETS : 0u);
+    return (policy_gives(s, SETTING_ALLOW_WRITE) ? CEILING_WRITES : 0u) |
+           (policy_gives(s, SETTING_ALLOWED_DOMAINS) ? CEILING_HOSTS : 0u) |
+           (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u);
 }
 
 int settings_caps(const char *cwd, const char *tmpdir, struct buf *out, struct bk_err *err)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "settings/settings.h"
 #include "settings/lock.h"
+#include "settings/settings.h"
 #include "settings/write.h"
 
 struct editor {

@@ -85,7 +85,7 @@ static void tell(const struct grants *g, const char *option, const char *what)
     e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
                        .pid = getpid(),
                        .tid = getpid(),
-                       .policy = (uint32_t)g->run->nrenewed,
+                       .policy = (uint32_t)g->run->nupdated,
                        .rule = GRAPH_NO_RULE,
                        .allow = true,
                        .count = 1,

@@ -56,7 +56,7 @@ const struct setting_key *setting_nearest(const char *section, const char *name,
         else if (strcmp(k->name, text) == 0) /* right, in the wrong place */
             return k;
     }
-    const char *near = near_word(text, names, count);
+    const char *near = spelling_nearest(text, names, count);
     return near ? setting_find(section, near, strlen(near)) : NULL;
 }
 

@@ -406,7 +406,7 @@ static int walk_spelled(struct arena *a, const struct path_entry *e, const struc
 /* ---- both readings of brackets ---- */
 
 /* Where the part behind the last set begins, for an entry whose sets are meant as names. */
-static size_t behind_sets(const struct spelled *t)
+static size_t guarded_paths_sets(const struct spelled *t)
 {
     size_t end = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -439,7 +439,7 @@ static bool name_is_there(const struct spelled *t, size_t end)
 static int read_as_name(struct arena *a, const struct path_entry *e, struct spelled *t,
                         struct places *out, struct bk_err *err)
 {
-    size_t end = behind_sets(t);
+    size_t end = guarded_paths_sets(t);
     if (!has_mark(t, 0, t->n, SET) || (!e->denies && !name_is_there(t, end)))
         return 0;
     for (size_t i = 0; i < t->n; i++)

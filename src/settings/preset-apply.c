@@ -22,7 +22,7 @@ struct applying {
     const struct path_base *given;
     bool unset;
     struct words *told;
-    struct access_policy *policy;
+    struct access *policy;
     struct bk_err *err;
 };
 
@@ -169,7 +169,7 @@ static int allow_git(struct applying *a)
 }
 
 int preset_apply(struct arena *arena, const struct preset *sum, const struct path_base *base,
-                 struct access_policy *policy, struct words *unset, struct bk_err *err)
+                 struct access *policy, struct words *unset, struct bk_err *err)
 {
     struct applying a = {.arena = arena,
                          .base = {.cwd = base->cwd, .home = base->home, .getenv = look_up},
@@ -191,7 +191,7 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
 }
 
 static int protect(struct arena *a, const char *path, const struct path_base *base,
-                   struct access_policy *policy, struct bk_err *err)
+                   struct access *policy, struct bk_err *err)
 {
     struct path_entry e = {.text = path,
                            .n = strlen(path),
@@ -202,7 +202,7 @@ static int protect(struct arena *a, const char *path, const struct path_base *ba
 }
 
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
-                   struct access_policy *policy, struct bk_err *err)
+                   struct access *policy, struct bk_err *err)
 {
     static const char *const names[] = {"cage", "buckle"};
     const char *xdg = getenv("XDG_CONFIG_HOME");

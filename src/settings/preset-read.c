@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spelling.h"
 #include "base/source.h"
+#include "base/spelling.h"
 #include "graph/regex/regex.h"
 #include "settings/preset-int.h"
 #include "settings/ytree.h"
@@ -41,7 +41,7 @@ static int wrong(struct reading *r, const struct ynode *at, const char *what, co
 static int unknown(struct reading *r, const struct ynode *key, const char *where,
                    const char *const *keys, size_t n)
 {
-    const char *near = near_word(key->text, keys, n);
+    const char *near = spelling_nearest(key->text, keys, n);
     err_set(r->err, BK_E_INPUT, "unknown key %.80s in %s", key->text, where);
     if (near) {
         err_hint(r->err, "did you mean %s?", near);

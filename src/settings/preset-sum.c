@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spelling.h"
 #include "base/own.h"
+#include "base/spelling.h"
 #include "graph/regex/regex.h"
 #include "settings/preset-int.h"
 
@@ -53,7 +53,7 @@ const struct preset *preset_find(const struct preset_config *c, const char *name
         names[n++] = c->presets[i].name;
     for (size_t i = 0; i < c->nshipped && n < NAMES; i++)
         names[n++] = c->shipped[i].name;
-    const char *near = near_word(name, names, n);
+    const char *near = spelling_nearest(name, names, n);
     err_set(err, BK_E_INPUT, "preset not found: %.100s", name);
     /* who forgets where it comes from */
     for (size_t i = 0; i < c->nshipped && !near; i++)

@@ -3,8 +3,8 @@
 #ifndef BK_SETTINGS_PRESET_H
 #define BK_SETTINGS_PRESET_H
 
-#include "settings/paths.h"
 #include "settings/access.h"
+#include "settings/paths.h"
 
 /*
  * Presets: named sets of paths that commands may write, read or not see, in YAML files, and some
@@ -90,13 +90,13 @@ int preset_push(struct arena *a, struct preset_paths *list, const struct preset_
 /* Adds what it says to a policy; paths begin at `base`. Entries of allow and read that name an
  * unset variable open nothing; their texts are added to `unset`, which may be NULL. */
 int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
-                 struct access_policy *policy, struct words *unset, struct bk_err *err);
+                 struct access *policy, struct words *unset, struct bk_err *err);
 
 /* Denies writing the file that presets come from, and the folders where presets and settings are
  * looked for, whether they are there or not: whoever can write them decides what the next command
  * may do. */
 int preset_protect(struct arena *a, const struct preset_config *c, const struct path_base *base,
-                   struct access_policy *policy, struct bk_err *err);
+                   struct access *policy, struct bk_err *err);
 
 /* ---- showing ---- */
 

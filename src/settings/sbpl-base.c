@@ -85,7 +85,7 @@ static void mach_rule(struct writer *w, const char *comment, const char *const *
 
 void write_mach(struct writer *w)
 {
-    const struct access_policy *p = w->p;
+    const struct access *p = w->p;
     if (!w->t->macos)
         return;
     write_section(w, "Mach services");

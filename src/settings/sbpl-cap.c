@@ -85,9 +85,9 @@ static int cap_sockets(struct writer *w)
 static int write_caps(struct writer *w, unsigned ceilings)
 {
     buf_str(w->out, "; What holds whatever was said before.\n");
-    if ((ceilings & CAP_WRITES && cap_writes(w) < 0) ||
-        (ceilings & CAP_HOSTS && cap_hosts(w) < 0) ||
-        (ceilings & CAP_SOCKETS && cap_sockets(w) < 0))
+    if ((ceilings & CEILING_WRITES && cap_writes(w) < 0) ||
+        (ceilings & CEILING_HOSTS && cap_hosts(w) < 0) ||
+        (ceilings & CEILING_SOCKETS && cap_sockets(w) < 0))
         return -1;
     bool hides = false;
     for (size_t i = 0; i < w->p->deny_read.n; i++)
@@ -100,8 +100,7 @@ static int write_caps(struct writer *w, unsigned ceilings)
     return write_denied_hosts(w);
 }
 
-int access_caps_sbpl(const struct access_policy *p, unsigned ceilings, struct buf *out,
-                     struct bk_err *err)
+int access_caps_sbpl(const struct access *p, unsigned ceilings, struct buf *out, struct bk_err *err)
 {
     const struct access_target target = {0};
     struct buf text = {0};

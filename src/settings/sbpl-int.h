@@ -13,7 +13,7 @@ struct carving {
 
 /* Between the files that write a profile. */
 struct writer {
-    const struct access_policy *p;
+    const struct access *p;
     const struct access_target *t;
     struct buf *out;
     struct arena arena;

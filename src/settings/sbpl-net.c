@@ -72,7 +72,7 @@ static void write_loopback(struct writer *w, const char *port)
 
 static void write_local(struct writer *w)
 {
-    const struct access_policy *p = w->p;
+    const struct access *p = w->p;
     if (!p->local_binding && !p->nlocal_ports)
         return;
     buf_str(w->out, "; Servers of this machine, and being one.\n");
@@ -139,7 +139,7 @@ static int write_own_sockets(struct writer *w)
 
 static int write_unix(struct writer *w)
 {
-    const struct access_policy *p = w->p;
+    const struct access *p = w->p;
     if (p->all_unix_sockets) {
         buf_str(w->out, "; Every Unix socket.\n(allow network* (subpath \"/\"))\n");
         return 0;
@@ -169,7 +169,7 @@ static int write_unix(struct writer *w)
 
 int write_network(struct writer *w)
 {
-    const struct access_policy *p = w->p;
+    const struct access *p = w->p;
     write_section(w, "network");
     if (p->network_open) {
         buf_str(w->out, "(allow network*)\n");

@@ -42,7 +42,7 @@ static int check_all(const struct places *list, struct bk_err *err)
     return 0;
 }
 
-static int check(const struct access_policy *p, struct bk_err *err)
+static int check(const struct access *p, struct bk_err *err)
 {
     const struct place tmpdir = {.path = p->tmpdir};
     if (check_all(&p->deny_read, err) < 0 || check_all(&p->allow_read, err) < 0 ||
@@ -73,7 +73,7 @@ static int write_all(struct writer *w)
  * something taken out; of denied reads, those that are not final. */
 static int prepare(struct writer *w)
 {
-    const struct access_policy *p = w->p;
+    const struct access *p = w->p;
     size_t own = p->tmpdir ? 1 : 0;
     struct place *at = arena_array(&w->arena, p->allow_write.n + 1, sizeof(*at));
     if (!at)
@@ -97,11 +97,11 @@ static int prepare(struct writer *w)
 
 struct access_target access_target_here(void)
 {
-    bool macos = run_by_seatbelt();
+    bool macos = run_on_macos();
     return (struct access_target){.macos = macos, .flattened = macos};
 }
 
-static bool every_host(const struct access_policy *p)
+static bool every_host(const struct access *p)
 {
     for (size_t i = 0; i < p->allowed_domains.n; i++)
         if (strcmp(p->allowed_domains.at[i], "*") == 0)
@@ -109,7 +109,7 @@ static bool every_host(const struct access_policy *p)
     return p->network_open;
 }
 
-int access_note(struct arena *a, struct access_policy *p, bool writes, const struct places *links,
+int access_note(struct arena *a, struct access *p, bool writes, const struct places *links,
                 const char *target, const char *from)
 {
     OWN(buf) struct buf all = {0};
@@ -123,13 +123,13 @@ int access_note(struct arena *a, struct access_policy *p, bool writes, const str
     return p->links ? 0 : -1;
 }
 
-bool access_is_open(const struct access_policy *p)
+bool access_is_open(const struct access *p)
 {
     return every_host(p) && !p->denied_domains.n && p->writes_everything && !p->protects_names &&
            !p->reads_nothing && !p->deny_read.n;
 }
 
-int access_sbpl(const struct access_policy *p, const struct access_target *t, struct buf *out,
+int access_sbpl(const struct access *p, const struct access_target *t, struct buf *out,
                 struct bk_err *err)
 {
     struct buf text = {0};

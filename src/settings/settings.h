@@ -3,9 +3,9 @@
 #ifndef BK_SETTINGS_SETTINGS_H
 #define BK_SETTINGS_SETTINGS_H
 
+#include "settings/access.h"
 #include "settings/keys.h"
 #include "settings/paths.h"
-#include "settings/access.h"
 
 /*
  * Settings files, in layers. What a later layer says wins over an earlier one; denials of all of
@@ -123,7 +123,7 @@ struct ignored_violation {
 
 /* Everything a run needs, in the settings' arena. */
 struct settings_result {
-    struct access_policy policy;
+    struct access policy;
     bool nested_userns, strict_allowlist;
     const char *upstream; /* URL of the proxy to go out through, or NULL */
     struct words env;     /* NAME=value */

@@ -99,14 +99,14 @@ static pid_t start(int session, const char *buckle, const char *folder, const ch
 }
 
 /* Until the run has ended and everything it said was heard; its exit status. */
-static int listen_to(struct keeper *k, pid_t pid)
+static int listen_to(struct reaper *k, pid_t pid)
 {
     int status;
     for (;;) {
         struct pollfd p = {k->hearing.fd, POLLIN, 0};
         poll(&p, 1, 100);
         bool over = waitpid(pid, &status, WNOHANG) == pid;
-        hear_all(&k->hearing);
+        fd_watch_all(&k->hearing);
         if (over)
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
     }
@@ -115,7 +115,7 @@ static int listen_to(struct keeper *k, pid_t pid)
 static int whole_way(const char *buckle, const char *folder, const char *n, const char *pause_us,
                      bool latency)
 {
-    struct keeper k;
+    struct reaper k;
     struct bk_err err;
     uint64_t number;
     struct heard h = {.cap = latency ? strtoul(n, NULL, 10) : 0};

@@ -195,7 +195,7 @@ static void __attribute__((noreturn)) relay(int from, char **argv)
 int main(int argc, char **argv)
 {
     int ends[2];
-    struct laid_network net;
+    struct netns_sockets net;
     if (argc < 6)
         give_up("usage: bench-floor-gate RELAY none|connect|socks TO_ADDRESS TO_PORT CLIENT…");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -206,15 +206,15 @@ int main(int argc, char **argv)
     }
     close(ends[0]);
     enter_network();
-    int err = lay_network(&(struct lay_wishes){0}, &net);
+    int err = netns_network(&(struct netns_wishes){0}, &net);
     if (err < 0 || !net.handed_over) {
         errno = -err;
         give_up("no network");
     }
-    send_fd(ends[1], net.fds[strcmp(argv[2], "connect") == 0 ? LAY_HTTP
-                             : strcmp(argv[2], "socks") == 0 ? LAY_SOCKS
-                                                             : LAY_TCP4]);
-    lay_close(&net);
+    send_fd(ends[1], net.fds[strcmp(argv[2], "connect") == 0 ? NETNS_HTTP
+                             : strcmp(argv[2], "socks") == 0 ? NETNS_SOCKS
+                                                             : NETNS_TCP4]);
+    netns_close(&net);
     send_fd(ends[1], judge_connects()); /* closed by what follows */
     execv(argv[5], argv + 5);
     give_up(argv[5]);

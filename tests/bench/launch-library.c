@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     struct graph *graph;
     host_quick(&host);
     make_policy(argv[3], cwd, &host, &plan, &graph);
-    struct ground ground = {.pidfd = -1, .ready = -1};
+    struct init ground = {.pidfd = -1, .ready = -1};
     struct launch l = {.policy = {&plan, graph},
                        .host = &host,
                        .ground = &ground,
@@ -105,14 +105,14 @@ int main(int argc, char **argv)
                        .env = environ,
                        .cwd = cwd,
                        .cgroup = -1,
-                       .leave_worker = true};
+                       .leave_judge = true};
     for (size_t r = 0; r < 2 * n + 2; r++) {
         bool first = r / 2 % 2 == r % 2; /* each time another one first */
         double t = first ? bare(argv + 4) : launched(&l);
         if (r >= 2) /* the first of each was for the caches */
             took[(first ? 0 : n) + r / 2 - 1] = t;
         if (!first)
-            ground_end(&ground);
+            init_end(&ground);
         usleep(pause);
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;

@@ -372,7 +372,7 @@ def bench_memory(bench, page, targets):
     page.table("Memory of the supervising processes, KiB",
                ["", "its own alone", "and its share of what they have in common"],
                [*rows, ["together", *total]])
-    tap.ok(len(rows) >= 3, "controller, worker and init are counted", rows)
+    tap.ok(len(rows) >= 3, "controller, judge and init are counted", rows)
     targets.judge("supervisors' memory, KiB", Spread([float(total[1])]), 4096, 8192, digits=0)
 
 

@@ -313,7 +313,7 @@ def judge(got, targets):
 
 def gate_of(load):
     """The process that is the gate of a sandbox."""
-    found = [p for p in descendants(load.child.pid) if command_name(p) == "buckle-net"]
+    found = [p for p in descendants(load.child.pid) if command_name(p) == "buckle-gate"]
     if len(found) != 1:
         raise RuntimeError(f"no gate among {[command_name(p) for p in descendants(load.child.pid)]}")
     return found[0]

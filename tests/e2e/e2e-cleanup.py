@@ -132,12 +132,12 @@ def test_kill(person, t):
 def test_kill_of_the_worker(person, t):
     s = Session(person, "while :; do sleep 0.05; done")
     workers = helpers_of(s.child.pid)
-    t.ok(workers, "it has a worker", workers)
+    t.ok(workers, "it has a judge", workers)
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
     status = s.end()
-    t.ok(status not in (0, None), "a killed worker is no success", status)
-    check_gone(t, s, "killed worker")
+    t.ok(status not in (0, None), "a killed judge is no success", status)
+    check_gone(t, s, "killed judge")
 
 
 def test_killed_early(person, t):
@@ -152,7 +152,7 @@ def test_killed_early(person, t):
         child.wait()
     t.ok(eventually(lambda: not processes(rf"^sleep {mark} "), 5), "killed while starting: no process",
          processes(rf"^sleep {mark} "))
-    t.ok(eventually(lambda: not processes(rf"buckle run sleep {mark}"), 5), "no worker either",
+    t.ok(eventually(lambda: not processes(rf"buckle run sleep {mark}"), 5), "no judge either",
          processes(rf"buckle run sleep {mark}"))
 
 

@@ -115,7 +115,7 @@ RECVFROM = {"x86_64": "45", "aarch64": "207"}[os.uname().machine]
 def run_held(who, flags, env):
     """A run whose first process is held while it waits for the last order, as able as it ever was."""
     world = World(who)
-    # flags in plenty keep the worker busy with the policy
+    # flags in plenty keep the judge busy with the policy
     busy = [f"--deny-write={world.outside}/{n}/*.{n}" for n in range(1000)]
     child = who.start([who.buckle(), "run", *flags, *busy, "--report", "none", "--",
                        *escape("first", SECONDS / 4)], world.inside, env=env)
@@ -128,7 +128,7 @@ def run_held(who, flags, env):
 
 
 def test_first_held(who, sandbox):
-    """The first process gives up what it can do on the worker's order, around the time when the
+    """The first process gives up what it can do on the judge's order, around the time when the
     command starts. Here it is stopped just before, and the command has all the time it wants."""
     if sandbox in ("bare", "exposed", "asked"):
         return  # it is the host's, or has to lay the network first
@@ -325,7 +325,7 @@ def test_file_systems(who):
 
 
 def test_stopped(who, sandbox):
-    """While the worker is stopped the command's judged calls wait and nothing gets through; killing
+    """While the judge is stopped the command's judged calls wait and nothing gets through; killing
     the controller then ends all of them."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
@@ -335,24 +335,24 @@ def test_stopped(who, sandbox):
     child = who.start([who.buckle(), "run", *flags, "--report", "none", "--", "sh", "-c", script,
                        marker], world.inside, env=env)
     read_until(child.stdout, "ready")
-    worker = child_named(child.pid, "buckle-worker")
-    tap.ok(worker, f"{who.name}, {sandbox}: there is a worker")
-    if not worker:
+    judge = child_named(child.pid, "buckle-judge")
+    tap.ok(judge, f"{who.name}, {sandbox}: there is a judge")
+    if not judge:
         child.kill()
         return
     for _ in range(20):
-        os.kill(worker, signal.SIGSTOP)
+        os.kill(judge, signal.SIGSTOP)
         time.sleep(0.01)
-        os.kill(worker, signal.SIGCONT)
+        os.kill(judge, signal.SIGCONT)
     os.unlink(world.path("made"))
     tap.ok(until(lambda: os.path.exists(world.path("made"))),
-           f"{who.name}, {sandbox}: the command goes on with a worker that was stopped")
-    os.kill(worker, signal.SIGSTOP)
+           f"{who.name}, {sandbox}: the command goes on with a judge that was stopped")
+    os.kill(judge, signal.SIGSTOP)
     child.kill()
     child.communicate(timeout=10)
-    tap.ok(until(lambda: not processes_with(marker) and not is_alive(f"/proc/{worker}"))
+    tap.ok(until(lambda: not processes_with(marker) and not is_alive(f"/proc/{judge}"))
            and world.intact(),
-           f"{who.name}, {sandbox}: killing Buckle ends a stopped worker and the command")
+           f"{who.name}, {sandbox}: killing Buckle ends a stopped judge and the command")
 
 
 INSIST = (": >>got; echo ready; while :; do echo x >made; echo x >'{victim}'; cat '{victim}'; "

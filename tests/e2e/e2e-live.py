@@ -334,7 +334,7 @@ def test_key(person, t):
     secret = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
     run = Under(person, "--allow-net", "host.example", "--deny-read", secret, "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
-    names = {"buckle-worker", "buckle-net", "buckle-sentry", "buckle-init"}
+    names = {"buckle-judge", "buckle-gate", "buckle-sentry", "buckle-init"}
     t.ok(eventually(lambda: names <= {command_name(p) for p in descendants(run.child.pid)}),
          "a run with all its helpers")
     t.ok(key_of(run.child.pid), "its controller has a key")

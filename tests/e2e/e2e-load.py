@@ -73,7 +73,7 @@ def private_kib(pid):
 def supervisors(pid):
     """The controller and the processes of Buckle's own beneath it."""
     found = {"controller": pid}
-    for name in ("buckle-worker", "buckle-sentry", "buckle-init"):
+    for name in ("buckle-judge", "buckle-sentry", "buckle-init"):
         child = child_named(pid, name)
         if child:
             found[name] = child
@@ -156,7 +156,7 @@ def denying(who, total):
     child = who.start([who.buckle(), "run", "--",
                        *escape("wear-denies", world.inside, world.outside, 4, total // 4)],
                       world.inside)
-    until(lambda: child_named(child.pid, "buckle-worker"))
+    until(lambda: child_named(child.pid, "buckle-judge"))
     return child
 
 
@@ -171,9 +171,9 @@ def pause(pid, seconds=0.3):
 
 
 def test_slow_supervisor(who):
-    """Controller and worker are stopped for a while: the command waits, and nothing is lost."""
+    """Controller and judge are stopped for a while: the command waits, and nothing is lost."""
     total = 20_000
-    for name in ("controller", "buckle-worker"):
+    for name in ("controller", "buckle-judge"):
         child = denying(who, total)
         for _ in range(3):
             pid = supervisors(child.pid).get(name)
@@ -250,7 +250,7 @@ def waits(who, kind, number, most_threads=1):
         return
     found = supervisors(child.pid)
     kib = sum(private_kib(p) for p in found.values())
-    threads = len(os.listdir(f"/proc/{found['buckle-worker']}/task"))
+    threads = len(os.listdir(f"/proc/{found['buckle-judge']}/task"))
     done = ended(child, 120, b"\n")
     done.out = begun + done.out
     slow = counted(done, "slow")

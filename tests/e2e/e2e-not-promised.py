@@ -139,7 +139,7 @@ def test_helpers(person, t):
     child = person.start([BUCKLE, "run", "--report", "none", "--deny-read", secret, "sh", "-c", script],
                          cwd=folder, stdin=-1, stdout=-1, stderr=-1)
     child.stdout.readline()
-    judge, sentry = (child_named(child.pid, name) for name in ("buckle-worker", "buckle-sentry"))
+    judge, sentry = (child_named(child.pid, name) for name in ("buckle-judge", "buckle-sentry"))
     caps = int(status_of(f"/proc/{judge}")["CapEff"], 16)
     t.equal(caps, look_in | (file_work if person.uid == 0 else 0),
             "the judge looks into processes; for root it works on files")

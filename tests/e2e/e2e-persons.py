@@ -145,7 +145,7 @@ def test_turns(who):
 
 
 def test_end(who):
-    """Acting as somebody else has not untied the worker from whoever started it."""
+    """Acting as somebody else has not untied the judge from whoever started it."""
     world = World(who)
     furnish(world).close()
     mark = str(2000000 + os.getpid())
@@ -153,11 +153,11 @@ def test_end(who):
                        "--", *as_other(), "sh", "-c", f"cat everybodys; exec sleep {mark}"],
                       world.inside)
     tap.ok(until(lambda: processes_with(mark), 10), "it runs")
-    worker = child_named(child.pid, "buckle-worker")
+    judge = child_named(child.pid, "buckle-judge")
     time.sleep(0.2)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    tap.ok(until(lambda: not processes_with(mark) and not os.path.exists(f"/proc/{worker}"), 10),
+    tap.ok(until(lambda: not processes_with(mark) and not os.path.exists(f"/proc/{judge}"), 10),
            "and ends with buckle")
 
 

@@ -30,7 +30,7 @@ class Asked:
         self.child = who.start(argv, world.inside, env=env, stdin=subprocess.PIPE)
         self.buckle = self.child.pid
         self.ask("stat-path", "/")  # it runs
-        self.worker = child_named(self.buckle, "buckle-worker")
+        self.judge = child_named(self.buckle, "buckle-judge")
 
     def ask(self, *words):
         try:
@@ -84,8 +84,8 @@ def test_other_instance(who):
     by_root = type(who).__new__(type(who))
     by_root.__dict__.update(who.__dict__, uid=0)
     asked = Asked(by_root, world, JUDGES, before)
-    pids = [asked.worker, asked.buckle, "self", "thread-self", os.getpid(), 1]
-    tap.ok(asked.worker, f"{who.name}: the worker is there")
+    pids = [asked.judge, asked.buckle, "self", "thread-self", os.getpid(), 1]
+    tap.ok(asked.judge, f"{who.name}: the judge is there")
     worked = attack(asked, proc, pids)
     tap.ok(not worked, f"{who.name}: nothing is reached through another procfs", *worked[:20])
     tap.equal(asked.ask("open-read", "/proc/self/status"), "ok",
@@ -94,11 +94,11 @@ def test_other_instance(who):
 
 
 def test_without_namespace(who):
-    """Where there is no pid namespace, command and worker see the same /proc."""
+    """Where there is no pid namespace, command and judge see the same /proc."""
     world = World(who)
     asked = Asked(who, world, JUDGES, env={"BUCKLE_PRETEND": "mount_proc=0"})
-    tap.ok(asked.worker, f"{who.name}: without a pid namespace: the worker is there")
-    worked = attack(asked, "/proc", [asked.worker, asked.buckle, os.getpid()])
+    tap.ok(asked.judge, f"{who.name}: without a pid namespace: the judge is there")
+    worked = attack(asked, "/proc", [asked.judge, asked.buckle, os.getpid()])
     tap.ok(not worked, f"{who.name}: without a pid namespace: others are out of reach",
            *worked[:20])
     fine = [("open-read", f"/proc/{name}") for name in

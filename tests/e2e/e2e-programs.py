@@ -298,8 +298,8 @@ def test_node(person, t):
     person.write(folder + "/talk.js", """
 const net = require('net'), http = require('http'), {Worker} = require('worker_threads');
 const {execSync} = require('child_process');
-const worker = new Worker('require("worker_threads").parentPort.postMessage(6 * 7)', {eval: true});
-worker.on('message', x => {
+const judge = new Worker('require("worker_threads").parentPort.postMessage(6 * 7)', {eval: true});
+judge.on('message', x => {
   console.log(x, execSync('echo child').toString().trim());
   net.createServer(c => c.end('unix')).listen('socket', () =>
     net.connect('socket').on('data', d => {

@@ -352,7 +352,7 @@ def test_killed_controller(person, t):
         mark = f"sleep 4{os.getpid()}{person.uid}{int(stopped)}"
         talk = Talk(home, *flags_of(home, *DENY_SSH))
         talk.ask(f"{mark} >/dev/null 2>&1 &")
-        pid, worker = talk.process("buckle-sentry"), talk.process("buckle-worker")
+        pid, judge = talk.process("buckle-sentry"), talk.process("buckle-judge")
         if stopped:
             os.kill(pid, signal.SIGSTOP)
             talk.child.stdin.write(b"cat ../.ssh/id_rsa\n")
@@ -361,7 +361,7 @@ def test_killed_controller(person, t):
         talk.child.kill()
         talk.child.wait(timeout=10)
         t.ok(eventually(lambda: not processes(mark) and not os.path.exists(f"/proc/{pid}")
-                        and not os.path.exists(f"/proc/{worker}")),
+                        and not os.path.exists(f"/proc/{judge}")),
              "stopped sentry" if stopped else "killed", processes(mark))
     with open("/proc/self/mountinfo", encoding="utf-8") as f:
         t.ok(" - fuse buckle" not in f.read(), "no mount outside")
@@ -422,7 +422,7 @@ def test_masks(person, t):
 
 
 def test_without_pid_namespace(person, t):
-    """The worker makes the namespaces itself; the sentry follows it there."""
+    """The judge makes the namespaces itself; the sentry follows it there."""
     home = Home(person)
     r = home.sh("cat ../.ssh/id_rsa; cat ../.ssh/known_hosts; echo x >../.ssh/new",
                 *flags_of(home, *DENY_SSH, "--allow-write", "~/.ssh/new"), "--accept-weaker",

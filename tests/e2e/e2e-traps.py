@@ -33,7 +33,7 @@ from world import (World, check_batch, child_named, escape, is_alive, people, pr
 SECONDS = float(os.environ.get("RACE_SECONDS", "0.4" if os.environ.get("SLOW") else "2"))
 
 
-# ---- 1: descriptors carry the rights of a worker that is confined itself ----
+# ---- 1: descriptors carry the rights of a judge that is confined itself ----
 
 
 def trap_1(who):
@@ -82,19 +82,19 @@ def trap_2(who):
                       world.inside)
     ready = read_until(child.stdout, "insisting")
     inside = processes_with(world.out("victim"))
-    worker = child_named(child.pid, "buckle-worker")
-    if not tap.ok(worker and "insisting" in ready, f"{who.name}: 2: the attacker runs", ready):
+    judge = child_named(child.pid, "buckle-judge")
+    if not tap.ok(judge and "insisting" in ready, f"{who.name}: 2: the attacker runs", ready):
         child.kill()
         child.communicate()
         return
-    os.kill(worker, signal.SIGKILL)
+    os.kill(judge, signal.SIGKILL)
     try:
         out, err = child.communicate(timeout=10)
         out = out.decode(errors="replace")
     except subprocess.TimeoutExpired:
         child.kill()
         out, err = "", b"did not end"
-    tap.ok(child.returncode == 125, f"{who.name}: 2: without its worker the sandbox ends",
+    tap.ok(child.returncode == 125, f"{who.name}: 2: without its judge the sandbox ends",
            child.returncode, err)
     tap.ok("written" not in out and "judges itself" not in out and world.intact(),
            f"{who.name}: 2: nothing got out meanwhile", out[-300:])
@@ -605,7 +605,7 @@ TRAPS = {1: trap_1, 2: trap_2, 3: trap_3, 4: trap_4, 5: trap_5, 6: trap_6, 7: tr
 
 
 def without_pids(who):
-    """As in a container that cannot have a /proc of its own: worker and command see the same one."""
+    """As in a container that cannot have a /proc of its own: judge and command see the same one."""
     who.name += ", no pid namespace"
     who.env["BUCKLE_PRETEND"] = "mount_proc=0"
     for number in (2, 6, 8, 12, 16):

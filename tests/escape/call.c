@@ -189,7 +189,7 @@ static void ask_about(pid_t pid)
 }
 
 /* Signal 0 asks whether one could signal and does nothing: should a sandbox let it through, whoever
- * is out there must not suffer for it. Worker and init started just before us. */
+ * is out there must not suffer for it. Judge and init started just before us. */
 static void ask_to_signal(void)
 {
     tell("signal the first process", kill(1, 0));

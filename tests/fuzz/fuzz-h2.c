@@ -57,11 +57,11 @@ static void read_all(const uint8_t *data, size_t n, size_t step, struct heard *h
 
 static void check_first(const char *s, size_t n)
 {
-    struct first whole = {0}, cut = {0};
-    enum first_result a = first_read(&whole, s, n), b = FIRST_MORE;
+    struct first_line whole = {0}, cut = {0};
+    enum first_line_result a = first_line_read(&whole, s, n), b = FIRST_MORE;
     for (size_t i = 0; i < n && b == FIRST_MORE; i++)
-        b = first_read(&cut, s + i, 1);
-    require(a == b && (a != FIRST_MORE || first_end(&whole) == first_end(&cut)));
+        b = first_line_read(&cut, s + i, 1);
+    require(a == b && (a != FIRST_MORE || first_line_end(&whole) == first_line_end(&cut)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hello whole, part;
-    enum hello_result last = HELLO_MORE, got = hello_read(data, size, &whole);
+    enum tls_hello_result last = HELLO_MORE, got = tls_hello_read(data, size, &whole);
     for (size_t n = 0; n <= size && size < 300; n++) {
-        enum hello_result now = hello_read(data, n, &part);
+        enum tls_hello_result now = tls_hello_read(data, n, &part);
         if (last != HELLO_MORE && now != last)
             abort();
         last = now;

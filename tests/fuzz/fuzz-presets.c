@@ -33,7 +33,7 @@ static void write_policy(struct arena *a, const struct preset *sum)
     static const struct path_base base = {
         .cwd = "/nonexistent", .home = "/nonexistent/home", .getenv = no_variables};
     const struct access_target target = {0};
-    struct access_policy policy = {0};
+    struct access policy = {0};
     struct buf text = {0};
     struct bk_err err = {0};
     if (preset_apply(a, sum, &base, &policy, NULL, &err) < 0 ||

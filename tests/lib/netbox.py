@@ -99,7 +99,7 @@ class Going:
 
     def gate_memory(self):
         """KiB that are the gate's own; 0 when there is none."""
-        found = [p for p in descendants(self.child.pid) if command_name(p) == "buckle-net"]
+        found = [p for p in descendants(self.child.pid) if command_name(p) == "buckle-gate"]
         return memory_of(found[0])[0] if found else 0
 
     def end(self, seconds=60):

@@ -186,7 +186,7 @@ def child_named(pid, name):
 
 
 def own_processes(pid):
-    """A running buckle with the processes of its own: worker, sentry, first process, keeper."""
+    """A running buckle with the processes of its own: judge, sentry, first process, keeper."""
     found, everybody = [pid], list(all_processes())
     for one in found:
         found += [child for child, name, parent in everybody

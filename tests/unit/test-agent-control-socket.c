@@ -28,9 +28,9 @@ static void stay_as_i_am(void)
 {
 }
 
-static void become_worker(void)
+static void become_judge(void)
 {
-    role_take(ROLE_WORKER);
+    role_take(ROLE_JUDGE);
 }
 
 static void go_behind_filter(void)
@@ -44,7 +44,7 @@ static void go_behind_filter(void)
 /* A child of a process that acts for a command, which has another name itself. */
 static void descend_from_worker(void)
 {
-    become_worker();
+    become_judge();
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_NAME, "harmless", 0, 0, 0);
@@ -58,7 +58,7 @@ static void descend_from_worker(void)
 /* The same, and its own parent has ended: whoever adopts it is named as well. */
 static void descend_as_orphan(void)
 {
-    become_worker();
+    become_judge();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     pid_t between = fork();
     if (between == 0 && fork() > 0)
@@ -77,12 +77,12 @@ static void descend_as_orphan(void)
 }
 
 /* Shows another key. */
-static int knock_raw(pid_t keeper)
+static int knock_raw(pid_t session)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     static const char key[32];
     int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "buckle-run-%u-%d", (unsigned)getuid(),
-                     (int)keeper);
+                     (int)session);
     int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     return connect(sock, (struct sockaddr *)&a, len) == 0 && send(sock, key, 32, MSG_NOSIGNAL) == 32
@@ -94,7 +94,7 @@ static bool speaks(int sock)
 {
     struct bk_err err;
     OWN(json) json_t *m = json_pack("{s:b}", "about", 1);
-    OWN(json) json_t *got = sock >= 0 ? desk_ask(sock, m, DESK_SOON_MS, &err) : NULL;
+    OWN(json) json_t *got = sock >= 0 ? control_server_ask(sock, m, DESK_SOON_MS, &err) : NULL;
     return got != NULL;
 }
 
@@ -105,28 +105,28 @@ static void answer(void *arg, int guest, const json_t *message, struct buf *out)
     (void)arg;
     (void)guest;
     if (message)
-        desk_say(out, json_pack("{s:b}", "ok", 1));
+        control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
 /* Answers until the child has ended; its exit status. */
-static int attend(struct hearing *h, pid_t child)
+static int attend(struct fd_watch *h, pid_t child)
 {
     int status;
     while (waitpid(child, &status, WNOHANG) == 0) {
         struct pollfd p = {h->fd, POLLIN, 0};
         if (poll(&p, 1, 10) > 0)
-            hear_all(h);
+            fd_watch_all(h);
     }
     return WEXITSTATUS(status);
 }
 
-static void try_as(struct hearing *h, void (*become)(void), bool raw, bool let_in, const char *who)
+static void try_as(struct fd_watch *h, void (*become)(void), bool raw, bool let_in, const char *who)
 {
     struct bk_err err;
-    pid_t keeper = getpid(), child = fork();
+    pid_t session = getpid(), child = fork();
     if (child == 0) {
         become();
-        _exit(speaks(raw ? knock_raw(keeper) : door_knock("run", keeper, &err)));
+        _exit(speaks(raw ? knock_raw(session) : control_socket_connect("run", session, &err)));
     }
     is_int(attend(h, child), let_in, "%s is %s", who, let_in ? "let in" : "turned away");
 }
@@ -134,19 +134,19 @@ static void try_as(struct hearing *h, void (*become)(void), bool raw, bool let_i
 static void test_knocking(void)
 {
     struct bk_err err;
-    struct hearing h;
-    hear_init(&h);
-    struct desk d = {.hearing = &h, .fn = answer};
-    ok(desk_open(&d, "run", 0, &err) == 0, "there is a door");
+    struct fd_watch h;
+    fd_watch_init(&h);
+    struct control_server d = {.hearing = &h, .fn = answer};
+    ok(control_server_open(&d, "run", 0, &err) == 0, "there is a door");
     try_as(&h, stay_as_i_am, false, true, "the person");
-    try_as(&h, become_worker, false, false, "a judge");
+    try_as(&h, become_judge, false, false, "a judge");
     try_as(&h, descend_from_worker, false, false, "what a judge has started");
     try_as(&h, descend_as_orphan, false, false, "what it has adopted");
     try_as(&h, go_behind_filter, false, false, "who is behind one more filter");
     try_as(&h, stay_as_i_am, true, false, "who does not know the key");
     is_int((long)d.nguests, 0, "nobody stays");
-    desk_close(&d);
-    hear_end(&h);
+    control_server_close(&d);
+    fd_watch_end(&h);
 }
 
 /* ---- those who listen ---- */
@@ -160,16 +160,16 @@ static pid_t keep_door(void (*become)(void), int *ready)
     pid_t child = fork();
     if (child == 0) {
         struct bk_err err;
-        struct hearing h;
-        hear_init(&h);
-        struct desk d = {.hearing = &h, .fn = answer};
+        struct fd_watch h;
+        fd_watch_init(&h);
+        struct control_server d = {.hearing = &h, .fn = answer};
         become();
-        bool opened = desk_open(&d, "run", getppid(), &err) == 0;
+        bool opened = control_server_open(&d, "run", getppid(), &err) == 0;
         close(ends[0]);
         if (!opened || write(ends[1], "", 1) != 1)
             _exit(1);
         for (struct pollfd p = {h.fd, POLLIN, 0}; poll(&p, 1, 10000) > 0;)
-            hear_all(&h);
+            fd_watch_all(&h);
         _exit(0);
     }
     close(ends[1]);
@@ -184,9 +184,10 @@ static void try_at(void (*become)(void), bool trusted, const char *who)
     char byte;
     pid_t child = keep_door(become, &ready);
     ok(read(ready, &byte, 1) == 1, "%s keeps a door", who);
-    OWN(fd) int door = door_knock("run", child, &err);
+    OWN(fd) int door = control_socket_connect("run", child, &err);
     is_int(speaks(door), trusted, "and is %s", trusted ? "spoken to" : "not");
-    is_int(door_owner("run", getpid()), trusted ? child : 0, "nor taken at its word otherwise");
+    is_int(control_socket_owner("run", getpid()), trusted ? child : 0,
+           "nor taken at its word otherwise");
     close(ready);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
@@ -195,7 +196,7 @@ static void try_at(void (*become)(void), bool trusted, const char *who)
 static void test_listening(void)
 {
     try_at(stay_as_i_am, true, "the person's own process");
-    try_at(become_worker, false, "a judge");
+    try_at(become_judge, false, "a judge");
     try_at(go_behind_filter, false, "who is behind one more filter");
 }
 
@@ -216,7 +217,8 @@ static void test_names(void)
         {"", false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        is_int(door_is_name(rows[i].name, strlen(rows[i].name)), rows[i].door, "%s", rows[i].name);
+        is_int(control_socket_is_name(rows[i].name, strlen(rows[i].name)), rows[i].door, "%s",
+               rows[i].name);
 }
 
 int main(void)

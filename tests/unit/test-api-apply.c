@@ -158,9 +158,9 @@ static int is_refused(void)
     return apply() == -1 && make(outside, "out") == 0 ? 0 : 1;
 }
 
-/* ---- against the worker ---- */
+/* ---- against the judge ---- */
 
-/* The worker: the youngest that is called so and runs this program, which only those outside can
+/* The judge: the youngest that is called so and runs this program, which only those outside can
  * see. */
 static pid_t find_worker(void)
 {
@@ -172,7 +172,7 @@ static pid_t find_worker(void)
         pid_t pid = atoi(e->d_name);
         snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
         FILE *f = pid > 0 ? fopen(path, "r") : NULL;
-        bool named = f && fgets(text, sizeof(text), f) && strcmp(text, "buckle-worker\n") == 0;
+        bool named = f && fgets(text, sizeof(text), f) && strcmp(text, "buckle-judge\n") == 0;
         if (f)
             fclose(f);
         snprintf(path, sizeof(path), "/proc/%s/exe", e->d_name);
@@ -193,7 +193,7 @@ static pid_t ask_for_worker(void)
     return heard ? worker : 0;
 }
 
-static int worker_is_out_of_reach(void)
+static int judge_is_out_of_reach(void)
 {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {1, &allow};
@@ -217,7 +217,7 @@ static int worker_is_out_of_reach(void)
 }
 
 /* Without any rule about files a process still has no way into the one that judges it. */
-static int worker_is_never_in_reach(void)
+static int judge_is_never_in_reach(void)
 {
     char path[64];
     if (apply() < 0)
@@ -320,9 +320,9 @@ static int try_with_hint(int (*fn)(void), const char *text, bool ends)
 
 static void test_worker(const char *as)
 {
-    is_int(try_with_hint(worker_is_out_of_reach, NULL, false), 0, "%s: the judge is out of reach",
+    is_int(try_with_hint(judge_is_out_of_reach, NULL, false), 0, "%s: the judge is out of reach",
            as);
-    is_int(try_with_hint(worker_is_never_in_reach,
+    is_int(try_with_hint(judge_is_never_in_reach,
                          "(version 1) (allow default) (deny file-write* (subpath \"/nowhere\"))",
                          false),
            0, "%s: even where little is denied", as);

@@ -11,16 +11,16 @@
 
 #include "tap.h"
 
-static struct made made;
+static struct created_repos made;
 
 static void add(const char *path)
 {
-    made_add(&made, path, strlen(path));
+    created_repos_add(&made, path, strlen(path));
 }
 
 static bool covers(const char *path)
 {
-    return made_covers(&made, path, strlen(path), "", 0);
+    return created_repos_covers(&made, path, strlen(path), "", 0);
 }
 
 static void test_members(void)
@@ -41,10 +41,10 @@ static void test_members(void)
 
 static void test_parts(void)
 {
-    ok(made_covers(&made, "/a", 2, "/.git/config", 12), "a path in two parts");
-    ok(made_covers(&made, "/a/.g", 5, "it", 2), "wherever it is cut");
-    ok(!made_covers(&made, "/a/.g", 5, "itx", 3), "and nothing else");
-    ok(made_covers(&made, "", 0, "/a/.git", 7), "an empty head");
+    ok(created_repos_covers(&made, "/a", 2, "/.git/config", 12), "a path in two parts");
+    ok(created_repos_covers(&made, "/a/.g", 5, "it", 2), "wherever it is cut");
+    ok(!created_repos_covers(&made, "/a/.g", 5, "itx", 3), "and nothing else");
+    ok(created_repos_covers(&made, "", 0, "/a/.git", 7), "an empty head");
 }
 
 static void test_moving(void)
@@ -52,10 +52,10 @@ static void test_moving(void)
     add("/p/one/.git");
     add("/p/one/sub/.git");
     add("/p/oneself/.git");
-    made_moved(&made, "/p/one", 6, "/q/two", 6);
+    created_repos_moved(&made, "/p/one", 6, "/q/two", 6);
     ok(covers("/q/two/.git/config") && covers("/q/two/sub/.git/config"), "all below have moved");
     ok(!covers("/q/twoself/.git"), "but not a folder whose name only begins so");
-    made_moved(&made, "/a/.git", 7, "/a/x", 4);
+    created_repos_moved(&made, "/a/.git", 7, "/a/x", 4);
     ok(covers("/a/x/config"), "the folder itself has moved");
 }
 
@@ -73,7 +73,7 @@ static void test_full(void)
 
 int main(void)
 {
-    is_int(made_init(&made), 0, "init");
+    is_int(created_repos_init(&made), 0, "init");
     test_members();
     test_parts();
     test_moving();

@@ -38,7 +38,7 @@ static void check_wall(void)
         const struct plan_options *opt;
         const char *host, *tier;
         bool wall, scan;
-        size_t devices, guards;
+        size_t devices, sentries;
     } rows[] = {
         {"no rule about devices", OPEN, &plain, "", "free", false, false, 0, 0},
         {"a folder", OPEN SECRET, &plain, "", "sentry", false, false, 0, 1},
@@ -68,7 +68,7 @@ static void check_wall(void)
         is_int(p.plan.device_wall, rows[i].wall, "a wall");
         is_int(p.plan.device_scan, rows[i].scan, "whether /dev is looked at");
         is_int((intmax_t)p.plan.ndevices, (intmax_t)rows[i].devices, "what is left open");
-        is_int((intmax_t)p.plan.nguards, (intmax_t)rows[i].guards, "what is guarded");
+        is_int((intmax_t)p.plan.nsentries, (intmax_t)rows[i].sentries, "what is guarded");
     }
 }
 

@@ -130,7 +130,7 @@ static void test_folding(void)
                 {"/\xc3\xa9", "/\xc3\xa9"},
                 {"/cut\xe2\x80", "/cut\xe2\x80"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        size_t n = fold_path(rows[i].from, strlen(rows[i].from), out);
+        size_t n = case_fold_path(rows[i].from, strlen(rows[i].from), out);
         out[n] = '\0';
         is_str(out, rows[i].to, "%s is spelled plainly", rows[i].to);
     }
@@ -138,9 +138,9 @@ static void test_folding(void)
     static const char *const longs[] = {"/a/b~",         "/a/b.c~1", "/~1",
                                         "/longername~1", "/a~b/c",   "/a~1.html"};
     for (size_t i = 0; i < 3; i++)
-        ok(fold_is_short(shorts[i], strlen(shorts[i])), "%s may be a second name", shorts[i]);
+        ok(case_fold_is_short(shorts[i], strlen(shorts[i])), "%s may be a second name", shorts[i]);
     for (size_t i = 0; i < 6; i++)
-        ok(!fold_is_short(longs[i], strlen(longs[i])), "%s is none", longs[i]);
+        ok(!case_fold_is_short(longs[i], strlen(longs[i])), "%s is none", longs[i]);
 }
 
 static const char policy[] =
@@ -149,18 +149,18 @@ static const char policy[] =
     "(deny file-read-data (subpath \"/home/u/.aws\") (literal \"/home/U/.AWS\"))"
     "(allow file-write* (subpath \"/home/u/left\"))";
 
-static bool allowed(struct naming *n, const struct graph *g, struct graph_cache *cache,
+static bool allowed(struct file_names *n, const struct graph *g, struct graph_cache *cache,
                     enum vocab_op op, const char *path)
 {
     struct graph_fact facts[1 + NAMING_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)}};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = 1};
-    q.nfacts += naming_facts(n, path, strlen(path), facts + 1);
-    return naming_eval(n, g, cache, &q).allow;
+    q.nfacts += file_names_facts(n, path, strlen(path), facts + 1);
+    return file_names_eval(n, g, cache, &q).allow;
 }
 
 /* A view without a file is as it was read last. */
-static void put(struct naming *n, const char *text)
+static void put(struct file_names *n, const char *text)
 {
     mounts_free(&n->mounts.now);
     n->mounts.fd = 1000000;
@@ -170,7 +170,7 @@ static void put(struct naming *n, const char *text)
 
 static void test_verdicts(void)
 {
-    static struct naming n;
+    static struct file_names n;
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     OWN(sbpl_unit) struct sbpl_unit unit;
     struct graph *g = NULL;

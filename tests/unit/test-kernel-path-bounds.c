@@ -207,10 +207,10 @@ static void check_random(void)
 /* "/a /a/b+ /c=": "+" behind what is put back, "=" behind what a rule names itself. */
 static void show_guards(const struct plan *p, struct buf *out)
 {
-    for (size_t i = 0; i < p->nguards; i++)
-        buf_fmt(out, "%s%s%s%s", i ? " " : "", p->guards[i].path, p->guards[i].open ? "+" : "",
-                p->guards[i].exact ? "=" : "");
-    if (p->nguards == 0)
+    for (size_t i = 0; i < p->nsentries; i++)
+        buf_fmt(out, "%s%s%s%s", i ? " " : "", p->sentries[i].path, p->sentries[i].open ? "+" : "",
+                p->sentries[i].exact ? "=" : "");
+    if (p->nsentries == 0)
         buf_str(out, "none");
 }
 
@@ -276,7 +276,7 @@ static void check_guards_of_others(void)
     OWN(planned) struct planned many;
     OWN(buf) struct buf text = {0};
     buf_str(&text, "(version 1)(allow default)");
-    for (int i = 0; i < PLAN_GUARDS + 1; i++)
+    for (int i = 0; i < PLAN_SENTRIES + 1; i++)
         buf_fmt(&text, "(deny file-read-data (subpath \"/a/%d\"))", i);
     if (!ok(planned_make(&judged, one, &strict, "") && planned_make(&bare, one, &plain, "fuse=0") &&
                 planned_make(&alone, one, &plain, "user_ns=0") &&
@@ -291,19 +291,20 @@ static void check_guards_of_others(void)
     is_str(tier_of(&bare.plan, OP_FILE_READ_DATA), "masked", "no FUSE");
     is_str(tier_of(&alone.plan, OP_FILE_READ_DATA), "judged", "no user namespaces");
     is_str(tier_of(&carved.plan, OP_FILE_READ_DATA), "judged", "no FUSE, but a folder to put back");
-    ok(bare.plan.masked && bare.plan.guards[0].whole && !carved.plan.masked, "masks");
+    ok(bare.plan.masked && bare.plan.sentries[0].whole && !carved.plan.masked, "masks");
     is_str(tier_of(&many.plan, OP_FILE_READ_DATA), "judged", "more folders than guards");
-    is_int((intmax_t)(judged.plan.nguards + many.plan.nguards), 0, "no guards");
+    is_int((intmax_t)(judged.plan.nsentries + many.plan.nsentries), 0, "no guards");
 }
 
 /* Against evaluation: what is not guarded, or was put back, may be read. */
 static bool is_guarded(const struct plan *p, const char *path)
 {
-    const struct plan_guard *in = NULL;
-    for (size_t i = 0; i < p->nguards; i++) {
-        struct bound_path b = {p->guards[i].path, (uint32_t)strlen(p->guards[i].path), false, 0, 0};
+    const struct plan_sentry *in = NULL;
+    for (size_t i = 0; i < p->nsentries; i++) {
+        struct bound_path b = {p->sentries[i].path, (uint32_t)strlen(p->sentries[i].path), false, 0,
+                               0};
         if (lies_in(&b, path))
-            in = &p->guards[i];
+            in = &p->sentries[i];
     }
     return in && !in->open;
 }
@@ -321,8 +322,8 @@ static void check_random_guards(void)
         if (!planned_make(&p, text.s, &plain, "") ||
             p.plan.ops[OP_FILE_READ_DATA].tier != TIER_SENTRY)
             continue;
-        for (size_t i = 0; i < p.plan.nguards; i++)
-            open += p.plan.guards[i].open;
+        for (size_t i = 0; i < p.plan.nsentries; i++)
+            open += p.plan.sentries[i].open;
         for (int i = 0; i < 50; i++) {
             char path[64];
             if (is_guarded(&p.plan, random_name(path)))

@@ -476,7 +476,7 @@ static void check_caps(void)
     }
     for (size_t i = 0; i < caps_count; i++)
         ok(caps_table[i].number == i &&
-               (caps_table[i].kind == CAP_IS_WEAKENS) == (caps_table[i].words[0] != '\0'),
+               (caps_table[i].kind == CAPABILITY_IS_WEAKENS) == (caps_table[i].words[0] != '\0'),
            "%s stands in its place", caps_table[i].name);
     is_int(caps_count, CAP_LAST_CAP + 1, "all of them");
     ok(!cap_find("nonesuch") && !cap_find(""), "no others");

@@ -8,19 +8,19 @@
 #include "tap.h"
 
 /* In pieces of so many bytes. */
-static enum first_result read_in(const char *text, size_t piece, struct first *f)
+static enum first_line_result read_in(const char *text, size_t piece, struct first_line *f)
 {
     size_t n = strlen(text);
-    enum first_result got = FIRST_MORE;
-    *f = (struct first){0};
+    enum first_line_result got = FIRST_MORE;
+    *f = (struct first_line){0};
     for (size_t at = 0; at < n && got == FIRST_MORE; at += piece)
-        got = first_read(f, text + at, n - at < piece ? n - at : piece);
+        got = first_line_read(f, text + at, n - at < piece ? n - at : piece);
     return got;
 }
 
-static void check(const char *text, enum first_result want)
+static void check(const char *text, enum first_line_result want)
 {
-    struct first f;
+    struct first_line f;
     bool same = true;
     for (size_t piece = 1; piece < 9; piece++)
         same = same && read_in(text, piece, &f) == want;
@@ -49,7 +49,7 @@ static void test_requests(void)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         check(rows[i], FIRST_HTTP);
-    struct first f;
+    struct first_line f;
     read_in("\r\nGET / HTTP/1.1\r\n", 1, &f);
     ok(f.blank_first, "what comes before it is remembered");
     read_in("GET / HTTP/1.1\r\n", 1, &f);
@@ -85,22 +85,22 @@ static void test_others(void)
 
 static void test_ends(void)
 {
-    struct first f;
+    struct first_line f;
     read_in("QUIT", 2, &f);
-    ok(first_end(&f) == FIRST_OTHER, "what ends without a line is something else");
+    ok(first_line_end(&f) == FIRST_OTHER, "what ends without a line is something else");
     read_in("GET / HTTP/1.0 ", 2, &f);
-    ok(first_end(&f) == FIRST_HTTP, "unless it is a request");
-    f = (struct first){0};
-    enum first_result got = FIRST_MORE;
+    ok(first_line_end(&f) == FIRST_HTTP, "unless it is a request");
+    f = (struct first_line){0};
+    enum first_line_result got = FIRST_MORE;
     size_t n = 0;
     while (got == FIRST_MORE && n < 2 * (size_t)FIRST_MAX) {
-        got = first_read(&f, "aaaa bbbb", 9);
+        got = first_line_read(&f, "aaaa bbbb", 9);
         n += 9;
     }
     ok(got == FIRST_OTHER && n >= FIRST_MAX, "a line longer than any request's");
     char nul[] = "GET /\0 HTTP/1.1\0\r\n";
-    f = (struct first){0};
-    ok(first_read(&f, nul, sizeof(nul) - 1) == FIRST_HTTP, "bytes that belong to no line");
+    f = (struct first_line){0};
+    ok(first_line_read(&f, nul, sizeof(nul) - 1) == FIRST_HTTP, "bytes that belong to no line");
 }
 
 /* Lines behind one that was something else. */
@@ -108,31 +108,31 @@ static void test_following(void)
 {
     static const struct {
         const char *text;
-        enum first_result want;
+        enum first_line_result want;
     } rows[] = {
         {"GET / HTTP/1.1\r\n", FIRST_HTTP},     {"PASS x\r\n\r\nget\t/ http/1.0 \n", FIRST_HTTP},
         {"a b c d HTTP/1.1\r\n", FIRST_MORE},   {"10.0.0.1 - - \"GET / HTTP/1.1\"\n", FIRST_MORE},
         {"HTTP/1.1\nx HTTP/1.1\n", FIRST_MORE}, {"GET / HTTP/1.1 x\n", FIRST_MORE},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct first whole, cut;
-        enum first_result got = FIRST_MORE;
-        first_follow(&whole);
-        first_follow(&cut);
+        struct first_line whole, cut;
+        enum first_line_result got = FIRST_MORE;
+        first_line_follow(&whole);
+        first_line_follow(&cut);
         for (size_t k = 0; k < strlen(rows[i].text) && got == FIRST_MORE; k++)
-            got = first_read(&cut, rows[i].text + k, 1);
-        ok(first_read(&whole, rows[i].text, strlen(rows[i].text)) == rows[i].want &&
+            got = first_line_read(&cut, rows[i].text + k, 1);
+        ok(first_line_read(&whole, rows[i].text, strlen(rows[i].text)) == rows[i].want &&
                got == rows[i].want,
            "following: %s", rows[i].text);
     }
-    struct first f = {0};
-    ok(first_read(&f, "EHLO a\r\nabc", 11) == FIRST_OTHER && f.left == 3,
+    struct first_line f = {0};
+    ok(first_line_read(&f, "EHLO a\r\nabc", 11) == FIRST_OTHER && f.left == 3,
        "how much is behind the first");
-    first_follow(&f);
-    enum first_result got = FIRST_MORE;
+    first_line_follow(&f);
+    enum first_line_result got = FIRST_MORE;
     size_t n = 0;
     while (got == FIRST_MORE && n < FIRST_MAX) {
-        got = first_read(&f, "line\n", 5);
+        got = first_line_read(&f, "line\n", 5);
         n += 5;
     }
     ok(got == FIRST_OTHER && n >= FIRST_FOLLOWING && n < FIRST_FOLLOWING + 10,

@@ -131,40 +131,40 @@ static void test_special(void)
 
 static void test_names(void)
 {
-    struct names t;
+    struct name_addresses t;
     struct peer h, back;
     uint8_t addr[16];
     char text[64];
     bool agree = true;
-    ok(names_init(&t) == 0, "a table of names");
+    ok(name_address_init(&t) == 0, "a table of names");
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
         int n = snprintf(text, sizeof(text), "host-%u.example", i);
         peer_parse(text, (size_t)n, &h);
-        agree = agree && names_number(&t, &h) == i && names_number(&t, &h) == i;
+        agree = agree && name_address_number(&t, &h) == i && name_address_number(&t, &h) == i;
     }
     ok(agree, "each of %d names gets a number of its own, and keeps it", NAMES_MAX);
     peer_parse("one-too-many", 12, &h);
-    ok(names_number(&t, &h) == -1, "then there are no more");
+    ok(name_address_number(&t, &h) == -1, "then there are no more");
     for (uint32_t i = 0; i < NAMES_MAX; i += 997)
         for (int v6 = 0; v6 < 2; v6++) {
-            names_address(i, v6, addr);
-            const struct peer *found = names_find(&t, addr);
+            name_address_address(i, v6, addr);
+            const struct peer *found = name_address_find(&t, addr);
             snprintf(text, sizeof(text), "host-%u.example", i);
             agree = agree && found && strcmp(found->name, text) == 0 && addr_is_v4(addr) == !v6 &&
-                    names_covers(addr);
+                    name_address_covers(addr);
         }
     ok(agree, "addresses lead back to their names");
-    names_address(0, false, addr);
+    name_address_address(0, false, addr);
     peer_from_address(addr, &back);
     is_str(back.name, "198.18.1.0", "the first address");
-    names_address(65535, false, addr);
+    name_address_address(65535, false, addr);
     peer_from_address(addr, &back);
     is_str(back.name, "198.19.0.255", "the last address lies in 198.18.0.0/15");
     peer_parse("198.18.0.255", 12, &h);
-    ok(!names_find(&t, h.addr), "what lies before the first is no name");
+    ok(!name_address_find(&t, h.addr), "what lies before the first is no name");
     peer_parse("198.20.0.0", 10, &h);
-    ok(!names_covers(h.addr) && !names_find(&t, h.addr), "nor what lies outside");
-    names_free(&t);
+    ok(!name_address_covers(h.addr) && !name_address_find(&t, h.addr), "nor what lies outside");
+    name_address_free(&t);
 }
 
 /* As the C library writes them. */

@@ -78,59 +78,60 @@ static void test_names(void)
     static const char *const bad[] = {"a b"}, *const address[] = {"127.0.0.1"};
     make_message(one, 1);
     make_wire(16384);
-    ok(hello_read(wire, wire_len, &hello) == HELLO_FOUND && hello.named, "a name is found");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND && hello.named, "a name is found");
     is_str(hello.name.name, "api.example.com", "in its canonical form");
     bool more = true;
     for (size_t n = 0; n < wire_len; n++)
-        more = more && hello_read(wire, n, &hello) == HELLO_MORE;
+        more = more && tls_hello_read(wire, n, &hello) == HELLO_MORE;
     ok(more, "cut anywhere, it is not all there");
     bool same = true;
     for (size_t piece = 1; piece < 60; piece++) {
         make_wire(piece);
-        same = same && hello_read(wire, wire_len, &hello) == HELLO_FOUND &&
+        same = same && tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND &&
                strcmp(hello.name.name, "api.example.com") == 0;
     }
     ok(same, "however it is cut into records");
     make_message(two, 2);
     make_wire(16384);
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "two names are one too many");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "two names are one too many");
     make_message(bad, 1);
     make_wire(16384);
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "what is no name is refused");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "what is no name is refused");
     make_message(address, 1);
     make_wire(16384);
-    ok(hello_read(wire, wire_len, &hello) == HELLO_FOUND && hello.name.address,
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND && hello.name.address,
        "an address is told as one");
     make_message(NULL, 0);
     make_wire(16384);
-    ok(hello_read(wire, wire_len, &hello) == HELLO_FOUND && !hello.named, "no name is no name");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_FOUND && !hello.named, "no name is no name");
 }
 
 static void test_others(void)
 {
     static const char *const one[] = {"a.b"};
-    ok(hello_read((const uint8_t *)"SSH-2.0-x\r\n", 11, &hello) == HELLO_OTHER, "ssh is not TLS");
-    ok(hello_read((const uint8_t *)"GET / HTTP", 10, &hello) == HELLO_OTHER, "nor is HTTP");
+    ok(tls_hello_read((const uint8_t *)"SSH-2.0-x\r\n", 11, &hello) == HELLO_OTHER,
+       "ssh is not TLS");
+    ok(tls_hello_read((const uint8_t *)"GET / HTTP", 10, &hello) == HELLO_OTHER, "nor is HTTP");
     make_message(one, 1);
     make_wire(16384);
     wire[3] = 0xff;
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "a record that is too long");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "a record that is too long");
     make_wire(16384);
     wire[5] = 2;
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "another message comes first");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "another message comes first");
     make_wire(16384);
     wire[6] = 0xff;
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "a message of 16 MB");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "a message of 16 MB");
     make_wire(20);
     wire[25] = 23; /* the second record */
-    ok(hello_read(wire, wire_len, &hello) == HELLO_BAD, "something else in between");
+    ok(tls_hello_read(wire, wire_len, &hello) == HELLO_BAD, "something else in between");
     make_message(one, 1);
     make_wire(16384);
     bool never = true;
     for (size_t i = 9; i < wire_len; i++)
         for (int bit = 0; bit < 8; bit++) {
             wire[i] ^= (uint8_t)(1 << bit);
-            enum hello_result got = hello_read(wire, wire_len, &hello);
+            enum tls_hello_result got = tls_hello_read(wire, wire_len, &hello);
             never = never && (got == HELLO_FOUND || got == HELLO_BAD || got == HELLO_MORE);
             wire[i] ^= (uint8_t)(1 << bit);
         }
@@ -144,7 +145,7 @@ static void test_odd(void)
     static const struct {
         const char *bytes;
         size_t n;
-        enum hello_result want;
+        enum tls_hello_result want;
     } rows[] = {
         {"\x16", 1, HELLO_MORE},
         {"\x16\x02", 2, HELLO_MORE},
@@ -164,13 +165,13 @@ static void test_odd(void)
         {"\x13\x03\x03\0\x01\x01\x16", 7, HELLO_OTHER},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        is_int(hello_read((const uint8_t *)rows[i].bytes, rows[i].n, &hello), rows[i].want,
+        is_int(tls_hello_read((const uint8_t *)rows[i].bytes, rows[i].n, &hello), rows[i].want,
                "first bytes %zu", i);
     for (int version = 0; version < 256; version++) {
         make_message(one, 1);
         make_wire(16384);
         wire[1] = (uint8_t)version;
-        if (version != 3 && hello_read(wire, wire_len, &hello) != HELLO_BAD)
+        if (version != 3 && tls_hello_read(wire, wire_len, &hello) != HELLO_BAD)
             break;
         if (version == 255)
             ok(true, "a hello in records of any other version is refused");

@@ -596,14 +596,14 @@ static void test_prefixes(void)
 
 /* ---- threads ---- */
 
-struct worker {
+struct judge {
     const struct regex_set *set;
     int wrong;
 };
 
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct judge *w = arg;
     struct regex_cache *cache = regex_cache_new(w->set, 4096);
     for (int i = 0; i < 20000; i++) {
         char s[32];
@@ -627,7 +627,7 @@ static void test_threads(void)
     }
     fixture_add(&f, "\\.log$");
     fixture_freeze(&f, 0);
-    struct worker w[2] = {{f.set, 0}, {f.set, 0}};
+    struct judge w[2] = {{f.set, 0}, {f.set, 0}};
     pthread_t t[2];
     for (int i = 0; i < 2; i++)
         pthread_create(&t[i], NULL, work, &w[i]);

@@ -48,20 +48,20 @@ static bool has(const struct buf *text, const char *rule)
     return found;
 }
 
-static void find(struct meanings *m)
+static void find(struct link_targets *m)
 {
     struct bk_err err;
     char home[PATH_MAX + 8], cwd[PATH_MAX + 16];
     snprintf(home, sizeof(home), "%s/home", dir);
     snprintf(cwd, sizeof(cwd), "%s/home/p/sub", dir);
-    *m = (struct meanings){0};
-    if (meanings_find(m, home, true, cwd, &err) < 0)
+    *m = (struct link_targets){0};
+    if (link_targets_find(m, home, true, cwd, &err) < 0)
         ok(false, "looking: %s", err.msg);
 }
 
 static void test_none(void)
 {
-    struct meanings m;
+    struct link_targets m;
     size_t n;
     sh("mkdir -p home/p/sub home/.aws home/.ssh home/.config/gh home/p/.git/hooks && "
        "touch home/.bashrc home/.ssh/id home/.aws/x && ln -s x home/.aws/y && ln -s ../other "
@@ -69,14 +69,14 @@ static void test_none(void)
     find(&m);
     is_str(rules(&m.protect), "", "without links there is nothing to add");
     is_str(rules(&m.secrets), "", "nor for secrets: a link within a store stays there");
-    meanings_sequels(&m, &n);
+    link_targets_sequels(&m, &n);
     is_int((int64_t)n, 0, "and no text follows the shipped ones");
-    meanings_free(&m);
+    link_targets_free(&m);
 }
 
 static void test_links(void)
 {
-    struct meanings m;
+    struct link_targets m;
     sh("rm -rf home && mkdir -p home/p/sub home/dot/config home/dot/aws home/.ssh home/p/.git "
        "home/p/h && "
        "touch home/dot/config/op && cd home && ln -s dot/aws .aws && ln -s ../key .ssh/id && "
@@ -104,12 +104,12 @@ static void test_links(void)
     ok(has(&m.protect, "(protect \"@/home/p/sub/s.json\""), "a name with a star");
     ok(has(&m.protect, "\"@/home/dot/config/autostart\""), "names in the home folder");
     ok(!strstr(rules(&m.secrets), "loop"), "a loop leads nowhere");
-    meanings_free(&m);
+    link_targets_free(&m);
 }
 
 static void test_hops(void)
 {
-    struct meanings m;
+    struct link_targets m;
     sh("rm -rf home && mkdir -p home/p/sub/d && cd home && ln -s p/sub/l/rc .bashrc && ln -s d "
        "p/sub/l && "
        "ln -s ../e p/sub/d/rc && ln -s p/sub/l/.. .zshrc");
@@ -119,10 +119,10 @@ static void test_hops(void)
     ok(has(&m.protect, "(protect \"@/home/p/sub/e\""), "what they lead to");
     ok(has(&m.protect, "(protect \"@/home/p/sub\" \"protected: ~/.zshrc leads here\")"),
        "up from where a link led, as the kernel does");
-    meanings_free(&m);
+    link_targets_free(&m);
 }
 
-static struct graph *compile(struct meanings *m, const char *text)
+static struct graph *compile(struct link_targets *m, const char *text)
 {
     struct sbpl_param params[] = {{"HOME", dir}, {"TMPDIR", "/t"}, {"CWD", "/c"}};
     struct sbpl_options opt = {
@@ -130,7 +130,7 @@ static struct graph *compile(struct meanings *m, const char *text)
     OWN(sbpl_unit) struct sbpl_unit unit;
     struct graph *g = NULL;
     struct bk_err err;
-    opt.sequels = meanings_sequels(m, &opt.nsequels);
+    opt.sequels = link_targets_sequels(m, &opt.nsequels);
     sbpl_unit_init(&unit, &opt);
     if (sbpl_add_text(&unit, "<p>", text, strlen(text), &err) < 0 ||
         sbpl_compile(&unit, &g, &err) < 0)
@@ -138,7 +138,7 @@ static struct graph *compile(struct meanings *m, const char *text)
     return g;
 }
 
-static bool writes(struct meanings *m, const char *text, const char *path)
+static bool writes(struct link_targets *m, const char *text, const char *path)
 {
     struct graph *g = compile(m, text);
     struct graph_cache *cache = g ? graph_cache_new(g) : NULL;
@@ -155,9 +155,9 @@ static bool writes(struct meanings *m, const char *text, const char *path)
 
 static void test_policies(void)
 {
-    struct meanings m = {0};
+    struct link_targets m = {0};
     struct bk_err err;
-    ok(meanings_protect(&m, "/a/hooks", "protected: git would run it", &err) == 0,
+    ok(link_targets_protect(&m, "/a/hooks", "protected: git would run it", &err) == 0,
        "a path of somebody's");
     ok(!writes(&m, ALL IMPORT, "/a/hooks/x") && writes(&m, ALL IMPORT, "/a/hook"),
        "it is protected");
@@ -173,7 +173,7 @@ static void test_policies(void)
     ok(!writes(&m, ALL IMPORT "(allow-write-matching (subpath \"/a\"))", "/a/hooks/x"),
        "nor a pattern");
     ok(writes(&m, ALL IMPORT "(allow-write \"/a/hooks\")", "/a/hooks/x"), "its own name does");
-    meanings_free(&m);
+    link_targets_free(&m);
 }
 
 /* What the build listed: some of each kind, and nothing twice. */
@@ -185,7 +185,7 @@ static void test_list(void)
                                        "retc/shadow", "orun/secrets"};
     for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
         int times = 0;
-        for (const char *s = ready_names; *s; s += strlen(s) + 1)
+        for (const char *s = precompiled_names; *s; s += strlen(s) + 1)
             times += strcmp(s, some[i]) == 0;
         is_int(times, 1, "%s is listed once", some[i]);
     }

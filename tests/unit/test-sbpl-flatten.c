@@ -12,7 +12,7 @@ static const struct sbpl_options options = {.params = params, .nparams = 3, .os 
 
 static void flatten(struct program *p, const char *message, struct buf *out)
 {
-    struct sbpl_flat_options o = {.message = message};
+    struct sbpl_flatten_options o = {.message = message};
     if (!ok(sbpl_flatten(&p->unit, &o, out, &p->err) == 0, "flattened"))
         printf("#   %s\n", p->err.msg);
 }
@@ -65,7 +65,7 @@ static void check_flat(const struct row *row, const char *message)
     OWN(buf) struct buf out = {0};
     OWN(buf) struct buf want = {0};
     sbpl_unit_init(&p.unit, &options);
-    struct sbpl_flat_options o = {.message = message};
+    struct sbpl_flatten_options o = {.message = message};
     if (sbpl_add_text(&p.unit, "t.sb", row->text, strlen(row->text), &p.err) == 0 &&
         sbpl_flatten(&p.unit, &o, &out, &p.err) < 0)
         buf_fmt(&out, "error: %s", p.err.msg);
@@ -149,7 +149,7 @@ static void test_hostile(void)
     OWN(buf) struct buf out = {0};
     sbpl_unit_init(&p.unit, &options);
     ok(sbpl_add_text(&p.unit, "t.sb", deep.s, deep.n, &p.err) == 0, "a condition of 5,000 levels");
-    ok(sbpl_flatten(&p.unit, &(struct sbpl_flat_options){0}, &out, &p.err) < 0 &&
+    ok(sbpl_flatten(&p.unit, &(struct sbpl_flatten_options){0}, &out, &p.err) < 0 &&
            p.err.code == BK_E_LIMIT && out.n == 0,
        "… is refused: %s", p.err.msg);
 }

@@ -106,13 +106,13 @@ static void test_programs(void)
 static bool would_use(const char *text, struct sbpl_options opt)
 {
     OWN(sbpl_unit) struct sbpl_unit u;
-    const struct ready_text *t;
+    const struct precompiled_text *t;
     struct machine m;
     struct bk_err err;
     sbpl_unit_init(&u, &opt);
     bool uses = sbpl_add_text(&u, "t.sb", text, strlen(text), &err) == 0 &&
                 machine_init(&m, &u) == 0 && machine_load(&m, &err) == 0 &&
-                ready_find(&m, "system.sb", &t);
+                precompiled_find(&m, "system.sb", &t);
     machine_free(&m);
     return uses;
 }
@@ -120,7 +120,7 @@ static bool would_use(const char *text, struct sbpl_options opt)
 static void test_use(void)
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY, .params = ordinary, .nparams = 4};
-    if (!ready_texts[0].name) {
+    if (!precompiled_texts[0].name) {
         skip("the build cannot run what it compiles");
         return;
     }

@@ -88,7 +88,7 @@ static void test_apply(void)
 {
     struct preset_config c;
     struct preset sum = {0};
-    struct access_policy p = {0};
+    struct access p = {0};
     struct words unset = {0};
     struct bk_err err;
     ok(parse("presets:\n"
@@ -112,7 +112,7 @@ static void test_apply(void)
     ok(!has_place(&p.allow_read, "/usr") && !p.reads_nothing, "read says nothing unless strict");
     is_int((long long)unset.n, 1, "what names an unset variable is told");
     sum.flags[PRESET_STRICT] = true;
-    p = (struct access_policy){0};
+    p = (struct access){0};
     ok(preset_apply(&arena, &sum, &base, &p, NULL, &err) == 0 && p.reads_nothing &&
            has_place(&p.allow_read, "/usr"),
        "strict");
@@ -125,7 +125,7 @@ static void test_shipped(void)
     ok(parse("", &c, &err) == 0 && c.nshipped > 8, "an empty file, and what comes along");
     for (size_t i = 0; i < c.nshipped; i++) {
         struct preset sum = {0};
-        struct access_policy p = {0};
+        struct access p = {0};
         bool fine = preset_add(&arena, &c, c.shipped[i].name, &sum, &err) == 0 &&
                     preset_apply(&arena, &sum, &base, &p, NULL, &err) == 0;
         ok(fine && c.shipped[i].about, "%s", c.shipped[i].name);

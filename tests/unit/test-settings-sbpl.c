@@ -40,16 +40,14 @@ static const struct access_target on_macos = {.macos = true, .http_port = 3128, 
 
 /* ---- asking ---- */
 
-static void write_policy(const struct access_policy *p, const struct access_target *t,
-                         struct buf *out)
+static void write_policy(const struct access *p, const struct access_target *t, struct buf *out)
 {
     struct bk_err err = {0};
     if (!ok(access_sbpl(p, t, out, &err) == 0, "a profile is written"))
         printf("#   %s\n", err.msg);
 }
 
-static void load_policy(struct program *prog, const struct access_policy *p,
-                        const struct access_target *t)
+static void load_policy(struct program *prog, const struct access *p, const struct access_target *t)
 {
     OWN(buf) struct buf text = {0};
     OWN(buf) struct buf found = {0};
@@ -82,8 +80,7 @@ static void ask_row(struct program *prog, const char *system, const char *row)
     is_str(allow ? "allow" : "deny", words[n - 1], "%s: %s", system, row);
 }
 
-static void ask_rows(const struct access_policy *p, const struct access_target *t,
-                     const char *const *rows)
+static void ask_rows(const struct access *p, const struct access_target *t, const char *const *rows)
 {
     OWN(program) struct program prog;
     const char *system = t->macos ? "macos" : "linux";
@@ -109,12 +106,12 @@ static void ask_rows(const struct access_policy *p, const struct access_target *
 
 static void test_reads(void)
 {
-    const struct access_policy open = {0};
+    const struct access open = {0};
     CHECK("nothing denied", &open, "file-read-data /etc/passwd → allow",
           "file-write-data /etc/passwd → deny", "file-write-data /dev/null → allow",
           "process-exec /bin/sh → allow", "process-fork → allow");
 
-    const struct access_policy nested = {
+    const struct access nested = {
         .deny_read = PLACES(UNDER("/home/me"), UNDER("/home/me/p/keys"), ONLY("/srv/one")),
         .allow_read = PLACES(UNDER("/home/me/p"), UNDER("/home/me/p/keys/public"),
                              ONLY("/home/me/.gitconfig")),
@@ -132,7 +129,7 @@ static void test_reads(void)
           "file-read-metadata /home/me → allow", "file-read-metadata /home/me/p/keys → allow",
           "file-read-data /home → allow");
 
-    const struct access_policy same = {
+    const struct access same = {
         .deny_read = PLACES(UNDER("/a"), ONLY("/b"), UNDER("/c")),
         .allow_read = PLACES(UNDER("/a"), UNDER("/b"), ONLY("/c")),
     };
@@ -140,7 +137,7 @@ static void test_reads(void)
           "file-read-data /b → deny", "file-read-data /b/x → allow", "file-read-data /c → allow",
           "file-read-data /c/x → deny");
 
-    const struct access_policy keeps = {
+    const struct access keeps = {
         .deny_read = PLACES({.path = "/home/me", .keeps_metadata = true}),
         .allow_read = PLACES(UNDER("/home/me/.config/app")),
     };
@@ -151,7 +148,7 @@ static void test_reads(void)
 
 static void test_read_globs(void)
 {
-    const struct access_policy globs = {
+    const struct access globs = {
         .deny_read = PLACES(GLOB("/**/.env"), GLOB("/srv/*/private"), GLOB("/w/[a/key[1].pem")),
         .allow_read = PLACES(UNDER("/w"), UNDER("/x/.env"), GLOB("/srv/*/private/*.pub")),
     };
@@ -165,7 +162,7 @@ static void test_read_globs(void)
           /* a bracket that opens no set is itself */
           "file-read-data /w/[a/key1.pem → deny", "file-read-data /w/[a/key2.pem → allow");
 
-    const struct access_policy inside = {
+    const struct access inside = {
         .deny_read = PLACES(UNDER("/home"), GLOB("/data/*")),
         .allow_read = PLACES(GLOB("/home/*/src"), GLOB("/home/*/all/**"), GLOB("/data/me/*.txt")),
     };
@@ -178,7 +175,7 @@ static void test_read_globs(void)
 
 static void test_strict(void)
 {
-    const struct access_policy strict = {
+    const struct access strict = {
         .reads_nothing = true,
         .allow_read = PLACES(UNDER("/usr"), ONLY("/etc/hosts")),
         .deny_read = PLACES(UNDER("/usr/secret")),
@@ -196,7 +193,7 @@ static void test_strict(void)
 
 static void test_writes(void)
 {
-    const struct access_policy p = {
+    const struct access p = {
         .allow_write = PLACES(UNDER("/w"), ONLY("/one/file"), GLOB("/logs/*.log"), UNDER("/d/in")),
         .deny_write = PLACES(UNDER("/w/no"), ONLY("/w/lit"), GLOB("/w/**/*.lock"), UNDER("/d")),
         .tmpdir = "/run/t",
@@ -214,7 +211,7 @@ static void test_writes(void)
           "file-write-setugid /w/no/d vnode-type=DIRECTORY → deny", "macos!file-link /w/a → allow",
           "macos!file-link /w/no/a → deny", "macos!file-link /home/me/readable → deny");
 
-    const struct access_policy yields = {
+    const struct access yields = {
         .allow_write = PLACES(UNDER("/home/me/.cache/x"), UNDER("/home/me/p")),
         .deny_write = PLACES({.path = "/home/me", .yields = true}, UNDER("/home/me/p/no")),
     };
@@ -222,15 +219,15 @@ static void test_writes(void)
           "file-write-data /home/me/.cache/x/a → allow", "file-write-data /home/me/p/a → allow",
           "file-write-data /home/me/p/no/a → deny");
 
-    const struct access_policy all = {.writes_everything = true,
-                                      .deny_read = PLACES(UNDER("/home/me/.ssh"))};
+    const struct access all = {.writes_everything = true,
+                               .deny_read = PLACES(UNDER("/home/me/.ssh"))};
     CHECK("everything", &all, "file-write-data /etc/x → allow",
           "file-write-data /home/me/.ssh/x → allow", "file-write-unlink /home/me/.ssh/x → deny");
 }
 
 static void test_protected(void)
 {
-    const struct access_policy p = {.allow_write = PLACES(UNDER("/w")), .protects_names = true};
+    const struct access p = {.allow_write = PLACES(UNDER("/w")), .protects_names = true};
     CHECK("protected", &p, "file-write-data /w/.bashrc → deny",
           "file-write-create /w/a/b/.gitconfig → deny", "file-write-create /w/.gitmodules → deny",
           "file-write-create /w/.bash_profile → deny", "file-write-create /w/.zshrc → deny",
@@ -261,7 +258,7 @@ static void test_protected(void)
           "macos!file-write-create /w/.Git/Hooks/x → deny",
           "macos!file-link /w/.git/hooks/x → deny");
 
-    struct access_policy config = p;
+    struct access config = p;
     config.allow_git_config = true;
     CHECK("git config", &config, "file-write-data /w/.git/config → allow",
           "file-write-data /w/.git/hooks/x → deny", "file-write-data /w/.git/commondir → deny");
@@ -271,7 +268,7 @@ static void test_protected(void)
 
 static void test_moves(void)
 {
-    const struct access_policy p = {
+    const struct access p = {
         .deny_read =
             PLACES(UNDER("/w/a/b/secret"), GLOB("/w/*/keys/*.pem"), GLOB("/w/**/deep/.env")),
         .allow_read = PLACES(UNDER("/w/a/b/secret/open")),
@@ -303,7 +300,7 @@ static void test_moves(void)
           "file-write-create /w/a → allow", "macos!file-link /w/a/b/secret/x → deny",
           "macos!file-clone /w/a/b/secret/x → deny");
 
-    const struct access_policy holds = {
+    const struct access holds = {
         .deny_read = PLACES(UNDER("/w/s"), UNDER("/w/s/open/again")),
         .allow_read = PLACES(UNDER("/w/s/open")),
         .allow_write = PLACES(UNDER("/w")),
@@ -317,7 +314,7 @@ static void test_moves(void)
 static void test_network(void)
 {
     static const uint16_t ports[] = {5432};
-    const struct access_policy closed = {0};
+    const struct access closed = {0};
     CHECK("closed", &closed, "network-outbound tcp:192.0.2.1:443 → deny",
           "network-outbound tcp:127.0.0.1:80 → deny", "network-outbound /run/x.sock → deny",
           "macos!network-outbound tcp:127.0.0.1:3128 → allow",
@@ -325,7 +322,7 @@ static void test_network(void)
           "linux!network-outbound tcp:127.0.0.1:3128 → deny",
           "network-bind tcp:127.0.0.1:99 → deny");
 
-    const struct access_policy names = {
+    const struct access names = {
         .allowed_domains = WORDS("example.com", "*.example.org:443", "192.0.2.7",
                                  "[2001:db8::1]:443", "localhost:8080"),
         .denied_domains = WORDS("bad.example.org", "192.0.2.7:25"),
@@ -348,22 +345,22 @@ static void test_network(void)
           "network-outbound /run/docker.sock → allow", "network-bind /run/agent/a → allow",
           "network-outbound /run/other → deny");
 
-    const struct access_policy nobody = {.allowed_domains = WORDS("example.com"),
-                                         .denied_domains = WORDS("*")};
+    const struct access nobody = {.allowed_domains = WORDS("example.com"),
+                                  .denied_domains = WORDS("*")};
     CHECK("denied all", &nobody, "network-outbound tcp:example.com:443 → deny");
 
-    const struct access_policy local = {.local_binding = true, .all_unix_sockets = true};
+    const struct access local = {.local_binding = true, .all_unix_sockets = true};
     CHECK("local", &local, "network-outbound tcp:127.0.0.1:99 → allow",
           "network-bind tcp:127.0.0.1:99 → allow", "network-inbound tcp:127.0.0.1:99 → allow",
           "network-outbound tcp:192.0.2.1:99 → deny", "network-outbound /run/x → allow",
           "network-bind /tmp/x → allow");
 
-    const struct access_policy open = {.network_open = true};
+    const struct access open = {.network_open = true};
     CHECK("open", &open, "network-outbound tcp:192.0.2.1:99 → allow",
           "network-outbound tcp:x.example:99 → allow", "network-bind tcp:0.0.0.0:99 → allow",
           "network-outbound /run/x → allow");
 
-    const struct access_policy own = {.allow_write = PLACES(UNDER("/w"))};
+    const struct access own = {.allow_write = PLACES(UNDER("/w"))};
     CHECK("own sockets", &own, "network-outbound /w/s → deny", "linux!network-bind /w/s → allow",
           "linux!network-outbound /w/s extension=buckle.created-socket → allow",
           "linux!network-outbound /x/s extension=buckle.created-socket → deny");
@@ -391,14 +388,13 @@ static void test_order(void)
         "; ---- file write ----",
         "; ---- pseudo-terminals ----",
     };
-    const struct access_policy p = {.tag = "CMD64_x_END_y",
-                                    .pty = true,
-                                    .keychain = true,
-                                    .apple_events = true,
-                                    .weaker_trust = true,
-                                    .mach_lookups = WORDS("com.example.a", "com.example.b.*"),
-                                    .deny_read =
-                                        PLACES({.path = "/a\"b\\c\n\x01\xff", .origin = "x\ny"})};
+    const struct access p = {.tag = "CMD64_x_END_y",
+                             .pty = true,
+                             .keychain = true,
+                             .apple_events = true,
+                             .weaker_trust = true,
+                             .mach_lookups = WORDS("com.example.a", "com.example.b.*"),
+                             .deny_read = PLACES({.path = "/a\"b\\c\n\x01\xff", .origin = "x\ny"})};
     OWN(buf) struct buf text = {0};
     OWN(buf) struct buf again = {0};
     write_policy(&p, &on_macos, &text);
@@ -418,16 +414,16 @@ static void test_order(void)
           "macos!mach-lookup com.apple.SecurityServer → allow", "macos!pseudo-tty → allow",
           "macos!file-read-data /a\"b\\c\n\x01\xff → deny",
           "macos!file-ioctl /dev/ttys001 → allow");
-    const struct access_policy less = {0};
+    const struct access less = {0};
     CHECK("without", &less, "macos!mach-lookup com.apple.trustd.agent → deny",
           "macos!mach-lookup com.apple.SecurityServer → deny", "macos!pseudo-tty → deny");
 }
 
 static void test_twins(void)
 {
-    const struct access_policy p = {.allow_write = PLACES(UNDER("/tmp/x"), GLOB("/var/*.log")),
-                                    .deny_read = PLACES(ONLY("/etc/secret")),
-                                    .tmpdir = "/var/folders/ab/cdef/T/mine"};
+    const struct access p = {.allow_write = PLACES(UNDER("/tmp/x"), GLOB("/var/*.log")),
+                             .deny_read = PLACES(ONLY("/etc/secret")),
+                             .tmpdir = "/var/folders/ab/cdef/T/mine"};
     CHECK("two spellings", &p, "macos!file-write-data /private/tmp/x/a → allow",
           "file-write-data /tmp/x/a → allow", "macos!file-write-data /private/var/a.log → allow",
           "macos!file-read-data /private/etc/secret → deny",
@@ -439,7 +435,7 @@ static void test_twins(void)
 
 static void test_errors(void)
 {
-    const struct access_policy bad[] = {
+    const struct access bad[] = {
         {.deny_read = PLACES(UNDER("relative"))},
         {.allow_write = PLACES(GLOB("*.c"))},
         {.allowed_domains = WORDS("a b")},
@@ -464,9 +460,9 @@ static void test_many(void)
         snprintf(names[i], sizeof(names[i]), "/srv/**/part%d/*.k%d", i, i);
         deny[i] = (struct place){.path = names[i], .kind = PLACE_GLOB};
     }
-    const struct access_policy p = {.deny_read = {deny, MANY},
-                                    .deny_write = {deny, MANY},
-                                    .allow_write = PLACES(UNDER("/srv"))};
+    const struct access p = {.deny_read = {deny, MANY},
+                             .deny_write = {deny, MANY},
+                             .allow_write = PLACES(UNDER("/srv"))};
     CHECK("many", &p, "file-read-data /srv/a/b/part999/x.k999 → deny",
           "file-read-data /srv/a/b/part999/x.k998 → allow",
           "file-write-data /srv/part7/x.k7 → deny",

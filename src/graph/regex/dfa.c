@@ -247,17 +247,17 @@ static size_t area_size(const struct regex_set *set, size_t bytes)
 }
 
 /* Sizes of what is used while a state is made, in one block: zeroed memory, largest units first. */
-struct scratch {
+struct tmpdir {
     size_t seen, words, slots, decided, touched, stack, ids, key;
 };
 
-static size_t scratch_bytes(const struct scratch *n)
+static size_t scratch_bytes(const struct tmpdir *n)
 {
     return (n->seen + n->words) * sizeof(uint64_t) +
            (n->slots + n->decided + n->touched + n->stack + n->ids) * sizeof(uint32_t) + n->key;
 }
 
-static void place_scratch(struct regex_cache *c, const struct scratch *n)
+static void place_tmpdir(struct regex_cache *c, const struct tmpdir *n)
 {
     c->seen = (uint64_t *)(void *)(c + 1);
     c->words = c->seen + n->seen;
@@ -278,7 +278,7 @@ struct regex_cache *regex_cache_new(const struct regex_set *set, size_t bytes)
     size_t area = area_size(set, bytes), nodes = set->nnodes;
     if (area > BYTES_MAX)
         return NULL;
-    const struct scratch n = {
+    const struct tmpdir n = {
         .seen = nodes / 64 + 1,
         .words = nodes / 4096 + 1,
         .slots = power_of_two(area / BYTES_PER_SLOT),
@@ -296,7 +296,7 @@ struct regex_cache *regex_cache_new(const struct regex_set *set, size_t bytes)
         free(memory);
         return NULL;
     }
-    place_scratch(c, &n);
+    place_tmpdir(c, &n);
     c->set = set;
     c->area = memory;
     c->area_bytes = (uint32_t)area;

@@ -23,9 +23,9 @@
 
 #include "base/own.h"
 #include "kernel/gate/netns-sockets.h"
+#include "kernel/shared/event-send.h"
 #include "kernel/shared/policy-update.h"
 #include "kernel/shared/roles.h"
-#include "kernel/shared/event-send.h"
 #include "net/consent.h"
 #include "net/gate.h"
 #include "net/rules.h"
@@ -87,26 +87,26 @@ static bool holds_socket(const char *pid, const char *wanted)
 }
 
 /* Only when something is denied or asked, so that looking at every process does not matter. */
-static pid_t process_with(unsigned long inode, pid_t worker)
+static pid_t process_with(unsigned long inode, pid_t judge)
 {
     char wanted[64];
     snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
     OWN(dir) DIR *d = opendir("/proc");
     struct dirent *e;
     while (d && (e = readdir(d)))
-        /* the worker may still hold a copy of what it has just connected */
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != worker &&
+        /* the judge may still hold a copy of what it has just connected */
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != judge &&
             holds_socket(e->d_name, wanted))
             return (pid_t)atoi(e->d_name);
     return 0;
 }
 
 struct telling {
-    const struct stage *s;
-    int from; /* socket to the worker */
+    const struct setup *s;
+    int from; /* socket to the judge */
     int proc;
-    pid_t worker;
-    struct graph *renewed, *replaced; /* the policy, when it is not the first, and the one before */
+    pid_t judge;
+    struct graph *updated, *replaced; /* the policy, when it is not the first, and the one before */
     struct event event;
 };
 
@@ -114,12 +114,12 @@ static pid_t process_of(const struct telling *t, bool udp, const struct gate_cli
 {
     const char *const tables[] = {udp ? "udp" : "tcp", udp ? "udp6" : "tcp6"};
     bool apart = t->s->plan->net_ns;
-    if (apart && !t->s->ground)
+    if (apart && !t->s->init)
         return 0;
     for (size_t i = 0; i < 2 && c->port; i++) {
-        unsigned long inode = socket_at(apart ? t->s->ground->init : getpid(), tables[i], c);
+        unsigned long inode = socket_at(apart ? t->s->init->pid : getpid(), tables[i], c);
         if (inode)
-            return process_with(inode, t->worker);
+            return process_with(inode, t->judge);
     }
     return 0;
 }
@@ -136,32 +136,32 @@ static void on_denial(void *arg, const struct gate_denial *d)
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
     pid_t pid = process_of(t, d->udp, &d->client);
-    struct told told = {.pid = pid,
-                        .tid = pid,
-                        .op = OP_NETWORK_OUTBOUND,
-                        .verdict = &v,
-                        .err = v.allow ? 0 : EPERM,
-                        .path = what,
-                        .len = strlen(what)};
-    tell_event(&(struct teller){t->proc, t->s->events, &t->event}, &told);
+    struct event_facts told = {.pid = pid,
+                               .tid = pid,
+                               .op = OP_NETWORK_OUTBOUND,
+                               .verdict = &v,
+                               .err = v.allow ? 0 : EPERM,
+                               .path = what,
+                               .len = strlen(what)};
+    event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &told);
 }
 
 /* ---- hearing ---- */
 
-/* The worker says nothing but what the policy is from now on. One that was replaced is freed when
+/* The judge says nothing but what the policy is from now on. One that was replaced is freed when
  * the next comes: what it decided may still be under way. */
 static bool on_word(void *arg, const struct graph **policy)
 {
     struct telling *t = arg;
     struct graph *g;
-    struct renewal what;
-    int heard = renew_hear(t->from, t->s->launch, &g, &what, NULL);
+    struct policy_update what;
+    int heard = policy_update_receive(t->from, t->s->launch, &g, &what, NULL);
     if (heard != RENEW_POLICY)
         return heard >= 0;
     graph_free(t->replaced);
-    t->replaced = t->renewed;
-    *policy = t->renewed = g;
-    tell_policy(what.number);
+    t->replaced = t->updated;
+    *policy = t->updated = g;
+    event_policy(what.number);
     return true;
 }
 
@@ -189,16 +189,16 @@ static void on_question(void *arg, const struct gate_question *q)
 
 /* ---- the process ---- */
 
-static bool hears_at_ports(const struct laid_network *net)
+static bool hears_at_ports(const struct netns_sockets *net)
 {
-    for (size_t i = 0; i < LAY_PORTS; i++)
+    for (size_t i = 0; i < NETNS_PORTS; i++)
         if (net->ports[i] >= 0)
             return true;
     return false;
 }
 
 static void __attribute__((noreturn))
-gate_main(const struct netgate *n, const struct stage *s, int from, int announcements)
+gate_main(const struct gate_process *n, const struct setup *s, int from, int announcements)
 {
     static struct telling telling;
     struct gate_options o = {.graph = s->graph,
@@ -214,18 +214,18 @@ gate_main(const struct netgate *n, const struct stage *s, int from, int announce
                              .arg = &telling,
                              .on_word = on_word,
                              .until = from};
-    role_take(ROLE_NET);
+    role_take(ROLE_GATE);
     telling.s = s;
     telling.from = from;
-    telling.worker = getppid();
+    telling.judge = getppid();
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
-    if (laid_receive(from, &o.sockets) < 0)
+    if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
-    _exit(netgate_confine(s->plan->caps, hears_at_ports(&o.sockets)) < 0 || gate_run(&o) < 0);
+    _exit(gate_process_confine(s->plan->caps, hears_at_ports(&o.sockets)) < 0 || gate_run(&o) < 0);
 }
 
 static int make_token(char token[33])
@@ -240,7 +240,7 @@ static int make_token(char token[33])
 
 /* ---- ports of this machine ---- */
 
-static void close_published(struct netgate *n)
+static void close_published(struct gate_process *n)
 {
     for (size_t i = 0; i < n->npublished; i++)
         for (size_t k = 0; k < GATE_FAMILIES; k++)
@@ -256,7 +256,7 @@ static bool is_local(const struct plan *p, uint16_t port)
     return false;
 }
 
-static bool is_published(const struct netgate *n, uint16_t port)
+static bool is_published(const struct gate_process *n, uint16_t port)
 {
     for (size_t i = 0; i < n->npublished; i++)
         if (n->published[i].port == port)
@@ -264,11 +264,11 @@ static bool is_published(const struct netgate *n, uint16_t port)
     return false;
 }
 
-int netgate_publish(struct netgate *n, const struct plan *p)
+int gate_process_publish(struct gate_process *n, const struct plan *p)
 {
     n->npublished = 0;
     for (size_t i = 0; i < p->npublished; i++) {
-        int fd = lay_listen(AF_INET, SOCK_STREAM, p->published[i]);
+        int fd = netns_listen(AF_INET, SOCK_STREAM, p->published[i]);
         /* somebody listens there, whom the command may call */
         if (fd == -EADDRINUSE && is_local(p, p->published[i]))
             continue;
@@ -276,16 +276,16 @@ int netgate_publish(struct netgate *n, const struct plan *p)
             close_published(n);
             return fd;
         }
-        int six = lay_listen(AF_INET6, SOCK_STREAM, p->published[i]);
+        int six = netns_listen(AF_INET6, SOCK_STREAM, p->published[i]);
         n->published[n->npublished++] =
             (struct gate_port){p->published[i], {fd, six < 0 ? -1 : six}};
     }
     return 0;
 }
 
-/* ---- the worker's side ---- */
+/* ---- the judge's side ---- */
 
-int netgate_start(struct netgate *n, const struct stage *s)
+int gate_process_start(struct gate_process *n, const struct setup *s)
 {
     int ends[2], words[2] = {-1, -1}, err = make_token(n->token);
     if (err < 0)
@@ -293,10 +293,10 @@ int netgate_start(struct netgate *n, const struct stage *s)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
         (s->plan->dials && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, words) < 0))
         return -errno;
-    pid_t worker = getpid(), pid = fork();
+    pid_t judge = getpid(), pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        if (getppid() != worker)
+        if (getppid() != judge)
             _exit(1);
         close(ends[0]);
         if (words[0] >= 0)
@@ -314,42 +314,42 @@ int netgate_start(struct netgate *n, const struct stage *s)
     return pid < 0 ? -errno : 0;
 }
 
-_Static_assert((int)PLAN_GATE_PORTS <= (int)LAY_PORTS, "every port that is planned is laid");
+_Static_assert((int)PLAN_GATE_PORTS <= (int)NETNS_PORTS, "every port that is planned is laid");
 
-struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p)
+struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p)
 {
     n->nlocal = 0;
-    for (size_t i = 0; i < p->nlocal && n->nlocal < LAY_LOCAL; i++) {
+    for (size_t i = 0; i < p->nlocal && n->nlocal < NETNS_LOCAL; i++) {
         struct local_port port = p->local[i];
         port.tcp = port.tcp && !is_published(n, port.port);
         n->local[n->nlocal++] = port;
     }
-    return (struct lay_wishes){.local = n->local,
-                               .nlocal = n->nlocal,
-                               .inside = n->npublished > 0,
-                               .ports = p->ports,
-                               .nports = p->nports,
-                               .no_rules = !p->host.nftables,
-                               .no_hand_over = !p->host.nft_tproxy};
+    return (struct netns_wishes){.local = n->local,
+                                 .nlocal = n->nlocal,
+                                 .inside = n->npublished > 0,
+                                 .ports = p->ports,
+                                 .nports = p->nports,
+                                 .no_rules = !p->host.nftables,
+                                 .no_hand_over = !p->host.nft_tproxy};
 }
 
-int netgate_hand_over(const struct netgate *n, struct laid_network *net)
+int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net)
 {
-    int err = laid_send(n->to, net);
-    lay_close(net);
+    int err = netns_sockets_send(n->to, net);
+    netns_close(net);
     return err;
 }
 
-int netgate_lay_loopback(struct netgate *n)
+int gate_process_listen(struct gate_process *n)
 {
-    struct laid_network net;
+    struct netns_sockets net;
     n->nlocal = 0;
-    int err = lay_loopback(&net, &n->ports);
-    return err < 0 ? err : netgate_hand_over(n, &net);
+    int err = netns_loopback(&net, &n->ports);
+    return err < 0 ? err : gate_process_hand_over(n, &net);
 }
 
-int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],
-                     uint16_t port)
+int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
+                          uint16_t port)
 {
     struct gate_announcement a = {.client = client, .port = port};
     memcpy(a.addr, addr, sizeof(a.addr));

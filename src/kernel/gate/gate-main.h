@@ -10,42 +10,42 @@
 
 /*
  * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
- * the sockets that were opened inside. The worker starts it while both are still in the caller's
+ * the sockets that were opened inside. The judge starts it while both are still in the caller's
  * namespaces, and hands over the sockets once the sandbox's network is laid.
  */
-struct netgate {
-    int to;                             /* socket to it; it ends when this does */
-    char token[33];                     /* what the proxies' clients have to know */
-    struct local_port local[LAY_LOCAL]; /* of the host's loopback, once the network is laid */
+struct gate_process {
+    int to;                               /* socket to it; it ends when this does */
+    char token[33];                       /* what the proxies' clients have to know */
+    struct local_port local[NETNS_LOCAL]; /* of the host's loopback, once the network is laid */
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
-    struct lay_ports ports; /* where there is no network of its own */
-    int announces;          /* then: socket for announcements */
+    struct netns_ports ports; /* where there is no network of its own */
+    int announces;            /* then: socket for announcements */
 };
 
 /* Called outside, before the gate starts: listens on those ports of this machine that lead to the
  * command's servers. Where somebody listens already, and the command may call him, the port leads
  * the other way. */
-int netgate_publish(struct netgate *n, const struct plan *p);
+int gate_process_publish(struct gate_process *n, const struct plan *p);
 
 /* 0, or a negated errno. */
-int netgate_start(struct netgate *n, const struct stage *s);
+int gate_process_start(struct gate_process *n, const struct setup *s);
 /* What the new network is to have; once the ports are published. Points into *n. */
-struct lay_wishes netgate_wishes(struct netgate *n, const struct plan *p);
+struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p);
 /* The sockets of the network, which is laid; they are closed here. */
-int netgate_hand_over(const struct netgate *n, struct laid_network *net);
+int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net);
 /* Called instead where there is none: listens on loopback. */
-int netgate_lay_loopback(struct netgate *n);
+int gate_process_listen(struct gate_process *n);
 /* Then: a connection from this port of loopback to ports.tcp was meant to go there. */
-int netgate_announce(const struct netgate *n, uint16_t client, const uint8_t addr[16],
-                     uint16_t port);
+int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
+                          uint16_t port);
 /* The caller's environment and the variables that lead to the proxies, but for those that lead to a
  * port of the host's that is open; NULL without memory. */
-char **netgate_environ(const struct netgate *n, const struct stage *s);
+char **gate_process_environ(const struct gate_process *n, const struct setup *s);
 
 /* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it
  * can be told which process asked. */
-int netgate_confine(uint64_t caps, bool at_ports);
+int gate_process_confine(uint64_t caps, bool at_ports);
 
 #endif

@@ -10,8 +10,8 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
-#include "kernel/launch/walls.h"
 #include "kernel/gate/gate-main.h"
+#include "kernel/launch/walls.h"
 #include "kernel/shared/own-filter.h"
 
 static const int needed[] = {
@@ -40,7 +40,7 @@ static const int needed[] = {
 /* Where it hears connections at single ports, and rules may name more of them later. */
 static const int needed_at_ports[] = {SYS_listen};
 
-int netgate_confine(uint64_t caps, bool at_ports)
+int gate_process_confine(uint64_t caps, bool at_ports)
 {
     const struct own_filter filter = {
         .lists = {{needed, sizeof(needed) / sizeof(needed[0])},

@@ -7,7 +7,7 @@
 
 /* A laid network's sockets, from one process to another: the same there, with other numbers. Both
  * answer 0 or a negated errno. */
-int laid_send(int to, struct laid_network *net);
-int laid_receive(int from, struct laid_network *net);
+int netns_sockets_send(int to, struct netns_sockets *net);
+int netns_sockets_receive(int from, struct netns_sockets *net);
 
 #endif

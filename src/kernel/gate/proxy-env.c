@@ -25,25 +25,26 @@ static bool may(const struct graph *g, struct graph_cache *cache, enum vocab_op 
 }
 
 /* Whether the command could start the program that connects. */
-static bool can_connect(const struct stage *s)
+static bool can_connect(const struct setup *s)
 {
     const char *path = s->launch->connector;
-    struct graph_cache *cache = path && netenv_is_plain(path) ? graph_cache_new(s->graph) : NULL;
+    struct graph_cache *cache =
+        path && proxy_vars_is_plain(path) ? graph_cache_new(s->graph) : NULL;
     bool can = cache && may(s->graph, cache, OP_PROCESS_EXEC, path) &&
                may(s->graph, cache, OP_FILE_READ_DATA, path);
     graph_cache_free(cache);
     return can;
 }
 
-static struct netenv proxies(const struct netgate *n, const struct stage *s)
+static struct netenv proxies(const struct gate_process *n, const struct setup *s)
 {
     struct netenv e = {.http = n->ports.http,
                        .socks = n->ports.socks,
                        .token = n->token,
                        .connector = s->launch->connector};
     if (!s->plan->dials) {
-        e.http = lay_proxy_port(LAY_HTTP_PORT, n->local, n->nlocal);
-        e.socks = lay_proxy_port(LAY_SOCKS_PORT, n->local, n->nlocal);
+        e.http = netns_proxy_port(NETNS_HTTP_PORT, n->local, n->nlocal);
+        e.socks = netns_proxy_port(NETNS_SOCKS_PORT, n->local, n->nlocal);
     }
     return e;
 }
@@ -57,20 +58,20 @@ static bool is_named(const char *entry, const char *name)
 static bool is_ours(const char *entry)
 {
     for (size_t i = 0; i < NETENV_COUNT; i++)
-        if (i != NETENV_GIT_SSH_COMMAND && is_named(entry, netenv_name(i)))
+        if (i != NETENV_GIT_SSH_COMMAND && is_named(entry, proxy_vars_name(i)))
             return true;
     return false;
 }
 
 /* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: somebody else's proxy,
  * which the policy opens. */
-static bool leads_out(const struct netgate *n, const struct stage *s, const char *entry)
+static bool leads_out(const struct gate_process *n, const struct setup *s, const char *entry)
 {
-    struct local_port hosts[LAY_LOCAL];
+    struct local_port hosts[NETNS_LOCAL];
     const struct local_port *local = n->local;
     size_t nlocal = n->nlocal;
     if (s->plan->dials) { /* without a network of its own every port is the host's */
-        nlocal = rules_local_ports(s->graph, hosts, LAY_LOCAL);
+        nlocal = rules_local_ports(s->graph, hosts, NETNS_LOCAL);
         local = hosts;
     }
     const char *colon = strrchr(entry, ':');
@@ -84,7 +85,7 @@ static bool leads_out(const struct netgate *n, const struct stage *s, const char
 }
 
 /* The caller's entry of this name that stays; NULL when there is none. */
-static char *find_kept(const struct netgate *n, const struct stage *s, const char *name)
+static char *find_kept(const struct gate_process *n, const struct setup *s, const char *name)
 {
     for (char *const *env = s->launch->env; *env; env++)
         if (is_named(*env, name))
@@ -96,12 +97,12 @@ static char *find_kept(const struct netgate *n, const struct stage *s, const cha
 static char *entry_of(const struct netenv *e, size_t variable)
 {
     OWN(buf) struct buf entry = {0};
-    buf_fmt(&entry, "%s=", netenv_name(variable));
-    netenv_value(e, variable, &entry);
+    buf_fmt(&entry, "%s=", proxy_vars_name(variable));
+    proxy_vars_value(e, variable, &entry);
     return buf_ok(&entry) ? steal_ptr(&entry.s) : NULL;
 }
 
-char **netgate_environ(const struct netgate *n, const struct stage *s)
+char **gate_process_environ(const struct gate_process *n, const struct setup *s)
 {
     char *const *env = s->launch->env;
     size_t count = 0, kept = 0;
@@ -121,10 +122,10 @@ char **netgate_environ(const struct netgate *n, const struct stage *s)
     for (size_t i = 0; out && i < NETENV_COUNT; i++) {
         if (i == NETENV_GIT_SSH_COMMAND && !ssh)
             continue;
-        char *theirs = find_kept(n, s, netenv_name(i));
+        char *theirs = find_kept(n, s, proxy_vars_name(i));
         out[kept] = theirs ? theirs : entry_of(&e, i);
         if (!out[kept++])
-            return NULL; /* the worker gives up */
+            return NULL; /* the judge gives up */
     }
     return out;
 }

@@ -85,13 +85,13 @@ static int cover_services(int top)
 
 static int cover_resolver(int top, bool connects)
 {
-    static const char text[] = "nameserver " LAY_RESOLVER "\noptions edns0\n",
-                      tcp[] = "nameserver " LAY_RESOLVER "\noptions edns0 use-vc\n";
+    static const char text[] = "nameserver " NETNS_RESOLVER "\noptions edns0\n",
+                      tcp[] = "nameserver " NETNS_RESOLVER "\noptions edns0 use-vc\n";
     return connects ? cover(top, "/etc/resolv.conf", tcp, sizeof(tcp) - 1)
                     : cover(top, "/etc/resolv.conf", text, sizeof(text) - 1);
 }
 
-int netfiles_lay(bool connects)
+int resolver_files_mount(bool connects)
 {
     mode_t was = umask(0);
     OWN(fd) int top = mount_tmpfs();

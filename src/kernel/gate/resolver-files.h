@@ -8,6 +8,6 @@
 /* Files by which programs find hosts, for a network that is filtered by name: mounted over the
  * host's in the sandbox's mount namespace. What is missing there is left missing. connects: names
  * are asked for by TCP. 0 or a negated errno. */
-int netfiles_lay(bool connects);
+int resolver_files_mount(bool connects);
 
 #endif

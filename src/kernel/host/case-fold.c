@@ -87,7 +87,7 @@ static bool has_flag(const char *folder)
     return fd >= 0 && ioctl(fd, KABI_FS_IOC_GETFLAGS, &flags) == 0 && (flags & KABI_FS_CASEFOLD_FL);
 }
 
-void fold_find(struct mounts_view *v, const char *const *folders, size_t n)
+void case_fold_find(struct mounts_view *v, const char *const *folders, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *folder = folders[i];
@@ -159,7 +159,7 @@ static size_t plain_at(const char *s, size_t n, const char **to)
     return 0;
 }
 
-size_t fold_path(const char *path, size_t len, char *out)
+size_t case_fold_path(const char *path, size_t len, char *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < len;) {
@@ -189,7 +189,7 @@ size_t fold_path(const char *path, size_t len, char *out)
 }
 
 /* Up to eight characters with ~ and a digit, then perhaps a dot and up to three. */
-bool fold_is_short(const char *path, size_t len)
+bool case_fold_is_short(const char *path, size_t len)
 {
     for (size_t from = 0, i = 0; i <= len; i++) {
         if (i < len && path[i] != '/')

@@ -13,13 +13,13 @@
 
 /* Finds out whether the file systems that these folders lie on fold case, as far as their types do
  * not tell, and notes them in the view. Folders may be NULL. */
-void fold_find(struct mounts_view *v, const char *const *folders, size_t n);
+void case_fold_find(struct mounts_view *v, const char *const *folders, size_t n);
 
 /* A path as such a file system may compare it, but for plain letters, which stay as they are: at
  * most as long. Its length. */
-size_t fold_path(const char *path, size_t len, char *out);
+size_t case_fold_path(const char *path, size_t len, char *out);
 
 /* Whether a part of it could be the second, short name of another file ("BASHRC~1"). */
-bool fold_is_short(const char *path, size_t len);
+bool case_fold_is_short(const char *path, size_t len);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "kernel/host/case-fold.h"
 
-void naming_open(struct naming *n, int fd, const struct mounts_view *like)
+void file_names_open(struct file_names *n, int fd, const struct mounts_view *like)
 {
     mounts_open(&n->mounts, fd);
     if (!like)
@@ -27,7 +27,7 @@ static struct graph_fact name_fact(const struct mount_name *name)
         .filter = FILTER_PATH, .str = name->path, .len = (uint32_t)name->len};
 }
 
-size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph_fact *out)
+size_t file_names_facts(struct file_names *n, const char *path, size_t len, struct graph_fact *out)
 {
     const struct mounts *m = mounts_now(&n->mounts, false);
     size_t seen = 0;
@@ -47,7 +47,7 @@ size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph
 static const struct graph_verdict refused = {.flags = VOCAB_FLAG_DENY | VOCAB_FLAG_REPORT,
                                              .rule = GRAPH_NO_RULE};
 
-static bool take_graph(struct naming *n, const struct graph *g)
+static bool take_graph(struct file_names *n, const struct graph *g)
 {
     if (n->of == g && n->cache)
         return true;
@@ -62,20 +62,21 @@ static bool take_graph(struct naming *n, const struct graph *g)
 enum { FACTS = 16 + MOUNT_NAMES };
 
 /* The same question with names as they are compared. */
-static struct graph_verdict eval_folded(struct naming *n, const struct graph *g,
+static struct graph_verdict eval_folded(struct file_names *n, const struct graph *g,
                                         const struct graph_query *q)
 {
     struct graph_fact facts[FACTS];
     struct graph_query folded = *q;
     size_t inner = 0;
-    if (q->nfacts > FACTS || !take_graph(n, g) || fold_is_short(q->facts[0].str, q->facts[0].len))
+    if (q->nfacts > FACTS || !take_graph(n, g) ||
+        case_fold_is_short(q->facts[0].str, q->facts[0].len))
         return refused;
     for (size_t i = 0; i < q->nfacts; i++) {
         facts[i] = q->facts[i];
         if (facts[i].filter != FILTER_PATH || facts[i].len >= MOUNT_PATH)
             continue;
         char *text = i == 0 || inner == MOUNT_NAMES ? n->text : n->inner[inner++];
-        facts[i].len = (uint32_t)fold_path(facts[i].str, facts[i].len, text);
+        facts[i].len = (uint32_t)case_fold_path(facts[i].str, facts[i].len, text);
         facts[i].str = text;
     }
     folded.facts = facts;
@@ -83,7 +84,7 @@ static struct graph_verdict eval_folded(struct naming *n, const struct graph *g,
 }
 
 /* The same question with those names besides that something else is seen under. */
-static struct graph_verdict eval_hidden(const struct naming *n, const struct graph *g,
+static struct graph_verdict eval_hidden(const struct file_names *n, const struct graph *g,
                                         struct graph_cache *cache, const struct graph_query *q)
 {
     struct graph_fact facts[FACTS];
@@ -97,8 +98,8 @@ static struct graph_verdict eval_hidden(const struct naming *n, const struct gra
     return graph_eval(g, cache, &more);
 }
 
-struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct graph_cache *cache,
-                                 const struct graph_query *q)
+struct graph_verdict file_names_eval(struct file_names *n, const struct graph *g,
+                                     struct graph_cache *cache, const struct graph_query *q)
 {
     struct graph_verdict v = graph_eval(g, cache, q);
     const struct graph_fact *path = &q->facts[0];

@@ -10,7 +10,7 @@
  * All that a file is called, for whoever asks the policy about it: what other mounts call it, and
  * what its file system takes for the same name. One for each process that asks.
  */
-struct naming {
+struct file_names {
     struct mounts_view mounts;
     struct mount_names names; /* of the path asked about last; one more than fit: too many */
     size_t hidden;            /* of these, so many at the end */
@@ -24,15 +24,15 @@ struct naming {
 enum { NAMING_FACTS = MOUNT_NAMES };
 
 /* Takes a mountinfo file over. `like` knows what folds already, and may be NULL. */
-void naming_open(struct naming *n, int fd, const struct mounts_view *like);
+void file_names_open(struct file_names *n, int fd, const struct mounts_view *like);
 
 /* Appends what else a path is called, at most NAMING_FACTS. How many. They are valid until the next
  * call. */
-size_t naming_facts(struct naming *n, const char *path, size_t len, struct graph_fact *out);
+size_t file_names_facts(struct file_names *n, const char *path, size_t len, struct graph_fact *out);
 
-/* What the policy says; the first fact is the path, and naming_facts() was called for it. What is
- * denied by a hidden name, or when case is not regarded, is denied; neither allows anything. */
-struct graph_verdict naming_eval(struct naming *n, const struct graph *g, struct graph_cache *cache,
-                                 const struct graph_query *q);
+/* What the policy says; the first fact is the path, and file_names_facts() was called for it. What
+ * is denied by a hidden name, or when case is not regarded, is denied; neither allows anything. */
+struct graph_verdict file_names_eval(struct file_names *n, const struct graph *g,
+                                     struct graph_cache *cache, const struct graph_query *q);
 
 #endif

@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/walls.h"
 #include "kernel/host/kabi.h"
+#include "kernel/launch/walls.h"
 
 enum { PROBE_MS = 3000 };
 

@@ -33,14 +33,14 @@ enum { GOT_NUMBER = 1, GOT_FD = 2 };
 
 static int say(int sock, char word, int fd)
 {
-    return pass_send(sock, &word, 1, fd);
+    return fd_pass_send(sock, &word, 1, fd);
 }
 
 /* The word, and *fd or -1. */
 static char hear(int sock, int *fd)
 {
     char word;
-    return pass_receive(sock, &word, 1, fd) == 1 ? word : SAYS_NO;
+    return fd_pass_receive(sock, &word, 1, fd) == 1 ? word : SAYS_NO;
 }
 
 /* ---- the subject ---- */

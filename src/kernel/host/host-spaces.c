@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/walls.h"
-#include "kernel/launch/device-wall.h"
 #include "kernel/host/host-probe.h"
+#include "kernel/launch/device-wall.h"
+#include "kernel/launch/walls.h"
 #include "net/netns-setup.h"
 
 enum { ANSWER_MS = 1000 };
@@ -137,25 +137,25 @@ unsigned probe_net(const struct host *h)
 }
 
 /* Lays a whole network: it has this socket only when the rules for it were taken. */
-static unsigned lays(const struct host *h, enum lay_socket which)
+static unsigned lays(const struct host *h, enum netns_socket which)
 {
-    struct laid_network net;
+    struct netns_sockets net;
     if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 ||
-        lay_network(&(struct lay_wishes){0}, &net) < 0)
+        netns_network(&(struct netns_wishes){0}, &net) < 0)
         return 0;
     bool laid = net.fds[which] >= 0;
-    lay_close(&net);
+    netns_close(&net);
     return laid;
 }
 
 unsigned probe_nftables(const struct host *h)
 {
-    return lays(h, LAY_TCP4);
+    return lays(h, NETNS_TCP4);
 }
 
 unsigned probe_tproxy(const struct host *h)
 {
-    return lays(h, LAY_UDP4);
+    return lays(h, NETNS_UDP4);
 }
 
 /* ---- FUSE ---- */

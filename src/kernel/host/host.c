@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/plan/capabilities.h"
 #include "kernel/host/kabi.h"
+#include "kernel/plan/capabilities.h"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438

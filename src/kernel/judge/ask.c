@@ -13,7 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 /* Lets the command configure a repository that it made itself; named in default.sb. */
 static const char repository_extension[] = "buckle.created-repository";
@@ -21,16 +26,16 @@ static const char repository_extension[] = "buckle.created-repository";
 static const char socket_extension[] = "buckle.created-socket";
 
 /* A repository that is about to move is judged at its new place as if it were there already. */
-bool ask_is_created(const struct worker *w, const char *path, size_t len)
+bool ask_is_created(const struct judge *w, const char *path, size_t len)
 {
-    if (made_covers(&w->repositories, path, len, "", 0))
+    if (created_repos_covers(&w->repositories, path, len, "", 0))
         return true;
     const struct pinned *to = w->moving_to;
     if (!to || len < to->path_len || memcmp(path, to->path, to->path_len) != 0 ||
         (len > to->path_len && path[to->path_len] != '/'))
         return false;
-    return made_covers(&w->repositories, w->moving->path, w->moving->path_len, path + to->path_len,
-                       len - to->path_len);
+    return created_repos_covers(&w->repositories, w->moving->path, w->moving->path_len,
+                                path + to->path_len, len - to->path_len);
 }
 
 /* ---- who asks ---- */
@@ -46,14 +51,14 @@ bool asks_who(const struct graph *g)
 }
 
 /* Effective ids, as the sandbox knows them: the second of four. */
-static int read_id(const struct worker *w, const struct request *r, const char *key, unsigned *id)
+static int read_id(const struct judge *w, const struct request *r, const char *key, unsigned *id)
 {
     char text[64];
-    int err = tell_status_field(w->proc, r->tid, key, text, sizeof(text));
+    int err = proc_status_field(w->proc, r->tid, key, text, sizeof(text));
     return err == 0 && sscanf(text, "%*u %u", id) == 1 ? 0 : -EPERM;
 }
 
-int ask_who(struct worker *w, const struct request *r)
+int ask_who(struct judge *w, const struct request *r)
 {
     static const char mark[] = " (deleted)";
     size_t m = sizeof(mark) - 1;
@@ -72,7 +77,7 @@ int ask_who(struct worker *w, const struct request *r)
     return 0;
 }
 
-static size_t program_fact(const struct worker *w, struct graph_fact *f)
+static size_t program_fact(const struct judge *w, struct graph_fact *f)
 {
     if (w->program_len == 0)
         return 0;
@@ -84,10 +89,10 @@ static size_t program_fact(const struct worker *w, struct graph_fact *f)
 enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS + NAMING_FACTS };
 
 /* Facts about a path whose class is known. */
-static size_t class_facts(const struct worker *w, enum git_class class, const char *path,
-                          size_t len, const struct stat *st, struct graph_fact *f)
+static size_t class_facts(const struct judge *w, enum git_class class, const char *path, size_t len,
+                          const struct stat *st, struct graph_fact *f)
 {
-    size_t n = tell_path_facts(path, len, w->caller_uid, w->caller_gid, st, f);
+    size_t n = event_path_facts(path, len, w->caller_uid, w->caller_gid, st, f);
     n += program_fact(w, f + n);
     n += git_facts(class, f + n);
     if (w->repositories.n && ask_is_created(w, path, len))
@@ -95,11 +100,11 @@ static size_t class_facts(const struct worker *w, enum git_class class, const ch
                                      .str = repository_extension,
                                      .len = sizeof(repository_extension) - 1};
     if (w->naming)
-        n += naming_facts(w->naming, path, len, f + n);
+        n += file_names_facts(w->naming, path, len, f + n);
     return n;
 }
 
-static size_t path_facts(const struct worker *w, enum vocab_op op, const char *path, size_t len,
+static size_t path_facts(const struct judge *w, enum vocab_op op, const char *path, size_t len,
                          const struct stat *st, struct graph_fact *f)
 {
     enum git_class class = w->git.wanted ? git_class_of(w, op, path, len, st) : GIT_PLAIN;
@@ -107,37 +112,37 @@ static size_t path_facts(const struct worker *w, enum vocab_op op, const char *p
 }
 
 /* What the policy says, by every name that is meant. */
-static struct graph_verdict judge(const struct worker *w, const struct graph_query *q)
+static struct graph_verdict judge(const struct judge *w, const struct graph_query *q)
 {
     if (w->naming)
-        return naming_eval(w->naming, w->graph, w->cache, q);
+        return file_names_eval(w->naming, w->graph, w->cache, q);
     return graph_eval(w->graph, w->cache, q);
 }
 
 /* ---- what a rule wants done ---- */
 
-static int settle(struct worker *w, const struct request *r, enum vocab_op op,
+static int settle(struct judge *w, const struct request *r, enum vocab_op op,
                   const struct graph_verdict *v, const char *shown, size_t len)
 {
-    struct teller t = {w->proc, w->events, &w->event};
-    struct told what = {.tid = r->tid, .nr = r->nr, .op = op, .verdict = v};
+    struct event_sender t = {w->proc, w->events, &w->event};
+    struct event_facts what = {.tid = r->tid, .nr = r->nr, .op = op, .verdict = v};
     int signal = 0;
     what.path = shown;
     what.len = len;
     what.detail = w->git.detail;
     if (!v->allow)
-        what.err = v->rule == GRAPH_NO_RULE ? EPERM : tell_modifiers(w->graph, v->node, &signal);
+        what.err = v->rule == GRAPH_NO_RULE ? EPERM : event_modifiers(w->graph, v->node, &signal);
     if (signal || (v->flags & VOCAB_FLAG_REPORT))
         what.pid = target_process(w, r);
     if (signal && what.pid > 0 && request_is_valid(w, r))
         kill(what.pid, signal);
     /* what is allowed again, for a call that waits, was told the first time */
     if ((v->flags & VOCAB_FLAG_REPORT) && !(v->allow && w->again))
-        tell_event(&t, &what);
+        event_send(&t, &what);
     return -what.err;
 }
 
-int ask_git(struct worker *w, const struct request *r, enum git_class class, const char *path,
+int ask_git(struct judge *w, const struct request *r, enum git_class class, const char *path,
             size_t len, const struct stat *st)
 {
     struct graph_fact facts[ASK_FACTS];
@@ -148,7 +153,7 @@ int ask_git(struct worker *w, const struct request *r, enum git_class class, con
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
-void ask_git_later(struct worker *w, enum git_class class, const char *path, size_t len)
+void ask_git_later(struct judge *w, enum git_class class, const char *path, size_t len)
 {
     static const struct stat st = {.st_mode = S_IFREG};
     struct graph_fact facts[ASK_FACTS];
@@ -156,12 +161,12 @@ void ask_git_later(struct worker *w, enum git_class class, const char *path, siz
                             .facts = facts,
                             .nfacts = class_facts(w, class, path, len, &st, facts)};
     struct graph_verdict v = judge(w, &q);
-    struct teller t = {w->proc, w->events, &w->event};
-    struct told what = {.op = OP_FILE_WRITE_DATA, .verdict = &v, .err = EPERM, .path = path};
+    struct event_sender t = {w->proc, w->events, &w->event};
+    struct event_facts what = {.op = OP_FILE_WRITE_DATA, .verdict = &v, .err = EPERM, .path = path};
     what.len = len;
     what.detail = w->git.detail;
     if (!v.allow && (v.flags & VOCAB_FLAG_REPORT))
-        tell_event(&t, &what);
+        event_send(&t, &what);
 }
 
 /* What the call would have asked: the first of its set, and for an open what its flags want. */
@@ -174,34 +179,34 @@ static enum vocab_op op_of_call(const struct request *r)
     return OP_DEFAULT;
 }
 
-static int refuse(struct worker *w, const struct request *r, const char *why)
+static int refuse(struct judge *w, const struct request *r, const char *why)
 {
     struct graph_verdict v = {.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
-    struct teller t = {w->proc, w->events, &w->event};
-    struct told what = {.tid = r->tid, .nr = r->nr, .op = op_of_call(r), .verdict = &v};
+    struct event_sender t = {w->proc, w->events, &w->event};
+    struct event_facts what = {.tid = r->tid, .nr = r->nr, .op = op_of_call(r), .verdict = &v};
     what.pid = target_process(w, r);
     what.err = EPERM;
     what.path = why;
     what.len = strlen(why);
     /* one that has just died cannot be read either, and nobody need be told */
     if (request_is_valid(w, r))
-        tell_event(&t, &what);
+        event_send(&t, &what);
     return -EPERM;
 }
 
-int ask_in_vain(struct worker *w, const struct request *r)
+int ask_in_vain(struct judge *w, const struct request *r)
 {
     return refuse(w, r, "the program's memory cannot be read, so nothing it does is allowed");
 }
 
-int ask_nowhere(struct worker *w, const struct request *r)
+int ask_nowhere(struct judge *w, const struct request *r)
 {
     return refuse(w, r, "this lies on a mount that was taken away, and has no name to judge");
 }
 
 /* ---- questions ---- */
 
-static int ask_any_name(struct worker *w, const struct request *r, enum vocab_op op,
+static int ask_any_name(struct judge *w, const struct request *r, enum vocab_op op,
                         const char *path, size_t len, const struct stat *st)
 {
     struct graph_fact facts[ASK_FACTS];
@@ -211,7 +216,7 @@ static int ask_any_name(struct worker *w, const struct request *r, enum vocab_op
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
-int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+int ask_name(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len, const struct stat *st)
 {
     /* pipes, sockets and memory files have no path: the target holds them already */
@@ -221,24 +226,23 @@ int ask_name(struct worker *w, const struct request *r, enum vocab_op op, const 
     return err == 0 ? ask_posix_ipc(w, r, op, path, len) : err;
 }
 
-int ask_object(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p)
+int ask_object(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p)
 {
     return ask_any_name(w, r, op, p->path, p->path_len, &p->st);
 }
 
-int ask_path(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p)
+int ask_path(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p)
 {
     return ask_name(w, r, op, p->path, p->path_len, p->found ? &p->st : NULL);
 }
 
-int ask_create(struct worker *w, const struct request *r, const struct pinned *p, mode_t type)
+int ask_create(struct judge *w, const struct request *r, const struct pinned *p, mode_t type)
 {
     struct stat st = {.st_mode = type};
     return ask_name(w, r, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
-int ask_setugid(struct worker *w, const struct request *r, const char *path, size_t len,
-                mode_t mode)
+int ask_setugid(struct judge *w, const struct request *r, const char *path, size_t len, mode_t mode)
 {
     struct stat st = {.st_mode = mode | (mode & S_IFMT ? 0 : S_IFREG)};
     if (!(mode & (S_ISUID | S_ISGID)))
@@ -246,7 +250,7 @@ int ask_setugid(struct worker *w, const struct request *r, const char *path, siz
     return ask_name(w, r, OP_FILE_WRITE_SETUGID, path, len, &st);
 }
 
-bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t len,
+bool would_allow(struct judge *w, enum vocab_op op, const char *path, size_t len,
                  const struct stat *st)
 {
     struct graph_fact facts[ASK_FACTS];
@@ -255,7 +259,7 @@ bool would_allow(struct worker *w, enum vocab_op op, const char *path, size_t le
     return judge(w, &q).allow;
 }
 
-bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size_t len,
+bool is_out_of_bounds(struct judge *w, enum vocab_op op, const char *path, size_t len,
                       const struct stat *st)
 {
     static const char nowhere[] = "/\1"; /* a name that no rule has in mind */
@@ -268,7 +272,7 @@ bool is_out_of_bounds(struct worker *w, enum vocab_op op, const char *path, size
     return !v.allow && !ground.allow && v.rule == ground.rule;
 }
 
-int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const struct pinned *p,
+int ask_xattr(struct judge *w, const struct request *r, enum vocab_op op, const struct pinned *p,
               const char *name)
 {
     struct graph_fact facts[ASK_FACTS];
@@ -283,7 +287,7 @@ int ask_xattr(struct worker *w, const struct request *r, enum vocab_op op, const
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, p->path, p->path_len);
 }
 
-int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+int ask_unix(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
              size_t len, bool own)
 {
     struct graph_fact facts[ASK_FACTS];
@@ -300,7 +304,7 @@ int ask_unix(struct worker *w, const struct request *r, enum vocab_op op, const 
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, path, len);
 }
 
-int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
+int ask_about(struct judge *w, const struct request *r, enum vocab_op op,
               const struct graph_fact *more, size_t nmore, const char *shown)
 {
     struct graph_fact facts[ASK_MORE + 3];
@@ -315,22 +319,22 @@ int ask_about(struct worker *w, const struct request *r, enum vocab_op op,
     return v.allow && v.flags == 0 ? 0 : settle(w, r, op, &v, shown, strlen(shown));
 }
 
-void tell_refused_as(struct worker *w, const struct request *r, enum vocab_op op, const char *what,
-                     int err)
+void report_refused_as(struct judge *w, const struct request *r, enum vocab_op op, const char *what,
+                       int err)
 {
     static const struct graph_verdict refused = {.rule = GRAPH_NO_RULE};
-    struct teller t = {w->proc, w->events, &w->event};
-    tell_event(&t, &(struct told){.tid = r->tid,
-                                  .pid = target_process(w, r),
-                                  .nr = r->nr,
-                                  .op = op,
-                                  .verdict = &refused,
-                                  .err = err,
-                                  .path = what,
-                                  .len = strlen(what)});
+    struct event_sender t = {w->proc, w->events, &w->event};
+    event_send(&t, &(struct event_facts){.tid = r->tid,
+                                         .pid = target_process(w, r),
+                                         .nr = r->nr,
+                                         .op = op,
+                                         .verdict = &refused,
+                                         .err = err,
+                                         .path = what,
+                                         .len = strlen(what)});
 }
 
-void tell_refused(struct worker *w, const struct request *r, enum vocab_op op, const char *what)
+void report_refused(struct judge *w, const struct request *r, enum vocab_op op, const char *what)
 {
-    tell_refused_as(w, r, op, what, EPERM);
+    report_refused_as(w, r, op, what, EPERM);
 }

@@ -20,14 +20,14 @@ static uint64_t hash_step(uint64_t h, char c)
     return (h ^ (unsigned char)c) * UINT64_C(1099511628211);
 }
 
-int made_init(struct made *m)
+int created_repos_init(struct created_repos *m)
 {
     m->text = malloc(TEXT_BYTES);
     return m->text ? 0 : -1;
 }
 
 /* Whether entry i is the first n bytes of head + tail. */
-static bool is_entry(const struct made *m, uint32_t i, const char *head, size_t nhead,
+static bool is_entry(const struct created_repos *m, uint32_t i, const char *head, size_t nhead,
                      const char *tail, size_t n)
 {
     const char *text = m->text + m->start[i];
@@ -36,7 +36,7 @@ static bool is_entry(const struct made *m, uint32_t i, const char *head, size_t 
            (n == first || memcmp(text + first, tail, n - first) == 0);
 }
 
-static bool is_member(const struct made *m, uint64_t hash, const char *head, size_t nhead,
+static bool is_member(const struct created_repos *m, uint64_t hash, const char *head, size_t nhead,
                       const char *tail, size_t n)
 {
     for (size_t s = hash % SLOTS; m->slots[s]; s = (s + 1) % SLOTS)
@@ -45,8 +45,8 @@ static bool is_member(const struct made *m, uint64_t hash, const char *head, siz
     return false;
 }
 
-bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
-                 size_t ntail)
+bool created_repos_covers(const struct created_repos *m, const char *head, size_t nhead,
+                          const char *tail, size_t ntail)
 {
     uint64_t hash = HASH_START;
     for (size_t i = 0; m->n > 0 && i <= nhead + ntail; i++) {
@@ -58,7 +58,7 @@ bool made_covers(const struct made *m, const char *head, size_t nhead, const cha
     return false;
 }
 
-void made_add(struct made *m, const char *path, size_t len)
+void created_repos_add(struct created_repos *m, const char *path, size_t len)
 {
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < len; i++)
@@ -74,13 +74,14 @@ void made_add(struct made *m, const char *path, size_t len)
     m->slots[s] = (uint16_t)m->n;
 }
 
-const char *made_at(const struct made *m, uint32_t i, size_t *len)
+const char *created_repos_at(const struct created_repos *m, uint32_t i, size_t *len)
 {
     *len = m->start[i + 1] - m->start[i];
     return m->text + m->start[i];
 }
 
-void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto)
+void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom, const char *to,
+                         size_t nto)
 {
     char path[8192];
     for (uint32_t i = 0, n = m->n; i < n; i++) {
@@ -93,6 +94,6 @@ void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, 
             continue;
         memcpy(path, to, nto);
         memcpy(path + nto, text + nfrom, rest);
-        made_add(m, path, nto + rest);
+        created_repos_add(m, path, nto + rest);
     }
 }

@@ -14,7 +14,7 @@
  */
 enum { MADE_MAX = 8192 };
 
-struct made {
+struct created_repos {
     char *text;
     size_t used;
     uint32_t n;
@@ -24,15 +24,16 @@ struct made {
 };
 
 /* m is zeroed. 0, or -1 when memory is short. */
-int made_init(struct made *m);
-void made_add(struct made *m, const char *path, size_t len);
+int created_repos_init(struct created_repos *m);
+void created_repos_add(struct created_repos *m, const char *path, size_t len);
 /* Path number i of m->n, which is not terminated. */
-const char *made_at(const struct made *m, uint32_t i, size_t *len);
+const char *created_repos_at(const struct created_repos *m, uint32_t i, size_t *len);
 /* Whether the path head + tail is one of them or lies in one. Either part may be empty. */
-bool made_covers(const struct made *m, const char *head, size_t nhead, const char *tail,
-                 size_t ntail);
+bool created_repos_covers(const struct created_repos *m, const char *head, size_t nhead,
+                          const char *tail, size_t ntail);
 /* A folder has been renamed: what was remembered at or below its old name is at the new one, too.
  */
-void made_moved(struct made *m, const char *from, size_t nfrom, const char *to, size_t nto);
+void created_repos_moved(struct created_repos *m, const char *from, size_t nfrom, const char *to,
+                         size_t nto);
 
 #endif

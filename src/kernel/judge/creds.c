@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * As whom the worker acts. Root's processes can become somebody else, or give up capabilities; what
- * the worker does in their stead it must not do as root then. So it takes over from the caller what
+ * As whom the judge acts. Root's processes can become somebody else, or give up capabilities; what
+ * the judge does in their stead it must not do as root then. So it takes over from the caller what
  * the kernel looks at when files are used: user, group and groups for files, and the effective
  * capabilities.
  *
- * As long as nobody inside has changed any of these, everybody has what the worker has, and nothing
+ * As long as nobody inside has changed any of these, everybody has what the judge has, and nothing
  * is looked at. The filter shows the calls that change them (setuid() and its kin, capset()); after
  * the first one, each caller is looked at anew for every request. Set-id programs change nothing
  * here, since nothing gains privileges.
  *
  * These are properties of a thread to the kernel. The C library would change all threads at once,
  * so its functions are not used; threads that wait on behalf of a caller inherit that caller's.
- * Two capabilities stay: CAP_SYS_PTRACE, by which the worker looks into callers (it opens nothing
+ * Two capabilities stay: CAP_SYS_PTRACE, by which the judge looks into callers (it opens nothing
  * but procfs, where procfs.c stands in the way), and CAP_KILL, by which it carries out what rules
  * say. Capabilities in another user namespace than ours are none here.
  */
@@ -32,7 +32,10 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/creds.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
 
 enum { STATUS_BYTES = 16384 };
 
@@ -54,7 +57,7 @@ static bool read_ids(const char *text, const char *key, uint32_t *real, uint32_t
     return at && sscanf(at, "%u %u %u %u", real, &effective, &saved, files) == 4;
 }
 
-static bool read_groups(const char *text, struct person *p)
+static bool read_groups(const char *text, struct creds *p)
 {
     const char *at = line_of(text, "\nGroups:");
     char *end;
@@ -65,14 +68,14 @@ static bool read_groups(const char *text, struct person *p)
         if (*at == '\n')
             return true;
         unsigned long id = strtoul(at, &end, 10);
-        if (end == at || p->ngroups == PERSON_GROUPS)
+        if (end == at || p->ngroups == CREDS_GROUPS)
             return false;
         p->groups[p->ngroups++] = (gid_t)id;
     }
 }
 
 /* Whether a thread's capabilities mean anything here. */
-static bool is_in_our_space(const struct worker *w, const struct request *r)
+static bool is_in_our_space(const struct judge *w, const struct request *r)
 {
     char name[32], its[64], own[64];
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
@@ -81,7 +84,7 @@ static bool is_in_our_space(const struct worker *w, const struct request *r)
     return n > 0 && n == m && memcmp(its, own, (size_t)n) == 0;
 }
 
-static int look(const struct worker *w, const struct request *r, struct person *p)
+static int look(const struct judge *w, const struct request *r, struct creds *p)
 {
     char name[32], text[STATUS_BYTES];
     snprintf(name, sizeof(name), "%d/status", r->tid);
@@ -116,15 +119,15 @@ static int set_effective(uint64_t caps)
 }
 
 /* Where groups cannot be set (in some user namespaces) nobody inside can have set them either. */
-static bool has_groups(const struct person *p)
+static bool has_groups(const struct creds *p)
 {
-    static gid_t now[PERSON_GROUPS];
-    int n = getgroups(PERSON_GROUPS, now);
+    static gid_t now[CREDS_GROUPS];
+    int n = getgroups(CREDS_GROUPS, now);
     return n >= 0 && (uint32_t)n == p->ngroups &&
            memcmp(now, p->groups, p->ngroups * sizeof(now[0])) == 0;
 }
 
-static int become(const struct person *p)
+static int become(const struct creds *p)
 {
     pid_t parent = getppid();
     int err = set_effective(UINT64_MAX);
@@ -145,66 +148,66 @@ static int become(const struct person *p)
     return set_effective(p->caps | own_caps);
 }
 
-static bool is_same(const struct person *a, const struct person *b)
+static bool is_same(const struct creds *a, const struct creds *b)
 {
     return a->fsuid == b->fsuid && a->fsgid == b->fsgid && a->caps == b->caps &&
            a->ngroups == b->ngroups &&
            memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
 }
 
-static int act_as(struct worker *w, const struct person *p)
+static int handle_as(struct judge *w, const struct creds *p)
 {
-    if (w->person_known && is_same(p, &w->person))
+    if (w->creds_known && is_same(p, &w->person))
         return 0;
-    w->person_known = false;
+    w->creds_known = false;
     if (become(p) < 0)
         return -EPERM;
     w->person = *p;
-    w->person_known = true;
+    w->creds_known = true;
     return 0;
 }
 
 /* Without CAP_SYS_PTRACE only root can look into root. */
-static void be_root(struct worker *w)
+static void be_root(struct judge *w)
 {
-    w->person_known = false;
+    w->creds_known = false;
     set_effective(UINT64_MAX);
     syscall(SYS_setfsuid, 0);
     syscall(SYS_setfsgid, getgid());
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-int person_take(struct worker *w, const struct request *r)
+int creds_take(struct judge *w, const struct request *r)
 {
-    struct person p;
-    if (!w->persons_vary)
+    struct creds p;
+    if (!w->creds_vary)
         return 0;
-    if (w->person_known && !w->looks_in && (w->person.fsuid != 0 || w->person.fsgid != getgid()))
+    if (w->creds_known && !w->looks_in && (w->person.fsuid != 0 || w->person.fsgid != getgid()))
         be_root(w);
     int err = look(w, r, &p);
-    return err < 0 ? err : act_as(w, &p);
+    return err < 0 ? err : handle_as(w, &p);
 }
 
 /* As the kernel does it: root has its capabilities then, and nobody else any. */
-int person_take_real(struct worker *w)
+int creds_take_real(struct judge *w)
 {
-    if (!w->persons_vary)
+    if (!w->creds_vary)
         return 0;
-    struct person p = w->person;
+    struct creds p = w->person;
     p.fsuid = p.real_uid;
     p.fsgid = p.real_gid;
     p.caps = p.real_uid == 0 ? p.permitted : 0;
-    return act_as(w, &p);
+    return handle_as(w, &p);
 }
 
 /* The kernel goes on with the call. What it reads of memory meanwhile does not matter: from here on
  * everybody is looked at. */
-struct answer act_person(struct worker *w, const struct request *r)
+struct answer handle_creds(struct judge *w, const struct request *r)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     (void)r;
-    w->persons_vary = true;
+    w->creds_vary = true;
     w->looks_in = syscall(SYS_capget, &head, data) == 0 &&
                   (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));
     return answer_go_on();

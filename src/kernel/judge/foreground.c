@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
 
 enum { ANCESTORS = 4096 }; /* generations that are looked at */
 

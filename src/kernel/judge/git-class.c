@@ -19,7 +19,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
 
 static const char *const extensions[] = {
     [GIT_JUDGED] = "buckle.git-judged", [GIT_SETTINGS] = "buckle.git-settings",
@@ -27,7 +29,7 @@ static const char *const extensions[] = {
     [GIT_STATE] = "buckle.git-state",
 };
 
-void git_heed(struct worker *w)
+void git_heed(struct judge *w)
 {
     static const char prefix[] = "buckle.git-";
     w->git.wanted = false;
@@ -70,7 +72,7 @@ bool git_path_ends_in(const char *path, size_t len, const char *name)
 }
 
 /* A folder that is about to move is looked at where it still is. */
-static size_t place_of(const struct worker *w, const char *path, size_t len, char *out, size_t cap)
+static size_t place_of(const struct judge *w, const char *path, size_t len, char *out, size_t cap)
 {
     const struct pinned *from = w->moving, *to = w->moving_to;
     size_t skip = 0, n = 0;
@@ -88,7 +90,7 @@ static size_t place_of(const struct worker *w, const char *path, size_t len, cha
     return n;
 }
 
-bool git_has(const struct worker *w, const char *path, size_t len, const char *name)
+bool git_has(const struct judge *w, const char *path, size_t len, const char *name)
 {
     char place[PATH_BYTES * 2];
     struct stat st;
@@ -99,7 +101,7 @@ bool git_has(const struct worker *w, const char *path, size_t len, const char *n
            (errno != ENOENT && errno != ENOTDIR);
 }
 
-bool git_is_gitdir(const struct worker *w, const char *path, size_t len)
+bool git_is_gitdir(const struct judge *w, const char *path, size_t len)
 {
     if (git_path_ends_in(path, len, ".git"))
         return true;
@@ -107,7 +109,7 @@ bool git_is_gitdir(const struct worker *w, const char *path, size_t len)
            (git_has(w, path, len, "HEAD") || git_has(w, path, len, "worktrees"));
 }
 
-bool git_is_worktree(const struct worker *w, const char *path, size_t len)
+bool git_is_worktree(const struct judge *w, const char *path, size_t len)
 {
     size_t n = git_parent_len(path, len);
     return git_path_ends_in(path, n, "worktrees") &&
@@ -141,7 +143,7 @@ static enum doing doing_of(enum vocab_op op)
 
 /* What is asked about. */
 struct asked {
-    const struct worker *w;
+    const struct judge *w;
     enum doing doing;
     const char *path;
     size_t len, parent; /* of the path, and of the folder's */
@@ -320,7 +322,7 @@ static bool is_old_remote(const struct asked *a)
            git_is_gitdir(a->w, a->path, git_parent_len(a->path, a->parent));
 }
 
-enum git_class git_class_of(const struct worker *w, enum vocab_op op, const char *path, size_t len,
+enum git_class git_class_of(const struct judge *w, enum vocab_op op, const char *path, size_t len,
                             const struct stat *st)
 {
     struct asked a = {w, doing_of(op), path, len, git_parent_len(path, len), 0};

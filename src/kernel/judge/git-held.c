@@ -24,7 +24,10 @@
 
 #include "base/own.h"
 #include "git/pointer.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/thread-cache.h"
 
 static const char common_text[] = "../..\n";
 
@@ -66,7 +69,7 @@ static bool is_own_module(const char *target, const char *folder)
 }
 
 /* The .git file of folder leads to a worktree's folder that leads back, or to a submodule's. */
-static bool is_own_gitdir(struct worker *w, const char *target, const char *folder, size_t n)
+static bool is_own_gitdir(struct judge *w, const char *target, const char *folder, size_t n)
 {
     char back[PATH_BYTES];
     size_t len = strlen(target);
@@ -77,7 +80,7 @@ static bool is_own_gitdir(struct worker *w, const char *target, const char *fold
 }
 
 /* A worktree is where the command may make files. */
-static bool is_own_worktree(struct worker *w, const char *target)
+static bool is_own_worktree(struct judge *w, const char *target)
 {
     struct stat st = {.st_mode = S_IFREG};
     size_t len = strlen(target);
@@ -90,7 +93,7 @@ static bool is_own_worktree(struct worker *w, const char *target)
     return may;
 }
 
-bool git_pointer_is_own(struct worker *w, const char *path, size_t len, const char *text, size_t n)
+bool git_pointer_is_own(struct judge *w, const char *path, size_t len, const char *text, size_t n)
 {
     char target[PATH_BYTES], folder[PATH_BYTES];
     size_t in = git_parent_len(path, len);
@@ -112,7 +115,7 @@ bool git_pointer_is_own(struct worker *w, const char *path, size_t len, const ch
 
 /* ---- holding ---- */
 
-static bool is_held_name(struct worker *w, enum git_class class, const struct pinned *p)
+static bool is_held_name(struct judge *w, enum git_class class, const struct pinned *p)
 {
     size_t in = git_parent_len(p->path, p->path_len);
     if (class == GIT_SETTINGS)
@@ -125,12 +128,12 @@ static bool is_held_name(struct worker *w, enum git_class class, const struct pi
 }
 
 /* `git submodule` writes a pointer file twice, with another spelling of the same path. */
-static bool is_own_again(struct worker *w, enum git_class class, const struct pinned *p, int flags)
+static bool is_own_again(struct judge *w, enum git_class class, const struct pinned *p, int flags)
 {
     return class == GIT_POINTER && (flags & O_TRUNC) && ask_is_created(w, p->path, p->path_len);
 }
 
-bool git_holds(struct worker *w, const struct pinned *p, int flags)
+bool git_holds(struct judge *w, const struct pinned *p, int flags)
 {
     const struct stat st = {.st_mode = S_IFREG};
     enum git_class class = git_class_of(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
@@ -141,7 +144,7 @@ bool git_holds(struct worker *w, const struct pinned *p, int flags)
            !would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
-static bool is_harmless(struct worker *w, const struct git_held *h, const char *text, size_t n)
+static bool is_harmless(struct judge *w, const struct git_held *h, const char *text, size_t n)
 {
     size_t len = strlen(h->path);
     if (h->class == GIT_SETTINGS)
@@ -166,7 +169,7 @@ static bool is_up_to_date(const struct git_held *h, const struct stat *st)
            st->st_mtim.tv_nsec == h->seen.tv_nsec;
 }
 
-static void look(struct worker *w, struct git_held *h)
+static void look(struct judge *w, struct git_held *h)
 {
     static char text[GIT_TEXT_MAX];
     struct stat st;
@@ -177,13 +180,13 @@ static void look(struct worker *w, struct git_held *h)
         return;
     h->published = git_publish(h->folder, h->name, text, (size_t)n, h->mode) == 0;
     if (h->published && h->class == GIT_POINTER)
-        made_add(&w->repositories, h->path, strlen(h->path));
+        created_repos_add(&w->repositories, h->path, strlen(h->path));
     h->seen = st.st_mtim;
     h->size = st.st_size;
 }
 
 /* Reports what was written last if it did not become the file. */
-static void let_go(struct worker *w, struct git_held *h)
+static void let_go(struct judge *w, struct git_held *h)
 {
     struct stat st;
     look(w, h);
@@ -196,7 +199,7 @@ static void let_go(struct worker *w, struct git_held *h)
     h->path = NULL;
 }
 
-static struct git_held *take_slot(struct worker *w)
+static struct git_held *take_slot(struct judge *w)
 {
     struct git_judge *g = &w->git;
     if (g->nheld < GIT_HELD)
@@ -207,7 +210,7 @@ static struct git_held *take_slot(struct worker *w)
     return h;
 }
 
-static int ask_held(struct worker *w, const struct request *r, const struct pinned *p)
+static int ask_held(struct judge *w, const struct request *r, const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
     w->git.cleared = p->path;
@@ -226,13 +229,13 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-int git_hold(struct worker *w, const struct request *r, const struct pinned *p, int flags,
+int git_hold(struct judge *w, const struct request *r, const struct pinned *p, int flags,
              mode_t mode)
 {
     mode_t mask;
     int err = ask_held(w, r, p);
     if (err == 0)
-        err = known_umask(w, r, &mask);
+        err = thread_cache_umask(w, r, &mask);
     if (err < 0)
         return err;
     mode = mode & ~mask & 0777;
@@ -262,21 +265,21 @@ int git_hold(struct worker *w, const struct request *r, const struct pinned *p, 
     return steal_fd(&memory);
 }
 
-void git_sync(struct worker *w)
+void git_sync(struct judge *w)
 {
     for (unsigned i = 0; i < w->git.nheld; i++)
         look(w, &w->git.held[i]);
     git_settle(w);
 }
 
-void git_let_all_go(struct worker *w)
+void git_let_all_go(struct judge *w)
 {
     for (unsigned i = 0; i < w->git.nheld; i++)
         let_go(w, &w->git.held[i]);
     w->git.nheld = w->git.oldest = 0;
 }
 
-long git_pause(const struct worker *w)
+long git_pause(const struct judge *w)
 {
     enum { SOON_MS = 2000, LOOK_NS = 5000000 };
     return w->git.nheld && now_ms() - w->git.held_since < SOON_MS ? LOOK_NS : 0;

@@ -36,7 +36,7 @@ enum git_class {
     GIT_STATE,
 };
 
-struct worker;
+struct judge;
 struct request;
 struct pinned;
 
@@ -76,48 +76,48 @@ struct git_judge {
 };
 
 /* Looks whether the policy cares. */
-void git_heed(struct worker *w);
+void git_heed(struct judge *w);
 
 /* ---- git-class.c: what a path is to git ---- */
 
 /* What doing op to this path means; st: of what is there or will be, NULL when unknown. */
-enum git_class git_class_of(const struct worker *w, enum vocab_op op, const char *path, size_t len,
+enum git_class git_class_of(const struct judge *w, enum vocab_op op, const char *path, size_t len,
                             const struct stat *st);
 /* Its extensions as facts: two at most. */
 enum { GIT_FACTS = 2 };
 size_t git_facts(enum git_class class, struct graph_fact *f);
 /* Whether a folder is a repository, by name or by what is in it; and one by its name alone. */
-bool git_is_gitdir(const struct worker *w, const char *path, size_t len);
+bool git_is_gitdir(const struct judge *w, const char *path, size_t len);
 bool git_path_ends_in(const char *path, size_t len, const char *name);
 size_t git_parent_len(const char *path, size_t len);
 /* Whether git takes a file of this name for a sample, which it does not run. */
 bool git_is_sample(const char *name, size_t len);
 /* Whether it is X of REPOSITORY/worktrees/X. */
-bool git_is_worktree(const struct worker *w, const char *path, size_t len);
+bool git_is_worktree(const struct judge *w, const char *path, size_t len);
 /* Whether the folder has an entry of this name, whatever it is. */
-bool git_has(const struct worker *w, const char *path, size_t len, const char *name);
+bool git_has(const struct judge *w, const char *path, size_t len, const char *name);
 
 /* ---- git-settings.c: content ---- */
 
 /* Before a name is made: when it completes a repository, the settings and hooks that are there
  * already are judged, and the settings become copies that nobody else has open. 0 or a negated
  * errno. */
-int git_before_name(struct worker *w, const struct request *r, const struct pinned *p);
+int git_before_name(struct judge *w, const struct request *r, const struct pinned *p);
 /* Before a move: 1 when the file that moves may become settings, a pointer or a todo list, and is
  * to be put there as a copy; its path is cleared then, until git_settle(). 0 when it becomes none
  * of these. Negative: it may not, and the event has been sent. */
-int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+int git_judge_move(struct judge *w, const struct request *r, const struct pinned *old,
                    const struct pinned *new, unsigned flags);
 /* Performs such a move. 0 or a negated errno. */
 int git_put_copy(const struct pinned *old, const struct pinned *new);
 /* Whether a folder would mean another repository in another place. 0 or a negated errno. */
-int git_ask_folder_move(struct worker *w, const struct request *r, const struct pinned *old,
+int git_ask_folder_move(struct judge *w, const struct request *r, const struct pinned *old,
                         const struct pinned *new);
 /* Forgets what was cleared and found. */
-void git_settle(struct worker *w);
+void git_settle(struct judge *w);
 /* Whether new settings at this path are harmless; when not, detail says which key is not. They are
  * compared with what name has in folder; folder -1: with nothing, the repository is new. */
-bool git_settings_are_harmless(struct worker *w, const char *path, size_t len, int folder,
+bool git_settings_are_harmless(struct judge *w, const char *path, size_t len, int folder,
                                const char *name, const char *text, size_t n);
 /* Puts a text in place of a name, as a new file. */
 int git_publish(int folder, const char *name, const char *text, size_t n, mode_t mode);
@@ -127,20 +127,20 @@ ssize_t git_read_file(int folder, const char *name, char *text, size_t max, stru
 /* ---- git-held.c: new files that are seen once their content is right ---- */
 
 /* Whether a pointer file at this path may have this content. */
-bool git_pointer_is_own(struct worker *w, const char *path, size_t len, const char *text, size_t n);
+bool git_pointer_is_own(struct judge *w, const char *path, size_t len, const char *text, size_t n);
 
 /* Whether what is written to this file is to be held. */
-bool git_holds(struct worker *w, const struct pinned *p, int flags);
+bool git_holds(struct judge *w, const struct pinned *p, int flags);
 /* A descriptor for the command to write to, or a negated errno. */
-int git_hold(struct worker *w, const struct request *r, const struct pinned *p, int flags,
+int git_hold(struct judge *w, const struct request *r, const struct pinned *p, int flags,
              mode_t mode);
 /* Publishes what is complete. */
-void git_sync(struct worker *w);
+void git_sync(struct judge *w);
 /* How long to wait at most until the next look, in nanoseconds; 0: for ever. */
-long git_pause(const struct worker *w);
+long git_pause(const struct judge *w);
 
 /* Publishes what is complete, and tells of the rest. */
-void git_let_all_go(struct worker *w);
+void git_let_all_go(struct judge *w);
 
 /* ---- git-state.c: what is left behind ---- */
 
@@ -151,7 +151,7 @@ bool git_is_state_file(const char *path, size_t len);
 bool git_state_is_safe(const char *name, const char *text, size_t n);
 
 /* Whether something has to be done once nobody of the sandbox is left; and doing it. */
-bool git_has_unfinished(const struct worker *w);
-void git_finish(struct worker *w);
+bool git_has_unfinished(const struct judge *w);
+void git_finish(struct judge *w);
 
 #endif

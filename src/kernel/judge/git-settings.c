@@ -29,17 +29,19 @@
 #include "git/change.h"
 #include "git/config.h"
 #include "git/todo.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
 
 enum { MEMORY = 12 * GIT_TEXT_MAX, FIRST_MEMORY = 512 << 10 };
 
-void git_settle(struct worker *w)
+void git_settle(struct judge *w)
 {
     w->git.cleared = NULL;
     w->git.detail[0] = '\0';
 }
 
-static void find(struct worker *w, const char *what)
+static void find(struct judge *w, const char *what)
 {
     snprintf(w->git.detail, sizeof(w->git.detail), "%s", what);
 }
@@ -90,7 +92,7 @@ static void place_submodule(const char *path, size_t len, struct arena *a, struc
 }
 
 /* What was there before the command changed it, and is remembered from then on. */
-static bool first_text(struct worker *w, const char *path, size_t len, const char *was, size_t n,
+static bool first_text(struct judge *w, const char *path, size_t len, const char *was, size_t n,
                        struct git_first *out)
 {
     struct git_judge *g = &w->git;
@@ -115,7 +117,7 @@ struct reading {
     bool has_first, has_was, has_beside;
 };
 
-static bool parse(struct worker *w, struct arena *a, const char *text, size_t n,
+static bool parse(struct judge *w, struct arena *a, const char *text, size_t n,
                   struct git_config *out)
 {
     struct bk_err err;
@@ -126,7 +128,7 @@ static bool parse(struct worker *w, struct arena *a, const char *text, size_t n,
 }
 
 /* Reads the settings that are to be replaced, and those from before. */
-static bool read_old(struct worker *w, const char *path, size_t len, int folder, const char *name,
+static bool read_old(struct judge *w, const char *path, size_t len, int folder, const char *name,
                      struct reading *r)
 {
     struct stat st;
@@ -149,7 +151,7 @@ static bool read_old(struct worker *w, const char *path, size_t len, int folder,
 
 /* What git reads together with this file: a worktree's settings come after those of the repository.
  * What cannot be read does not count; git would stop there. */
-static void read_beside(struct worker *w, const char *path, size_t len, int folder,
+static void read_beside(struct judge *w, const char *path, size_t len, int folder,
                         struct reading *r)
 {
     static const char *const others[] = {"config", "../../config"};
@@ -163,7 +165,7 @@ static void read_beside(struct worker *w, const char *path, size_t len, int fold
 }
 
 /* A value of core.worktree must not lead out through a link. */
-static bool worktree_is_real(struct worker *w, const struct git_place *place,
+static bool worktree_is_real(struct judge *w, const struct git_place *place,
                              const struct git_config *now)
 {
     char path[PATH_BYTES];
@@ -183,7 +185,7 @@ static bool worktree_is_real(struct worker *w, const struct git_place *place,
     return true;
 }
 
-bool git_settings_are_harmless(struct worker *w, const char *path, size_t len, int folder,
+bool git_settings_are_harmless(struct judge *w, const char *path, size_t len, int folder,
                                const char *name, const char *text, size_t n)
 {
     struct reading r = {.has_first = false};
@@ -221,7 +223,7 @@ static char judged[GIT_TEXT_MAX], replaced[GIT_TEXT_MAX];
 static size_t judged_len;
 
 /* A todo list of a rebase that somebody else began may lose lines that execute, not gain them. */
-static bool todo_is_harmless(struct worker *w, const struct pinned *new)
+static bool todo_is_harmless(struct judge *w, const struct pinned *new)
 {
     struct stat st;
     ssize_t n = git_read_file(new->parent, new->name, replaced, sizeof(replaced), &st);
@@ -236,7 +238,7 @@ static bool is_todo(const struct pinned *p)
     return strcasecmp(p->name, "git-rebase-todo") == 0 || strcasecmp(p->name, "todo") == 0;
 }
 
-static bool content_is_harmless(struct worker *w, enum git_class class, const struct pinned *new)
+static bool content_is_harmless(struct judge *w, enum git_class class, const struct pinned *new)
 {
     const char *path = new->path;
     switch (class) {
@@ -253,7 +255,7 @@ static bool content_is_harmless(struct worker *w, enum git_class class, const st
     }
 }
 
-int git_judge_move(struct worker *w, const struct request *r, const struct pinned *old,
+int git_judge_move(struct judge *w, const struct request *r, const struct pinned *old,
                    const struct pinned *new, unsigned flags)
 {
     struct stat st;
@@ -287,7 +289,7 @@ int git_put_copy(const struct pinned *old, const struct pinned *new)
 
 /* `commondir` says ../.. : a worktree's folder in another place would belong to another repository,
  * which need not be one that was judged. */
-int git_ask_folder_move(struct worker *w, const struct request *r, const struct pinned *old,
+int git_ask_folder_move(struct judge *w, const struct request *r, const struct pinned *old,
                         const struct pinned *new)
 {
     struct stat st = {.st_mode = S_IFREG};
@@ -302,7 +304,7 @@ int git_ask_folder_move(struct worker *w, const struct request *r, const struct 
 
 /* Paths of what is in the folder that becomes a repository. */
 struct completing {
-    struct worker *w;
+    struct judge *w;
     const struct request *r;
     int folder;
     char path[PATH_BYTES * 2];
@@ -379,7 +381,7 @@ static int complete_pointers(struct completing *c)
 }
 
 /* What makes a folder a repository to git, and what it means once the name is there. */
-static bool completes(const struct worker *w, const char *folder, size_t len, const char *name,
+static bool completes(const struct judge *w, const char *folder, size_t len, const char *name,
                       size_t n)
 {
     static const char *const parts[] = {"HEAD", "objects", "refs", "worktrees"};
@@ -403,14 +405,14 @@ static bool completes(const struct worker *w, const char *folder, size_t len, co
 
 /* Whether a folder came into being after the command, which its own clock tells: taking a
  * repository apart and putting it together again does not make it the command's. */
-static bool is_new(const struct worker *w, int folder)
+static bool is_new(const struct judge *w, int folder)
 {
     struct statx st;
     return statx(folder, "", AT_EMPTY_PATH, STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME) &&
            st.stx_btime.tv_sec > w->started;
 }
 
-int git_before_name(struct worker *w, const struct request *r, const struct pinned *p)
+int git_before_name(struct judge *w, const struct request *r, const struct pinned *p)
 {
     size_t len = git_parent_len(p->path, p->path_len);
     const char *name = p->path + len + 1;
@@ -429,6 +431,6 @@ int git_before_name(struct worker *w, const struct request *r, const struct pinn
     if (err == 0)
         err = complete_pointers(&c);
     if (err == 0 && is_new(w, p->parent))
-        made_add(&w->repositories, c.path, len);
+        created_repos_add(&w->repositories, c.path, len);
     return err;
 }

@@ -22,6 +22,7 @@
 #include "base/own.h"
 #include "git/config.h"
 #include "git/todo.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
 
 static const char *const folders[] = {"rebase-merge", "rebase-apply", "sequencer"};
@@ -67,7 +68,7 @@ bool git_is_state_file(const char *path, size_t len)
     return false;
 }
 
-static void disarm_todo(struct worker *w, int folder, const char *path, const char *name)
+static void disarm_todo(struct judge *w, int folder, const char *path, const char *name)
 {
     struct stat st;
     struct arena a;
@@ -101,7 +102,7 @@ bool git_state_is_safe(const char *name, const char *text, size_t n)
     return false;
 }
 
-static void disarm_other(struct worker *w, int folder, const char *path, size_t i)
+static void disarm_other(struct judge *w, int folder, const char *path, size_t i)
 {
     struct stat st;
     char text[8192];
@@ -112,7 +113,7 @@ static void disarm_other(struct worker *w, int folder, const char *path, size_t 
     ask_git_later(w, GIT_STATE, path, strlen(path));
 }
 
-static void disarm(struct worker *w, const char *path, size_t len)
+static void disarm(struct judge *w, const char *path, size_t len)
 {
     char name[PATH_BYTES];
     if (len + 32 > sizeof(name))
@@ -135,23 +136,23 @@ static void disarm(struct worker *w, const char *path, size_t len)
     }
 }
 
-bool git_has_unfinished(const struct worker *w)
+bool git_has_unfinished(const struct judge *w)
 {
     bool state = false;
     for (uint32_t i = 0; w->git.wanted && i < w->repositories.n && !state; i++) {
         size_t len;
-        const char *path = made_at(&w->repositories, i, &len);
+        const char *path = created_repos_at(&w->repositories, i, &len);
         state = git_is_state_folder(path, len);
     }
     return state || w->git.nheld > 0;
 }
 
-void git_finish(struct worker *w)
+void git_finish(struct judge *w)
 {
     git_let_all_go(w);
     for (uint32_t i = 0; w->git.wanted && i < w->repositories.n; i++) {
         size_t len;
-        const char *path = made_at(&w->repositories, i, &len);
+        const char *path = created_repos_at(&w->repositories, i, &len);
         if (git_is_state_folder(path, len))
             disarm(w, path, len);
     }

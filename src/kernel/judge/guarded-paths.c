@@ -3,7 +3,7 @@
 
 /*
  * What lies behind the guards. A name that the command gives is resolved as the command would see
- * it, and so may end at a sentry, which only reads. The worker then takes the same path from the
+ * it, and so may end at a sentry, which only reads. The judge then takes the same path from the
  * real folder, which was opened before the sentry stood in front of it. Both are in the sandbox's
  * mount table, so that things can be moved from behind a sentry and back.
  */
@@ -22,10 +22,10 @@
 
 /* ---- hearing ---- */
 
-static void take(struct behind *b, const struct guard_msg *m, int fd)
+static void take(struct guarded_paths *b, const struct sentry_msg *m, int fd)
 {
-    bool known = m->index >= 0 && (size_t)m->index < b->plan->nguards;
-    if (!known || (m->kind != GUARD_REAL && m->kind != GUARD_GONE)) {
+    bool known = m->index >= 0 && (size_t)m->index < b->plan->nsentries;
+    if (!known || (m->kind != SENTRY_MSG_REAL && m->kind != SENTRY_MSG_GONE)) {
         if (fd >= 0)
             close(fd);
         return;
@@ -35,28 +35,29 @@ static void take(struct behind *b, const struct guard_msg *m, int fd)
     b->real[m->index] = fd;
 }
 
-bool guards_cover(const struct plan *p, const char *path)
+bool sentries_cover(const struct plan *p, const char *path)
 {
     size_t n = strlen(path);
-    for (size_t i = 0; i < p->nguards; i++) {
-        size_t m = p->guards[i].len;
-        if (n >= m && (n == m || path[m] == '/') && memcmp(path, p->guards[i].path, m) == 0)
+    for (size_t i = 0; i < p->nsentries; i++) {
+        size_t m = p->sentries[i].len;
+        if (n >= m && (n == m || path[m] == '/') && memcmp(path, p->sentries[i].path, m) == 0)
             return true;
     }
     return false;
 }
 
-int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch_stage *stage)
+int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int from,
+                       enum launch_step *step)
 {
-    struct guard_msg m;
+    struct sentry_msg m;
     ssize_t n;
     b->from = from;
-    for (size_t i = 0; i < PLAN_GUARDS; i++)
+    for (size_t i = 0; i < PLAN_SENTRIES; i++)
         b->real[i] = -1;
-    for (size_t i = 0; i < plan->nguards; i++)
-        b->len[i] = plan->guards[i].len;
+    for (size_t i = 0; i < plan->nsentries; i++)
+        b->len[i] = plan->sentries[i].len;
     b->plan = plan;
-    *stage = STAGE_SENTRY;
+    *step = STEP_SENTRY;
     /* that the connection was reset is said once, and before what it had sent, when it ended
      * without having read all of ours */
     do
@@ -64,9 +65,9 @@ int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n != sizeof(m))
         return n < 0 ? -errno : -ECHILD;
-    if (m.kind != GUARD_READY) {
-        bool failed = m.kind == GUARD_FAILED && m.err > 0;
-        *stage = failed ? (enum launch_stage)m.stage : STAGE_SENTRY;
+    if (m.kind != SENTRY_MSG_READY) {
+        bool failed = m.kind == SENTRY_MSG_FAILED && m.err > 0;
+        *step = failed ? (enum launch_step)m.step : STEP_SENTRY;
         return failed ? -m.err : -EPROTO;
     }
     b->dev = m.dev;
@@ -74,24 +75,24 @@ int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch
     return 0;
 }
 
-int behind_take(struct behind *b)
+int guarded_paths_take(struct guarded_paths *b)
 {
-    struct guard_msg m;
+    struct sentry_msg m;
     int fd;
     for (; b->coming > 0; b->coming--) {
-        ssize_t n = pass_receive(b->from, &m, sizeof(m), &fd);
-        if (n != sizeof(m) || m.kind != GUARD_REAL || fd < 0)
+        ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
+        if (n != sizeof(m) || m.kind != SENTRY_MSG_REAL || fd < 0)
             return n < 0 ? (int)n : -ECHILD;
         take(b, &m, fd);
     }
     return 0;
 }
 
-bool behind_hear(struct behind *b)
+bool guarded_paths_hear(struct guarded_paths *b)
 {
-    struct guard_msg m;
+    struct sentry_msg m;
     int fd;
-    ssize_t n = pass_receive(b->from, &m, sizeof(m), &fd);
+    ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
     if (n != sizeof(m))
         return n > 0;
     take(b, &m, fd);
@@ -102,12 +103,12 @@ bool behind_hear(struct behind *b)
 
 /* The innermost guard that a path lies in and something lies behind; -1: none. Inner ones come
  * later. */
-static int innermost(const struct behind *b, const char *path, size_t n, size_t *len)
+static int innermost(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
 {
-    for (size_t i = b->plan->nguards; i-- > 0;) {
+    for (size_t i = b->plan->nsentries; i-- > 0;) {
         size_t m = b->len[i];
         if (b->real[i] >= 0 && n >= m && (n == m || path[m] == '/') &&
-            memcmp(path, b->plan->guards[i].path, m) == 0) {
+            memcmp(path, b->plan->sentries[i].path, m) == 0) {
             *len = m;
             return (int)i;
         }
@@ -115,15 +116,15 @@ static int innermost(const struct behind *b, const char *path, size_t n, size_t 
     return -1;
 }
 
-bool behind_covers(const struct behind *b, const char *path, size_t n)
+bool guarded_paths_covers(const struct guarded_paths *b, const char *path, size_t n)
 {
     size_t len;
     return b->plan && innermost(b, path, n, &len) >= 0;
 }
 
-int behind_open(const struct behind *b, const char *path, size_t n)
+int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n)
 {
-    char rest[PLAN_GUARD_PATH + 4096];
+    char rest[PLAN_SENTRY_PATH + 4096];
     size_t len;
     int i = b->plan ? innermost(b, path, n, &len) : -1, fd;
     if (i < 0)
@@ -144,27 +145,27 @@ int behind_open(const struct behind *b, const char *path, size_t n)
 
 /* Asks the kernel only: a question about the file itself would go to the sentry, which would judge
  * it. */
-int behind_glance(int fd, struct statx *st)
+int guarded_paths_glance(int fd, struct statx *st)
 {
     return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, st) < 0 ? -errno : 0;
 }
 
-bool behind_shows(const struct behind *b, const struct statx *st)
+bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st)
 {
     return b->plan && makedev(st->stx_dev_major, st->stx_dev_minor) == b->dev;
 }
 
-static bool is_view(const struct behind *b, int fd)
+static bool is_view(const struct guarded_paths *b, int fd)
 {
     struct statx st;
-    return b->plan && behind_glance(fd, &st) == 0 && behind_shows(b, &st);
+    return b->plan && guarded_paths_glance(fd, &st) == 0 && guarded_paths_shows(b, &st);
 }
 
-int behind_swap(const struct behind *b, const char *path, size_t n, int *fd)
+int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd)
 {
-    if (!behind_covers(b, path, n) || !is_view(b, *fd))
+    if (!guarded_paths_covers(b, path, n) || !is_view(b, *fd))
         return 0;
-    int real = behind_open(b, path, n);
+    int real = guarded_paths_open(b, path, n);
     if (real < 0)
         return real;
     close(*fd);

@@ -19,7 +19,11 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/syscall-args.h"
+#include "kernel/judge/target.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
@@ -33,13 +37,13 @@ static struct answer done(int result)
     return answer_value(result < 0 ? -errno : 0);
 }
 
-static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op op, struct named *n)
+static int pin_and_ask(struct judge *w, const struct request *r, enum vocab_op op, struct named *n)
 {
     int err = pin_named(w, r, n);
     return err == 0 ? ask_path(w, r, op, &n->p) : err;
 }
 
-struct answer act_truncate(struct worker *w, const struct request *r)
+struct answer handle_truncate(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_DATA, &n);
@@ -56,7 +60,7 @@ struct answer act_truncate(struct worker *w, const struct request *r)
     return done(fd < 0 ? fd : ftruncate(fd, (off_t)n.rest[0]));
 }
 
-struct answer act_chmod(struct worker *w, const struct request *r)
+struct answer handle_chmod(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_MODE, &n);
@@ -74,7 +78,7 @@ struct answer act_chmod(struct worker *w, const struct request *r)
     return done(chmod(name, (mode_t)n.rest[0]));
 }
 
-struct answer act_chown(struct worker *w, const struct request *r)
+struct answer handle_chown(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_OWNER, &n);
@@ -110,7 +114,7 @@ static int read_times(const struct request *r, uint64_t addr, struct timespec ou
     return 0;
 }
 
-struct answer act_times(struct worker *w, const struct request *r)
+struct answer handle_times(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     struct timespec times[2];

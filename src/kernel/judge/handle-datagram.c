@@ -34,6 +34,9 @@
 #include "base/own.h"
 #include "graph/net.h"
 #include "kernel/judge/handle-socket.h"
+#include "kernel/judge/handlers.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
 
 enum {
@@ -48,7 +51,7 @@ enum {
 
 /* Puts a descriptor of ours into the target's table; at: where, or -1. The number, or a negated
  * errno. */
-static int put_fd(const struct worker *w, const struct request *r, int fd, int at, bool cloexec)
+static int put_fd(const struct judge *w, const struct request *r, int fd, int at, bool cloexec)
 {
     struct seccomp_notif_addfd add = {.id = r->id,
                                       .flags = at >= 0 ? SECCOMP_ADDFD_FLAG_SETFD : 0,
@@ -62,7 +65,7 @@ static int put_fd(const struct worker *w, const struct request *r, int fd, int a
     return got < 0 ? -errno : got;
 }
 
-static struct answer make_pair(const struct worker *w, const struct request *r)
+static struct answer make_pair(const struct judge *w, const struct request *r)
 {
     int flags = (int)r->args[1] & (SOCK_CLOEXEC | SOCK_NONBLOCK), ends[2], theirs[2];
     bool cloexec = flags & SOCK_CLOEXEC;
@@ -84,7 +87,7 @@ static bool is_datagram(int type)
     return type == SOCK_DGRAM || type == SOCK_RAW; /* which is the same to a Unix socket */
 }
 
-static struct answer make_one(struct worker *w, const struct request *r)
+static struct answer make_one(struct judge *w, const struct request *r)
 {
     enum { TYPE = 0xf };
     int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
@@ -97,18 +100,18 @@ static struct answer make_one(struct worker *w, const struct request *r)
     if (err < 0)
         return answer_value(err);
     w->datagrams |= datagrams;
-    worker_send_fd(w->listener, r->id, steal_fd(&sock), flags & SOCK_CLOEXEC);
+    judge_send_fd(w->listener, r->id, steal_fd(&sock), flags & SOCK_CLOEXEC);
     return (struct answer){.sent = true};
 }
 
-struct answer act_socket(struct worker *w, const struct request *r)
+struct answer handle_socket(struct judge *w, const struct request *r)
 {
     enum { TYPE = 0xf };
     int domain = (int)r->args[0], type = (int)r->args[1] & TYPE;
     if (domain == AF_UNIX)
         return r->nr == SYS_socketpair ? make_pair(w, r) : make_one(w, r);
     if (domain == AF_NETLINK || !w->dials) {
-        struct answer a = w->sockets_judged ? act_system_socket(w, r) : answer_go_on();
+        struct answer a = w->sockets_judged ? handle_system_socket(w, r) : answer_go_on();
         return a.go_on && w->makes_sockets ? make_one(w, r) : a;
     }
     /* datagrams lie outside what can be led to the gate */
@@ -125,7 +128,7 @@ static ino_t number_of(int sock)
 
 /* What a socket of the target sends through: its twin, else one without a name. *own: to be closed.
  */
-static int sender_of(const struct worker *w, int sock, int *own)
+static int sender_of(const struct judge *w, int sock, int *own)
 {
     ino_t number = number_of(sock);
     for (unsigned i = 0; i < w->ntwins && number; i++)
@@ -135,7 +138,7 @@ static int sender_of(const struct worker *w, int sock, int *own)
     return *own < 0 ? -errno : *own;
 }
 
-static void keep_twin(struct worker *w, int fd, int sock)
+static void keep_twin(struct judge *w, int fd, int sock)
 {
     if (w->ntwins == TWINS) { /* the oldest goes, and what it stood for has no name any more */
         close(w->twins[0].fd);
@@ -145,7 +148,7 @@ static void keep_twin(struct worker *w, int fd, int sock)
 }
 
 /* The twin is bound first, and keeps the name when its file is gone. */
-int datagram_bind(struct worker *w, const struct pinned *p, int sock, const union address *to,
+int datagram_bind(struct judge *w, const struct pinned *p, int sock, const union address *to,
                   socklen_t len, bind_fn *bind_to)
 {
     OWN(fd) int twin = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -222,7 +225,7 @@ static int read_wanted(const struct request *r, struct wanted *x)
     return bytes ? target_read(r, (uint64_t)(uintptr_t)m.msg_iov, x->parts, bytes) : 0;
 }
 
-static int read_bytes(struct worker *w, const struct request *r, const struct wanted *x,
+static int read_bytes(struct judge *w, const struct request *r, const struct wanted *x,
                       struct message *m)
 {
     for (size_t i = 0; i < x->nparts; i++) {
@@ -240,7 +243,7 @@ static int read_bytes(struct worker *w, const struct request *r, const struct wa
 }
 
 /* Descriptors that come along become ours. Who sends it (SCM_CREDENTIALS) is us, and left out. */
-static int read_control(struct worker *w, const struct request *r, const struct wanted *x,
+static int read_control(struct judge *w, const struct request *r, const struct wanted *x,
                         struct message *m)
 {
     char *at = w->path[0]; /* of more than MESSAGE_CONTROL bytes */
@@ -288,7 +291,7 @@ static struct msghdr header_of(struct message *m, struct iovec *bytes)
 
 /* ---- sending with an address ---- */
 
-static int64_t sent(const struct worker *w, const struct request *r, uint64_t count_at, ssize_t n)
+static int64_t sent(const struct judge *w, const struct request *r, uint64_t count_at, ssize_t n)
 {
     uint32_t count = (uint32_t)n;
     if (n < 0 || !count_at)
@@ -297,7 +300,7 @@ static int64_t sent(const struct worker *w, const struct request *r, uint64_t co
     return err < 0 ? err : 1;
 }
 
-static struct answer send_from(struct worker *w, const struct request *r, int sock,
+static struct answer send_from(struct judge *w, const struct request *r, int sock,
                                const struct wanted *x, struct message *m)
 {
     OWN(fd) int own = -1;
@@ -313,7 +316,7 @@ static struct answer send_from(struct worker *w, const struct request *r, int so
     return answer_value(n < 0 ? -errno : sent(w, r, x->count_at, n));
 }
 
-static int gather(struct worker *w, const struct request *r, const struct wanted *x,
+static int gather(struct judge *w, const struct request *r, const struct wanted *x,
                   struct message *m)
 {
     /* the socket can send nowhere by itself, so nothing is known of where it is connected to */
@@ -330,7 +333,7 @@ static int gather(struct worker *w, const struct request *r, const struct wanted
 }
 
 /* Only to tell: the kernel goes on to where nobody is. */
-static int ask_alone(struct worker *w, const struct request *r)
+static int ask_alone(struct judge *w, const struct request *r)
 {
     struct msghdr m = {.msg_name = (void *)(uintptr_t)r->args[4],
                        .msg_namelen = (socklen_t)r->args[5]};
@@ -344,7 +347,7 @@ static int ask_alone(struct worker *w, const struct request *r)
     return dial_ask_alone(w, r, NET_UDP, &to, len);
 }
 
-struct answer act_send(struct worker *w, const struct request *r)
+struct answer handle_send(struct judge *w, const struct request *r)
 {
     static struct message message; /* large, and one is sent at a time */
     static struct wanted x;
@@ -522,7 +525,7 @@ void datagram_drain(void)
 }
 
 /* Whether the target's descriptor closes on exec. */
-static bool closes_on_exec(const struct worker *w, const struct request *r, int fd)
+static bool closes_on_exec(const struct judge *w, const struct request *r, int fd)
 {
     char name[64], text[256];
     snprintf(name, sizeof(name), "%d/fdinfo/%d", r->tid, fd);
@@ -551,7 +554,7 @@ static int start_courier(int inner, int outer, int inbox)
 }
 
 /* Takes over sock. */
-struct answer datagram_connect(struct worker *w, const struct request *r, int sock,
+struct answer datagram_connect(struct judge *w, const struct request *r, int sock,
                                const union address *to, socklen_t len)
 {
     OWN(fd) int inbox = sock;

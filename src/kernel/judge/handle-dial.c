@@ -21,8 +21,12 @@
 #include <sys/socket.h>
 
 #include "base/own.h"
-#include "kernel/judge/handle-socket.h"
 #include "kernel/gate/gate-main.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handle-socket.h"
+#include "kernel/judge/handlers.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/target.h"
 #include "net/peer.h"
 
 static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
@@ -87,14 +91,14 @@ static socklen_t least_size(int family)
     return family == AF_INET ? sizeof(struct sockaddr_in) : BEFORE_SCOPE;
 }
 
-int dial_lead(struct worker *w, const struct request *r, int sock, union address *to,
-              socklen_t *len, struct dialled *d)
+int dial_lead(struct judge *w, const struct request *r, int sock, union address *to, socklen_t *len,
+              struct dialled *d)
 {
-    const struct lay_ports *ports = &w->gate->ports;
+    const struct netns_ports *ports = &w->gate->ports;
     int family = 0;
     socklen_t n = sizeof(family);
     if (!is_tcp(sock) || getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0) {
-        tell_refused(w, r, OP_NETWORK_OUTBOUND, "a socket that is not for TCP");
+        report_refused(w, r, OP_NETWORK_OUTBOUND, "a socket that is not for TCP");
         return -EPERM;
     }
     if (*len < sizeof(to->any.sa_family))
@@ -113,7 +117,7 @@ int dial_lead(struct worker *w, const struct request *r, int sock, union address
     return 0;
 }
 
-void dial_announce(const struct worker *w, int sock, const struct dialled *d)
+void dial_announce(const struct judge *w, int sock, const struct dialled *d)
 {
     union address own;
     socklen_t n = sizeof(own);
@@ -121,7 +125,7 @@ void dial_announce(const struct worker *w, int sock, const struct dialled *d)
     uint16_t port;
     if (d->announced && getsockname(sock, &own.any, &n) == 0 &&
         addr_from_sockaddr(&own.storage, addr, &port))
-        netgate_announce(w->gate, port, d->addr, d->port);
+        gate_process_announce(w->gate, port, d->addr, d->port);
 }
 
 /* ---- asking ---- */
@@ -139,7 +143,7 @@ static void show(const uint8_t addr[16], uint16_t port, const char *why, char sh
 }
 
 /* f: which end of the connection, and its protocols. */
-static int ask_address(struct worker *w, const struct request *r, enum vocab_op op,
+static int ask_address(struct judge *w, const struct request *r, enum vocab_op op,
                        struct graph_fact f, const uint8_t addr[16], uint16_t port, const char *why)
 {
     char text[SHOWN], shown[SHOWN];
@@ -155,7 +159,7 @@ static int ask_address(struct worker *w, const struct request *r, enum vocab_op 
     return ask_about(w, r, op, &f, 1, shown);
 }
 
-static int ask_local(struct worker *w, const struct request *r, enum vocab_op op,
+static int ask_local(struct judge *w, const struct request *r, enum vocab_op op,
                      const uint8_t addr[16], uint16_t port)
 {
     struct graph_fact f = {.filter = FILTER_LOCAL, .net = {.proto = NET_TCP}};
@@ -172,7 +176,7 @@ static bool is_name_server(const uint8_t addr[16], uint16_t port)
            !IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)addr);
 }
 
-int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
+int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
                    const union address *to, socklen_t len)
 {
     static const char lookup[] = "a name was looked up; --watch-net tells which";
@@ -189,7 +193,7 @@ int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
     if (names) {
         char shown[SHOWN];
         show(addr, port, lookup, shown);
-        tell_refused(w, r, OP_NETWORK_OUTBOUND, shown);
+        report_refused(w, r, OP_NETWORK_OUTBOUND, shown);
     }
     return 0; /* nobody is there but the command's own servers */
 }
@@ -197,7 +201,7 @@ int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
 /* ---- serving ---- */
 
 /* A port that the kernel chooses is nobody's, until somebody listens. */
-int dial_ask_bind(struct worker *w, const struct request *r, const union address *at)
+int dial_ask_bind(struct judge *w, const struct request *r, const union address *at)
 {
     uint8_t addr[16];
     uint16_t port;
@@ -206,7 +210,7 @@ int dial_ask_bind(struct worker *w, const struct request *r, const union address
     return port == 0 ? 0 : ask_local(w, r, OP_NETWORK_BIND, addr, port);
 }
 
-struct answer act_listen(struct worker *w, const struct request *r)
+struct answer handle_listen(struct judge *w, const struct request *r)
 {
     union address own;
     socklen_t n = sizeof(own);

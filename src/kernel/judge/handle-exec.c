@@ -26,9 +26,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
-struct answer act_fork(struct worker *w, const struct request *r)
+struct answer handle_fork(struct judge *w, const struct request *r)
 {
     if (r->nr == SYS_clone && space_is_refused(w, r->args[0]))
         return space_refuse(w, r);
@@ -62,11 +66,11 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
 }
 
 /* Finds an interpreter as the caller would. */
-typedef int pin_fn(struct worker *w, const struct request *r, const char *path, size_t n,
+typedef int pin_fn(struct judge *w, const struct request *r, const char *path, size_t n,
                    struct pinned *out);
 
 /* Asks about a file, the interpreter it names, that one's own, and so on. */
-static int ask_image(struct worker *w, const struct request *r, struct pinned *p, pin_fn *pin,
+static int ask_image(struct judge *w, const struct request *r, struct pinned *p, pin_fn *pin,
                      enum image *image)
 {
     char head[HEAD + 1];
@@ -100,7 +104,7 @@ static uint64_t now_ms(void)
 }
 
 /* Where a process's stack begins: executing moves it, even when the program stays the same. */
-static uint64_t stack_of(const struct worker *w, pid_t pid)
+static uint64_t stack_of(const struct judge *w, pid_t pid)
 {
     char name[32], text[1024];
     snprintf(name, sizeof(name), "%d/stat", pid);
@@ -115,7 +119,7 @@ static uint64_t stack_of(const struct worker *w, pid_t pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static int exe_of(const struct worker *w, pid_t pid, int flags)
+static int exe_of(const struct judge *w, pid_t pid, int flags)
 {
     char name[32];
     snprintf(name, sizeof(name), "%d/exe", pid);
@@ -133,7 +137,7 @@ static bool is_alive(const struct watched *x)
     return syscall(SYS_pidfd_send_signal, x->pidfd, 0, NULL, 0) == 0;
 }
 
-static int watch(struct worker *w, const struct request *r, enum image image)
+static int watch(struct judge *w, const struct request *r, enum image image)
 {
     struct stat st;
     if (w->nwatched == WATCHED)
@@ -164,7 +168,7 @@ static int watch(struct worker *w, const struct request *r, enum image image)
 }
 
 /* Whether what runs now may run; a script runs its interpreter. */
-static bool is_known(struct worker *w, const struct watched *x, int exe)
+static bool is_known(struct judge *w, const struct watched *x, int exe)
 {
     struct request r = {.tid = x->pid, .nr = SYS_execve};
     struct pinned p = {.fd = exe, .parent = -1};
@@ -178,7 +182,7 @@ static bool is_known(struct worker *w, const struct watched *x, int exe)
 }
 
 /* True when there is nothing left to watch. */
-static bool look_at(struct worker *w, const struct watched *x, bool acts, uint64_t now)
+static bool look_at(struct judge *w, const struct watched *x, bool acts, uint64_t now)
 {
     /* in this order: whose stack has moved has its new program, too. None at all is the moment in
      * which the process passes from its first thread to the one that executes: before it. */
@@ -196,7 +200,7 @@ static bool look_at(struct worker *w, const struct watched *x, bool acts, uint64
     return true;
 }
 
-void exec_look(struct worker *w, pid_t tid)
+void exec_look(struct judge *w, pid_t tid)
 {
     uint64_t now = w->nwatched ? now_ms() : 0;
     for (size_t i = 0; i < w->nwatched;) {
@@ -211,7 +215,7 @@ void exec_look(struct worker *w, pid_t tid)
     }
 }
 
-const struct timespec *exec_pause(const struct worker *w)
+const struct timespec *exec_pause(const struct judge *w)
 {
     static const struct timespec soon = {0, LOOK_SOON_MS * 1000000},
                                  later = {0, LOOK_LATER_MS * 1000000};
@@ -226,7 +230,7 @@ const struct timespec *exec_pause(const struct worker *w)
 
 /* Ends the caller's process: the one that waits for an answer, and nobody who has its number later.
  */
-static void end_caller(struct worker *w, const struct request *r)
+static void end_caller(struct judge *w, const struct request *r)
 {
     pid_t pid = target_process(w, r);
     OWN(fd) int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -236,7 +240,7 @@ static void end_caller(struct worker *w, const struct request *r)
 
 /* A program that was started by a race may be gone before it is looked at, and leave children. So
  * whoever calls is looked at, too; which files are fine is remembered. */
-bool exec_caller_is_known(struct worker *w, const struct request *r)
+bool exec_caller_is_known(struct judge *w, const struct request *r)
 {
     OWN(fd) int exe = exe_of(w, r->tid, O_PATH);
     struct pinned p = {.fd = exe, .parent = -1};
@@ -261,7 +265,7 @@ bool exec_caller_is_known(struct worker *w, const struct request *r)
 
 /* ---- executing ---- */
 
-struct answer act_exec(struct worker *w, const struct request *r)
+struct answer handle_exec(struct judge *w, const struct request *r)
 {
     bool at = r->nr == SYS_execveat;
     int flags = at ? (int)r->args[4] : 0;
@@ -285,7 +289,7 @@ struct answer act_exec(struct worker *w, const struct request *r)
 /* ---- the command itself ---- */
 
 /* The working directory is procfs when this is called; the command's is first_cwd. */
-static int pin_at_start(struct worker *w, const struct request *r, const char *path, size_t n,
+static int pin_at_start(struct judge *w, const struct request *r, const char *path, size_t n,
                         struct pinned *out)
 {
     char name[PATH_BYTES];
@@ -316,7 +320,7 @@ static int next_candidate(const char **search, const char *name, char out[PATH_B
 }
 
 /* Whether it is a file that can be executed. */
-static int look_for(const struct worker *w, const char *path)
+static int look_for(const struct judge *w, const char *path)
 {
     struct stat st;
     if (fstatat(w->first_cwd, path, &st, 0) < 0)
@@ -326,7 +330,7 @@ static int look_for(const struct worker *w, const char *path)
     return 0;
 }
 
-static int find_program(const struct worker *w, const char *name, char out[PATH_BYTES])
+static int find_program(const struct judge *w, const char *name, char out[PATH_BYTES])
 {
     const char *search = getenv("PATH");
     int err = -ENOENT, worst = -ENOENT;
@@ -342,7 +346,7 @@ static int find_program(const struct worker *w, const char *name, char out[PATH_
     return err < 0 ? worst : 0;
 }
 
-int exec_first(struct worker *w, int cwd, const char *name, char out[PATH_BYTES])
+int exec_first(struct judge *w, int cwd, const char *name, char out[PATH_BYTES])
 {
     struct request r = {.tid = getpid(), .nr = SYS_execve};
     enum image image;
@@ -356,13 +360,13 @@ int exec_first(struct worker *w, int cwd, const char *name, char out[PATH_BYTES]
 
 /* ---- code in memory ---- */
 
-static int ask_code(struct worker *w, const struct request *r)
+static int ask_code(struct judge *w, const struct request *r)
 {
     return ask_about(w, r, OP_DYNAMIC_CODE_GENERATION, NULL, 0,
                      r->nr == SYS_mmap ? "executable memory" : "memory made executable");
 }
 
-struct answer act_map(struct worker *w, const struct request *r)
+struct answer handle_map(struct judge *w, const struct request *r)
 {
     int prot = (int)r->args[2], flags = (int)r->args[3];
     bool unnamed = flags & MAP_ANONYMOUS;
@@ -376,7 +380,7 @@ struct answer act_map(struct worker *w, const struct request *r)
 
 /* One line of maps: "from-to perms offset device inode   path". Asks about it when the call would
  * make it executable. */
-static int ask_line(struct worker *w, const struct request *r, char *line)
+static int ask_line(struct judge *w, const struct request *r, char *line)
 {
     unsigned long long from, to;
     char perms[8];
@@ -403,7 +407,7 @@ static int ask_line(struct worker *w, const struct request *r, char *line)
 
 /* mprotect(): which files lie in these addresses. Another thread may map something else there
  * meanwhile, as it may copy code: see the threat model. */
-struct answer act_protect(struct worker *w, const struct request *r)
+struct answer handle_protect(struct judge *w, const struct request *r)
 {
     char name[32], *text = w->value;
     size_t have = 0;

@@ -15,7 +15,12 @@
 
 #include "base/own.h"
 #include "kernel/host/kabi.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -33,7 +38,7 @@ static bool begins_to_fold(int fd, uint32_t request, const void *value)
            (ioctl(fd, KABI_FS_IOC_GETFLAGS, &before) < 0 || !(before & KABI_FS_CASEFOLD_FL));
 }
 
-static struct answer act_flags(struct worker *w, const struct request *r)
+static struct answer handle_flags(struct judge *w, const struct request *r)
 {
     uint32_t request = (uint32_t)r->args[1];
     unsigned char value[28]; /* struct fsxattr, the larger of the two */
@@ -54,8 +59,8 @@ static struct answer act_flags(struct worker *w, const struct request *r)
     if (fstat(fd, &st) < 0 || !is_same(&st, &p.st) || !request_is_valid(w, r))
         return answer_errno(EPERM);
     if (begins_to_fold(fd, request, value)) {
-        tell_refused(w, r, OP_FILE_WRITE_FLAGS,
-                     "a folder that does not tell upper from lower case");
+        report_refused(w, r, OP_FILE_WRITE_FLAGS,
+                       "a folder that does not tell upper from lower case");
         return answer_errno(EPERM);
     }
     return answer_value(ioctl(fd, request, value) < 0 ? -errno : 0);
@@ -68,46 +73,46 @@ static bool is_file(const struct pinned *p)
            (S_ISREG(p->st.st_mode) || S_ISDIR(p->st.st_mode) || S_ISLNK(p->st.st_mode));
 }
 
-static struct answer act_unknown(struct worker *w, const struct request *r)
+static struct answer handle_unknown(struct judge *w, const struct request *r)
 {
     OWN(pinned) struct pinned p;
     int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
     if (err < 0)
         return answer_value(err);
     if (is_file(&p)) {
-        tell_refused_as(w, r, OP_FILE_IOCTL, p.path, ENOTTY);
+        report_refused_as(w, r, OP_FILE_IOCTL, p.path, ENOTTY);
         return answer_errno(ENOTTY);
     }
     return plan_ioctl_is_of_files((uint32_t)r->args[1]) ? answer_errno(EPERM) : answer_go_on();
 }
 
-struct answer act_ioctl(struct worker *w, const struct request *r)
+struct answer handle_ioctl(struct judge *w, const struct request *r)
 {
     switch ((uint32_t)r->args[1]) {
     case KABI_FS_IOC_SETFLAGS:
     case KABI_FS_IOC_FSSETXATTR:
-        return act_flags(w, r);
+        return handle_flags(w, r);
     case KABI_TIOCSPGRP:
-        return act_foreground(w, r);
+        return handle_foreground(w, r);
     default:
-        return act_unknown(w, r);
+        return handle_unknown(w, r);
     }
 }
 
-static struct answer act_lease(struct worker *w, const struct request *r)
+static struct answer handle_lease(struct judge *w, const struct request *r)
 {
     OWN(pinned) struct pinned p;
     int err = pin_descriptor(w, r, (int)r->args[0], 0, &p);
     if (err < 0)
         return answer_value(err);
     if (p.path[0] == '/')
-        tell_refused(w, r, OP_FILE_LOCK, p.path);
+        report_refused(w, r, OP_FILE_LOCK, p.path);
     return answer_errno(EPERM);
 }
 
-struct answer act_fcntl(struct worker *w, const struct request *r)
+struct answer handle_fcntl(struct judge *w, const struct request *r)
 {
     uint32_t command = (uint32_t)r->args[1];
     bool lease = command == KABI_F_SETLEASE || command == KABI_F_SETDELEG;
-    return lease ? act_lease(w, r) : act_owner(w, r);
+    return lease ? handle_lease(w, r) : handle_owner(w, r);
 }

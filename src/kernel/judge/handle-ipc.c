@@ -18,14 +18,17 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "kernel/plan/plan.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
+#include "kernel/plan/plan.h"
 
 /* ---- POSIX names ---- */
 
 /* Programs pass "/name", and Apple's rules have it with and without the slash. with_slash has room
  * for it. */
-static int ask_named(struct worker *w, const struct request *r, enum vocab_op op,
+static int ask_named(struct judge *w, const struct request *r, enum vocab_op op,
                      const char *with_slash, size_t len)
 {
     struct graph_fact facts[] = {
@@ -57,7 +60,7 @@ static bool is_unfinished(const char *name, size_t n)
 
 static const char shm_folder[] = "/dev/shm/", sem_prefix[] = "sem.";
 
-int ask_posix_ipc(struct worker *w, const struct request *r, enum vocab_op op, const char *path,
+int ask_posix_ipc(struct judge *w, const struct request *r, enum vocab_op op, const char *path,
                   size_t len)
 {
     enum { FOLDER = sizeof(shm_folder) - 1, SEM = sizeof(sem_prefix) - 1 };
@@ -88,7 +91,7 @@ int ask_posix_ipc(struct worker *w, const struct request *r, enum vocab_op op, c
 }
 
 /* mq_open() and mq_unlink(); the library has taken the slash off. */
-struct answer act_queue(struct worker *w, const struct request *r)
+struct answer handle_queue(struct judge *w, const struct request *r)
 {
     char *name = w->path[0];
     int n = target_string(r, r->args[0], name);
@@ -126,7 +129,7 @@ static int64_t apple_family(int family)
     return -1;
 }
 
-struct answer act_system_socket(struct worker *w, const struct request *r)
+struct answer handle_system_socket(struct judge *w, const struct request *r)
 {
     enum { TYPE = 0xf };
     char shown[64];

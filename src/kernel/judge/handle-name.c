@@ -19,7 +19,11 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 /* Where a call that names one path has its arguments: fooat(dirfd, path, …) or foo(path, …). */
 struct at_args {
@@ -61,7 +65,7 @@ static struct answer done(int result)
 /* ---- making ---- */
 
 /* Pins the folder of a new name and asks whether something of this type may be made there. */
-static int pin_new(struct worker *w, const struct request *r, const struct at_args *a, mode_t type,
+static int pin_new(struct judge *w, const struct request *r, const struct at_args *a, mode_t type,
                    int slot, struct pinned *p)
 {
     struct stat st = {.st_mode = type};
@@ -75,7 +79,7 @@ static int pin_new(struct worker *w, const struct request *r, const struct at_ar
         err = ask_create(w, r, p, type);
     if (err == 0)
         err = git_before_name(w, r, p);
-    return err == 0 ? worker_take_umask(w, r) : err;
+    return err == 0 ? judge_take_umask(w, r) : err;
 }
 
 /* A repository, or what git keeps for a submodule, a worktree or a rebase inside one. */
@@ -92,7 +96,7 @@ static bool is_git_folder(const struct pinned *p)
     return p->path_len >= 5 && memcmp(p->path + p->path_len - 5, "/.git", 5) == 0;
 }
 
-struct answer act_mkdir(struct worker *w, const struct request *r)
+struct answer handle_mkdir(struct judge *w, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mkdir));
     OWN(pinned) struct pinned p;
@@ -102,11 +106,11 @@ struct answer act_mkdir(struct worker *w, const struct request *r)
     if (mkdirat(p.parent, p.name, (mode_t)a.rest[0]) < 0)
         return answer_errno(errno);
     if (is_git_folder(&p))
-        made_add(&w->repositories, p.path, p.path_len);
+        created_repos_add(&w->repositories, p.path, p.path_len);
     return answer_value(0);
 }
 
-struct answer act_mknod(struct worker *w, const struct request *r)
+struct answer handle_mknod(struct judge *w, const struct request *r)
 {
     struct at_args a = at_args(r, !is_nr(r, SYS_mknod));
     mode_t mode = (mode_t)a.rest[0];
@@ -121,7 +125,7 @@ struct answer act_mknod(struct worker *w, const struct request *r)
     return done(mknodat(p.parent, p.name, mode, (dev_t)a.rest[1]));
 }
 
-struct answer act_symlink(struct worker *w, const struct request *r)
+struct answer handle_symlink(struct judge *w, const struct request *r)
 {
     bool at = !is_nr(r, SYS_symlink);
     struct at_args a = {at ? (int)r->args[1] : AT_FDCWD, at ? r->args[2] : r->args[1], NULL};
@@ -146,7 +150,7 @@ static const enum vocab_op guarded[] = {
 };
 
 /* Whether the second name would allow what the first denies; then the event tells of the first. */
-static int ask_not_freed(struct worker *w, const struct request *r, const char *from, size_t n,
+static int ask_not_freed(struct judge *w, const struct request *r, const char *from, size_t n,
                          const char *to, size_t m, const struct stat *st)
 {
     for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++)
@@ -158,7 +162,7 @@ static int ask_not_freed(struct worker *w, const struct request *r, const char *
 }
 
 /* One entry beneath a folder that moves: neither freed nor planted. */
-static int ask_carried(struct worker *w, const struct request *r, const char *from, size_t n,
+static int ask_carried(struct judge *w, const struct request *r, const char *from, size_t n,
                        const char *to, size_t m, const struct stat *st)
 {
     int err = ask_not_freed(w, r, from, n, to, m, st);
@@ -203,7 +207,7 @@ static DIR *open_folder(int base, const char *name)
 
 /* Looks at everything beneath a folder that is about to move. Too deep or too much to look at is
  * refused: fail closed. */
-static int ask_beneath(struct worker *w, const struct request *r, const struct pinned *old,
+static int ask_beneath(struct judge *w, const struct request *r, const struct pinned *old,
                        const struct pinned *new)
 {
     static struct carry c; /* one thread performs calls */
@@ -257,7 +261,7 @@ static int ask_beneath(struct worker *w, const struct request *r, const struct p
 /* Whether the second name grants nothing. A file that lies where nothing may be written, but may be
  * read, is on another device as far as links go: programs that link to save space or time (git, cp,
  * package managers) copy then, and nobody need be told. */
-static int ask_link(struct worker *w, const struct request *r, const struct pinned *old,
+static int ask_link(struct judge *w, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
     bool free = old->path[0] != '/' || old->st.st_nlink == 0;
@@ -269,7 +273,7 @@ static int ask_link(struct worker *w, const struct request *r, const struct pinn
                 : ask_not_freed(w, r, old->path, old->path_len, new->path, new->path_len, &old->st);
 }
 
-struct answer act_link(struct worker *w, const struct request *r)
+struct answer handle_link(struct judge *w, const struct request *r)
 {
     bool at = !is_nr(r, SYS_link);
     const uint64_t *a = r->args;
@@ -310,7 +314,7 @@ static bool is_full_folder(const struct pinned *p)
     return fd >= 0 && syscall(SYS_getdents64, fd, block, sizeof(block)) > 48;
 }
 
-struct answer act_unlink(struct worker *w, const struct request *r)
+struct answer handle_unlink(struct judge *w, const struct request *r)
 {
     bool at = is_nr(r, SYS_unlinkat);
     struct at_args a = at_args(r, at);
@@ -337,7 +341,7 @@ struct answer act_unlink(struct worker *w, const struct request *r)
 
 /* Whether `old` may go to `new`'s place. What is replaced there is judged as it stands; what comes
  * brings along that the command made it. */
-static int ask_move(struct worker *w, const struct request *r, const struct pinned *old,
+static int ask_move(struct judge *w, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
     int err = ask_path(w, r, OP_FILE_WRITE_UNLINK, old);
@@ -360,7 +364,7 @@ static int ask_move(struct worker *w, const struct request *r, const struct pinn
     return err;
 }
 
-struct answer act_rename(struct worker *w, const struct request *r)
+struct answer handle_rename(struct judge *w, const struct request *r)
 {
     bool at = !is_nr(r, SYS_rename);
     const uint64_t *a = r->args;
@@ -394,6 +398,6 @@ struct answer act_rename(struct worker *w, const struct request *r)
     if (syscall(SYS_renameat2, old.parent, old.name, new.parent, new.name, flags) < 0)
         return answer_errno(errno);
     if (S_ISDIR(old.st.st_mode))
-        made_moved(&w->repositories, old.path, old.path_len, new.path, new.path_len);
+        created_repos_moved(&w->repositories, old.path, old.path_len, new.path, new.path_len);
     return answer_value(0);
 }

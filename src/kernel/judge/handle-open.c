@@ -17,8 +17,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/judge/waiting-calls.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/procfs.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
+#include "kernel/judge/waiting-calls.h"
 
 struct opening {
     int dirfd;
@@ -51,7 +56,7 @@ static bool wants_read(int flags)
     return mode == O_RDONLY || mode == O_RDWR || mode == O_ACCMODE;
 }
 
-static int ask_open(struct worker *w, const struct request *r, int flags, const struct pinned *p)
+static int ask_open(struct judge *w, const struct request *r, int flags, const struct pinned *p)
 {
     bool writes = wants_write(flags), reads = wants_read(flags);
     int err = writes ? ask_path(w, r, OP_FILE_WRITE_DATA, p) : 0;
@@ -103,17 +108,17 @@ static int reopen_view(const char *path, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-static struct answer give(struct worker *w, const struct request *r, int fd, int flags)
+static struct answer give(struct judge *w, const struct request *r, int fd, int flags)
 {
     if (fd < 0)
         return answer_value(fd);
-    worker_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
+    judge_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
     return (struct answer){.sent = true};
 }
 
 /* ---- descriptors by name ---- */
 
-static bool may_open(struct worker *w, int flags, const struct pinned *p)
+static bool may_open(struct judge *w, int flags, const struct pinned *p)
 {
     return (!wants_write(flags) ||
             would_allow(w, OP_FILE_WRITE_DATA, p->path, p->path_len, &p->st)) &&
@@ -125,7 +130,7 @@ static bool may_open(struct worker *w, int flags, const struct pinned *p)
  * file, it gets a copy, as on systems where these names have always meant that. Files that it may
  * open are opened: with an offset of their own, and for reading only when only that is wanted,
  * which Chromium relies on. Otherwise, or when the path is no such name, -1. */
-static int own_descriptor(struct worker *w, const struct request *r, const struct opening *o,
+static int own_descriptor(struct judge *w, const struct request *r, const struct opening *o,
                           const struct pinned *p)
 {
     int pid, fd, end = 0;
@@ -147,7 +152,7 @@ static int own_descriptor(struct worker *w, const struct request *r, const struc
 
 /* ---- existing files ---- */
 
-static struct answer open_existing(struct worker *w, const struct request *r,
+static struct answer open_existing(struct judge *w, const struct request *r,
                                    const struct opening *o, struct pinned *p)
 {
     if ((o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
@@ -159,20 +164,20 @@ static struct answer open_existing(struct worker *w, const struct request *r,
     int err = ask_open(w, r, o->flags, p);
     if (err < 0)
         return answer_value(err);
-    /* the worker's terminal is the target's only within one session */
+    /* the judge's terminal is the target's only within one session */
     if (S_ISCHR(p->st.st_mode) && strcmp(p->path, "/dev/tty") == 0 && getsid(r->tid) != getsid(0))
         return answer_errno(ENXIO);
     if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) < O_RDWR && !(o->flags & O_NONBLOCK))
         return wait_fifo(w, r, p, o->flags);
-    if (S_ISDIR(p->st.st_mode) && behind_covers(w->behind, p->path, p->path_len))
+    if (S_ISDIR(p->st.st_mode) && guarded_paths_covers(w->behind, p->path, p->path_len))
         return give(w, r, reopen_view(p->path, o->flags), o->flags);
     int fd = space_open(w, r, p, o->flags);
     return give(w, r, fd == -ENOTSUP ? reopen(p->fd, o->flags) : fd, o->flags);
 }
 
 /* A file without a name in the folder that the path gives. */
-static struct answer open_unnamed(struct worker *w, const struct request *r,
-                                  const struct opening *o, struct pinned *p)
+static struct answer open_unnamed(struct judge *w, const struct request *r, const struct opening *o,
+                                  struct pinned *p)
 {
     char *path = w->canonical[0];
     size_t n = p->path_len;
@@ -183,7 +188,7 @@ static struct answer open_unnamed(struct worker *w, const struct request *r,
     if (err == 0)
         err = ask_setugid(w, r, path, n + 9, S_IFREG | o->mode);
     if (err == 0)
-        err = worker_take_umask(w, r);
+        err = judge_take_umask(w, r);
     if (err < 0)
         return answer_value(err);
     char name[32];
@@ -197,7 +202,7 @@ static struct answer open_unnamed(struct worker *w, const struct request *r,
 enum { LINK_MAX_FOLLOWED = 40 };
 
 /* The name in p is a dangling symbolic link: p becomes the place it points to. */
-static int follow_link(struct worker *w, const struct request *r, struct pinned *p)
+static int follow_link(struct judge *w, const struct request *r, struct pinned *p)
 {
     char *path = w->path[0];
     char target[PATH_BYTES];
@@ -210,7 +215,7 @@ static int follow_link(struct worker *w, const struct request *r, struct pinned 
     return pin_parent_at(w, r, &parent, 0, p);
 }
 
-static struct answer create(struct worker *w, const struct request *r, const struct opening *o,
+static struct answer create(struct judge *w, const struct request *r, const struct opening *o,
                             const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
@@ -224,7 +229,7 @@ static struct answer create(struct worker *w, const struct request *r, const str
     if (err == 0)
         err = git_before_name(w, r, p);
     if (err == 0)
-        err = worker_take_umask(w, r);
+        err = judge_take_umask(w, r);
     if (err < 0)
         return answer_value(err);
     /* O_EXCL follows no link and leaves no trace; O_NOFOLLOW is for what somebody outside made */
@@ -233,14 +238,14 @@ static struct answer create(struct worker *w, const struct request *r, const str
     if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
         fd = openat(p->parent, p->name, flags | O_NOFOLLOW, o->mode);
     if (fd >= 0 && w->git.wanted && git_is_state_file(p->path, p->path_len))
-        made_add(&w->repositories, p->path, p->path_len);
+        created_repos_add(&w->repositories, p->path, p->path_len);
     return give(w, r, fd < 0 ? -errno : fd, o->flags);
 }
 
 /* A regular file, by its name in the pinned folder. While everything that could put another object
  * in its place is judged, and so waits for us, nothing inside can do that meanwhile. Somebody
  * outside can, so it is compared, and truncated only then. */
-static struct answer open_plain(struct worker *w, const struct request *r, const struct opening *o,
+static struct answer open_plain(struct judge *w, const struct request *r, const struct opening *o,
                                 const struct pinned *p)
 {
     struct stat st;
@@ -273,17 +278,17 @@ static bool is_plain(const char *name)
 /* Who wants a new file or none need not be told first that there is none: the kernel answers that
  * as it makes it. But what is there already is told rather than denied, and a sentry may stand on
  * the name. */
-static bool is_made_unseen(struct worker *w, const struct opening *o, const struct pinned *p)
+static bool is_made_unseen(struct judge *w, const struct opening *o, const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
     return (o->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
-           !behind_covers(w->behind, p->path, p->path_len) &&
+           !guarded_paths_covers(w->behind, p->path, p->path_len) &&
            would_allow(w, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
 /* What most calls want that could write: a regular file, or one that is not there yet. Says no
  * where more has to be known. */
-static bool open_by_name(struct worker *w, const struct request *r, const struct opening *o,
+static bool open_by_name(struct judge *w, const struct request *r, const struct opening *o,
                          struct answer *a)
 {
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
@@ -298,7 +303,7 @@ static bool open_by_name(struct worker *w, const struct request *r, const struct
         return false;
     if (!is_made_unseen(w, o, &p) && pin_look(w, &p) < 0)
         return false;
-    if (p.found && behind_covers(w->behind, p.path, p.path_len))
+    if (p.found && guarded_paths_covers(w->behind, p.path, p.path_len))
         return false;
     if (!p.found && (o->flags & O_CREAT))
         *a = create(w, r, o, &p);
@@ -309,14 +314,14 @@ static bool open_by_name(struct worker *w, const struct request *r, const struct
     return true;
 }
 
-static struct answer open_found(struct worker *w, const struct request *r, const struct opening *o,
+static struct answer open_found(struct judge *w, const struct request *r, const struct opening *o,
                                 struct pinned *p)
 {
     int own = own_descriptor(w, r, o, p);
     return own >= 0 ? give(w, r, own, o->flags) : open_existing(w, r, o, p);
 }
 
-static struct answer open_new(struct worker *w, const struct request *r, const struct opening *o)
+static struct answer open_new(struct judge *w, const struct request *r, const struct opening *o)
 {
     OWN(pinned) struct pinned p;
     OWN(pinned) struct pinned there = {.fd = -1, .parent = -1};
@@ -343,12 +348,12 @@ static struct answer open_new(struct worker *w, const struct request *r, const s
     return err < 0 ? answer_value(err) : open_existing(w, r, o, &p);
 }
 
-struct answer act_open(struct worker *w, const struct request *r)
+struct answer handle_open(struct judge *w, const struct request *r)
 {
     struct opening o = opening_of(r);
     struct answer a;
     if (o.flags & O_PATH)
-        return act_open_name(w, r, o.dirfd, o.path, o.flags);
+        return handle_open_name(w, r, o.dirfd, o.path, o.flags);
     int new = O_CREAT | O_EXCL;
     if (open_by_name(w, r, &o, &a))
         return a;

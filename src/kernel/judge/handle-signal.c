@@ -9,7 +9,7 @@
  * is what the walls see to.
  *
  * The group of the command itself is the one exception: it is that of whoever started it, and
- * kill(0, …) knows no namespaces. Where Landlock does not keep signals inside, the worker sends
+ * kill(0, …) knows no namespaces. Where Landlock does not keep signals inside, the judge sends
  * them.
  *
  * A call that reaches several processes is denied when one of them may not be reached: the kernel
@@ -25,8 +25,11 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "kernel/plan/plan.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/plan/plan.h"
 
 /* ---- whom ---- */
 
@@ -36,7 +39,7 @@ struct whom {
     int64_t number;   /* Apple's number of the signal; -1: none */
 };
 
-static int ask_one(struct worker *w, const struct request *r, int relation, pid_t pid,
+static int ask_one(struct judge *w, const struct request *r, int relation, pid_t pid,
                    const void *arg)
 {
     const struct whom *whom = arg;
@@ -55,8 +58,7 @@ static int ask_one(struct worker *w, const struct request *r, int relation, pid_
     return ask_about(w, r, whom->op, facts, n, shown);
 }
 
-static int ask_process(struct worker *w, const struct request *r, const struct whom *whom,
-                       pid_t pid)
+static int ask_process(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
 {
     int relation = relation_of(w, r, pid);
     return relation < 0 ? relation : ask_one(w, r, relation, pid, whom);
@@ -89,7 +91,7 @@ static int signal_of(const struct request *r)
     return (int)r->args[third ? 2 : 1];
 }
 
-static int ask_kill(struct worker *w, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_kill(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
 {
     if (pid > 0)
         return ask_process(w, r, whom, pid);
@@ -98,7 +100,7 @@ static int ask_kill(struct worker *w, const struct request *r, const struct whom
     return relation_each(w, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0, ask_one, whom);
 }
 
-struct answer act_signal(struct worker *w, const struct request *r)
+struct answer handle_signal(struct judge *w, const struct request *r)
 {
     char name[32];
     int sig = signal_of(r);
@@ -115,7 +117,7 @@ struct answer act_signal(struct worker *w, const struct request *r)
 
 /* fcntl(F_SETOWN): whoever owns a descriptor is signalled when something happens to it. With rules
  * about signals in force the filter leaves only SIGIO and SIGURG. */
-struct answer act_owner(struct worker *w, const struct request *r)
+struct answer handle_owner(struct judge *w, const struct request *r)
 {
     static const int sent[] = {SIGIO, SIGURG};
     pid_t pid = (pid_t)r->args[2];
@@ -136,7 +138,7 @@ struct answer act_owner(struct worker *w, const struct request *r)
 /* ---- scheduling ---- */
 
 /* setpriority and ioprio_set can mean a group or everybody of a user. */
-static int ask_many(struct worker *w, const struct request *r, const struct whom *whom)
+static int ask_many(struct judge *w, const struct request *r, const struct whom *whom)
 {
     bool io = r->nr == SYS_ioprio_set;
     int which = (int)r->args[0];
@@ -152,7 +154,7 @@ static int ask_many(struct worker *w, const struct request *r, const struct whom
     return err == -ESRCH ? 0 : err;
 }
 
-struct answer act_sched(struct worker *w, const struct request *r)
+struct answer handle_sched(struct judge *w, const struct request *r)
 {
     const char *name = "scheduling";
     for (size_t i = 0; i < judged_call_count; i++)

@@ -24,17 +24,22 @@
 
 #include "base/own.h"
 #include "graph/net.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/handle-socket.h"
-#include "kernel/shared/roles.h"
+#include "kernel/judge/handlers.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 #include "kernel/judge/waiting-calls.h"
+#include "kernel/shared/roles.h"
 
 /* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
  */
-static void tell_untaken(struct worker *w, const struct request *r, const union address *to)
+static void tell_untaken(struct judge *w, const struct request *r, const union address *to)
 {
     enum vocab_op op = w->handler[r->nr] == HANDLE_BIND ? OP_NETWORK_BIND : OP_NETWORK_OUTBOUND;
     bool named = to->any.sa_family == AF_UNIX && to->un.sun_path[0];
-    tell_refused(w, r, op, named ? to->un.sun_path : "a socket");
+    report_refused(w, r, op, named ? to->un.sun_path : "a socket");
 }
 
 int address_copy(const struct request *r, uint64_t from, uint64_t size, union address *to,
@@ -48,14 +53,14 @@ int address_copy(const struct request *r, uint64_t from, uint64_t size, union ad
 }
 
 /* Copies socket and address. */
-static int take(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+static int take(struct judge *w, const struct request *r, union address *to, socklen_t *len,
                 int *sock, int *domain)
 {
     socklen_t n = sizeof(*domain);
     int err = address_copy(r, r->args[1], r->args[2], to, len);
     if (err < 0)
         return err;
-    *sock = task_take_fd(w, r, (int)r->args[0]);
+    *sock = pidfd_cache_take_fd(w, r, (int)r->args[0]);
     if (*sock == -EPERM)
         tell_untaken(w, r, to);
     if (*sock < 0)
@@ -79,7 +84,7 @@ static bool is_pathname(const union address *a, socklen_t len)
 enum { CONNECTING_MAX = 16 };
 
 struct connecting {
-    struct worker *w;
+    struct judge *w;
     struct request r;
     int sock;
     union address to;
@@ -88,7 +93,7 @@ struct connecting {
 
 static int connecting; /* atomic: threads under way */
 
-static void note_connected(struct worker *w, int sock, int err, const struct dialled *d)
+static void note_connected(struct judge *w, int sock, int err, const struct dialled *d)
 {
     if (err == 0 || err == -EINPROGRESS) {
         kept_socket_let_go(&w->kept, sock);
@@ -101,7 +106,7 @@ static void *connect_thread(void *arg)
 {
     struct connecting *c = arg;
     timer_t timer;
-    bool ticks = worker_look_up_often(c->w, &timer) == 0;
+    bool ticks = judge_look_up_often(c->w, &timer) == 0;
     int err = ticks ? -EINTR : -EAGAIN;
     while (err == -EINTR && request_is_valid(c->w, &c->r)) {
         err = connect(c->sock, &c->to.any, c->len) < 0 ? -errno : 0;
@@ -112,7 +117,7 @@ static void *connect_thread(void *arg)
         timer_delete(timer);
     if (err == 0 || err == -EINPROGRESS)
         kept_socket_let_go(&c->w->kept, c->sock);
-    worker_send(c->w->listener, c->r.id, err);
+    judge_send(c->w->listener, c->r.id, err);
     close(c->sock);
     free(c);
     __atomic_sub_fetch(&connecting, 1, __ATOMIC_SEQ_CST);
@@ -121,7 +126,7 @@ static void *connect_thread(void *arg)
 
 /* Takes over sock. Who waits for one of the threads would wait for strangers: there is an error
  * instead. */
-static struct answer connect_aside(struct worker *w, const struct request *r, int sock,
+static struct answer connect_aside(struct judge *w, const struct request *r, int sock,
                                    const union address *to, socklen_t len)
 {
     pthread_t thread;
@@ -187,7 +192,7 @@ static bool is_to_be_waited_for(int sock, int err)
 
 /* Takes over sock. The gate hears of what is under way; a socket that is kept stays so until it is
  * connected. */
-static struct answer connect_later(struct worker *w, const struct request *r, int sock, int err,
+static struct answer connect_later(struct judge *w, const struct request *r, int sock, int err,
                                    const struct dialled *d)
 {
     OWN(fd) int own = sock;
@@ -203,7 +208,7 @@ static bool may_be_tried(int domain)
 }
 
 /* Takes over sock. */
-static struct answer connect_now(struct worker *w, const struct request *r, int sock, int domain,
+static struct answer connect_now(struct judge *w, const struct request *r, int sock, int domain,
                                  const union address *to, socklen_t len, const struct dialled *d)
 {
     bool datagrams = type_of(sock) == SOCK_DGRAM;
@@ -223,7 +228,7 @@ static struct answer connect_now(struct worker *w, const struct request *r, int 
 
 /* Finds the socket file that the path names and asks about its canonical path. *to becomes an
  * address that leads to the pin. */
-static int ask_path_peer(struct worker *w, const struct request *r, union address *to,
+static int ask_path_peer(struct judge *w, const struct request *r, union address *to,
                          socklen_t *len, struct pinned *p)
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
@@ -242,7 +247,7 @@ static int ask_path_peer(struct worker *w, const struct request *r, union addres
 }
 
 /* An abstract name, shown as people write it: @name. */
-static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op op,
+static int ask_abstract(struct judge *w, const struct request *r, enum vocab_op op,
                         const union address *to, socklen_t len)
 {
     size_t n = len - offsetof(struct sockaddr_un, sun_path);
@@ -252,15 +257,15 @@ static int ask_abstract(struct worker *w, const struct request *r, enum vocab_op
     shown[n] = '\0';
     /* Whoever hears the person there, in this run or another, could take us for the person. A
      * socket that was handed in leads to names outside, whatever our own network is. */
-    if (door_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !w->own_net)) {
-        tell_refused(w, r, op, shown);
+    if (control_socket_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !w->own_net)) {
+        report_refused(w, r, op, shown);
         return -EPERM;
     }
     w->datagrams |= !w->own_net;
     return ask_unix(w, r, op, shown, n, w->own_net);
 }
 
-int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+int ask_peer(struct judge *w, const struct request *r, union address *to, socklen_t *len,
              struct pinned *p)
 {
     if (is_pathname(to, *len))
@@ -270,7 +275,7 @@ int ask_peer(struct worker *w, const struct request *r, union address *to, sockl
     return 0;
 }
 
-struct answer act_connect(struct worker *w, const struct request *r)
+struct answer handle_connect(struct judge *w, const struct request *r)
 {
     union address to;
     socklen_t len;
@@ -308,7 +313,7 @@ static int address_of(const struct pinned *p, bool bare, union address *to, sock
     return 0;
 }
 
-static int ask_path_bind(struct worker *w, const struct request *r, union address *to,
+static int ask_path_bind(struct judge *w, const struct request *r, union address *to,
                          socklen_t *len, struct pinned *p)
 {
     size_t n = strnlen(to->un.sun_path, *len - offsetof(struct sockaddr_un, sun_path));
@@ -322,11 +327,11 @@ static int ask_path_bind(struct worker *w, const struct request *r, union addres
     if (err == 0)
         err = ask_unix(w, r, OP_NETWORK_BIND, p->path, p->path_len, true);
     if (err == 0)
-        err = worker_take_umask(w, r);
+        err = judge_take_umask(w, r);
     return err < 0 ? err : address_of(p, bare, to, len);
 }
 
-static int ask_bind(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+static int ask_bind(struct judge *w, const struct request *r, union address *to, socklen_t *len,
                     struct pinned *p)
 {
     if (is_pathname(to, *len))
@@ -337,7 +342,7 @@ static int ask_bind(struct worker *w, const struct request *r, union address *to
 }
 
 /* A bare name is looked up in the working directory, which is the pinned folder for that long. */
-static int bind_in(const struct worker *w, int folder, int sock, const union address *to,
+static int bind_in(const struct judge *w, int folder, int sock, const union address *to,
                    socklen_t len)
 {
     if (folder >= 0 && fchdir(folder) < 0)
@@ -348,7 +353,7 @@ static int bind_in(const struct worker *w, int folder, int sock, const union add
     return err;
 }
 
-struct answer act_bind(struct worker *w, const struct request *r)
+struct answer handle_bind(struct judge *w, const struct request *r)
 {
     union address to;
     socklen_t len;

@@ -23,7 +23,7 @@ int address_copy(const struct request *r, uint64_t from, uint64_t size, union ad
 
 /* Asks about the Unix socket that the address names, by path or by abstract name. A path becomes
  * one that leads to the socket file in p, which is pinned there. */
-int ask_peer(struct worker *w, const struct request *r, union address *to, socklen_t *len,
+int ask_peer(struct judge *w, const struct request *r, union address *to, socklen_t *len,
              struct pinned *p);
 
 /* Whether a socket of ours is a Unix datagram socket. */
@@ -39,27 +39,27 @@ struct dialled {
 };
 
 /* Changes the address of a TCP socket into one that leads to the gate. */
-int dial_lead(struct worker *w, const struct request *r, int sock, union address *to,
-              socklen_t *len, struct dialled *d);
+int dial_lead(struct judge *w, const struct request *r, int sock, union address *to, socklen_t *len,
+              struct dialled *d);
 /* The connection is made, or under way. */
-void dial_announce(const struct worker *w, int sock, const struct dialled *d);
+void dial_announce(const struct judge *w, int sock, const struct dialled *d);
 /* What the policy says of an Internet address that no road leads to; proto: of graph/net.h. */
-int dial_ask_alone(struct worker *w, const struct request *r, uint16_t proto,
+int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
                    const union address *to, socklen_t len);
 /* What the policy says of an Internet socket's own address. */
-int dial_ask_bind(struct worker *w, const struct request *r, const union address *at);
+int dial_ask_bind(struct judge *w, const struct request *r, const union address *at);
 
 /* ---- handle-datagram.c ---- */
 
 /* Makes a datagram socket's connection: takes over p. */
-struct answer datagram_connect(struct worker *w, const struct request *r, int sock,
+struct answer datagram_connect(struct judge *w, const struct request *r, int sock,
                                const union address *to, socklen_t len);
 
 /* Binds a datagram socket of the target to a name in a folder, as what bind_to() does for others.
  */
-typedef int bind_fn(const struct worker *w, int folder, int sock, const union address *to,
+typedef int bind_fn(const struct judge *w, int folder, int sock, const union address *to,
                     socklen_t len);
-int datagram_bind(struct worker *w, const struct pinned *p, int sock, const union address *to,
+int datagram_bind(struct judge *w, const struct pinned *p, int sock, const union address *to,
                   socklen_t len, bind_fn *bind_to);
 
 #endif

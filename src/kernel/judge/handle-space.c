@@ -20,28 +20,32 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 /* The same as the filter's: where user namespaces are allowed, only mount namespaces are not. */
-bool space_is_refused(const struct worker *w, uint64_t flags)
+bool space_is_refused(const struct judge *w, uint64_t flags)
 {
     return flags & (w->spaces ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
 }
 
-struct answer space_refuse(struct worker *w, const struct request *r)
+struct answer space_refuse(struct judge *w, const struct request *r)
 {
-    tell_refused(w, r, OP_SYSTEM_PRIVILEGE, w->spaces ? "mount namespace" : EVENT_USER_NAMESPACE);
+    report_refused(w, r, OP_SYSTEM_PRIVILEGE, w->spaces ? "mount namespace" : EVENT_USER_NAMESPACE);
     return answer_errno(EPERM);
 }
 
-struct answer act_unshare(struct worker *w, const struct request *r)
+struct answer handle_unshare(struct judge *w, const struct request *r)
 {
-    return space_is_refused(w, r->args[0]) ? space_refuse(w, r) : act_umask(w, r);
+    return space_is_refused(w, r->args[0]) ? space_refuse(w, r) : handle_umask(w, r);
 }
 
 /* ---- roots ---- */
 
-bool space_other_root(const struct worker *w, const struct request *r)
+bool space_other_root(const struct judge *w, const struct request *r)
 {
     char name[32];
     struct stat theirs, ours;
@@ -50,9 +54,9 @@ bool space_other_root(const struct worker *w, const struct request *r)
            theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }
 
-int space_refuse_name(struct worker *w, const struct request *r)
+int space_refuse_name(struct judge *w, const struct request *r)
 {
-    tell_refused(w, r, OP_FILE_CHROOT, "a process that changed its root");
+    report_refused(w, r, OP_FILE_CHROOT, "a process that changed its root");
     return -EPERM;
 }
 
@@ -108,7 +112,7 @@ static int open_elsewhere(int space, const struct pinned *p, int flags)
     return fd;
 }
 
-int space_open(struct worker *w, const struct request *r, const struct pinned *p, int flags)
+int space_open(struct judge *w, const struct request *r, const struct pinned *p, int flags)
 {
     char name[32];
     if (!w->spaces || !w->joins || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)

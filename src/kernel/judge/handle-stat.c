@@ -33,14 +33,21 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/creds.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/procfs.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/syscall-args.h"
+#include "kernel/judge/target.h"
 
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
 #endif
 
-static struct answer give(struct worker *w, const struct request *r, uint64_t addr,
-                          const void *from, size_t n, int64_t value)
+static struct answer give(struct judge *w, const struct request *r, uint64_t addr, const void *from,
+                          size_t n, int64_t value)
 {
     int err = target_write(w, r, addr, from, n);
     return answer_value(err < 0 ? err : value);
@@ -48,7 +55,7 @@ static struct answer give(struct worker *w, const struct request *r, uint64_t ad
 
 /* The object becomes the very file that the target has open, if it is open for more than its name.
  * A look at the number would not do: another thread can put another file there in between. */
-static bool take_open_file(struct worker *w, const struct request *r, struct named *n)
+static bool take_open_file(struct judge *w, const struct request *r, struct named *n)
 {
     OWN(fd) int copy = target_take_fd(w, r, n->held);
     int mode = copy < 0 ? -1 : fcntl(copy, F_GETFL);
@@ -59,12 +66,12 @@ static bool take_open_file(struct worker *w, const struct request *r, struct nam
     return true;
 }
 
-static bool is_allowed(struct worker *w, const struct pinned *p)
+static bool is_allowed(struct judge *w, const struct pinned *p)
 {
     return p->path[0] != '/' || would_allow(w, OP_FILE_READ_METADATA, p->path, p->path_len, &p->st);
 }
 
-static int pin_and_ask(struct worker *w, const struct request *r, struct named *n)
+static int pin_and_ask(struct judge *w, const struct request *r, struct named *n)
 {
     int err = pin_named(w, r, n);
     bool other = err < 0 && err != -EBADF && err != -EINVAL;
@@ -76,7 +83,7 @@ static int pin_and_ask(struct worker *w, const struct request *r, struct named *
 }
 
 /* struct stat is the kernel's on both architectures. */
-struct answer act_stat(struct worker *w, const struct request *r)
+struct answer handle_stat(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, &n);
@@ -85,7 +92,7 @@ struct answer act_stat(struct worker *w, const struct request *r)
     return give(w, r, n.rest[0], &n.p.st, sizeof(n.p.st), 0);
 }
 
-struct answer act_statx(struct worker *w, const struct request *r)
+struct answer handle_statx(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     struct statx found;
@@ -101,7 +108,7 @@ struct answer act_statx(struct worker *w, const struct request *r)
     return give(w, r, r->args[4], &found, sizeof(found), 0);
 }
 
-struct answer act_statfs(struct worker *w, const struct request *r)
+struct answer handle_statfs(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     struct statfs found;
@@ -115,7 +122,7 @@ struct answer act_statfs(struct worker *w, const struct request *r)
 
 /* With the real user's rights unless it says otherwise. Our own real user is not always the
  * target's, so the one for files becomes that. */
-struct answer act_access(struct worker *w, const struct request *r)
+struct answer handle_access(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_named(w, r, &n), mode = n.rest ? (int)n.rest[0] : -1;
@@ -126,9 +133,9 @@ struct answer act_access(struct worker *w, const struct request *r)
         err = ask_path(w, r, op, &n.p);
     if (err < 0)
         return answer_value(err);
-    if (!(n.flags & AT_EACCESS) && person_take_real(w) < 0)
+    if (!(n.flags & AT_EACCESS) && creds_take_real(w) < 0)
         return answer_errno(EPERM);
-    unsigned flags = AT_EMPTY_PATH | (w->persons_vary ? AT_EACCESS : n.flags & AT_EACCESS);
+    unsigned flags = AT_EMPTY_PATH | (w->creds_vary ? AT_EACCESS : n.flags & AT_EACCESS);
     long got = syscall(SYS_faccessat2, n.p.fd, "", mode, flags);
     return answer_value(got < 0 ? -errno : 0);
 }
@@ -136,7 +143,7 @@ struct answer act_access(struct worker *w, const struct request *r)
 /* ---- links ---- */
 
 /* "self" and "thread-self" of a procfs mean whoever reads them. */
-static int read_own_link(struct worker *w, const struct request *r, const struct pinned *p,
+static int read_own_link(struct judge *w, const struct request *r, const struct pinned *p,
                          char *text, size_t cap)
 {
     struct statfs fs;
@@ -151,7 +158,7 @@ static int read_own_link(struct worker *w, const struct request *r, const struct
     return snprintf(text, cap, thread ? "%d/task/%d" : "%d", pid, tid);
 }
 
-struct answer act_readlink(struct worker *w, const struct request *r)
+struct answer handle_readlink(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     char *text = w->value;
@@ -174,7 +181,7 @@ struct answer act_readlink(struct worker *w, const struct request *r)
 
 /* ---- watching ---- */
 
-struct answer act_watch(struct worker *w, const struct request *r)
+struct answer handle_watch(struct judge *w, const struct request *r)
 {
     OWN(pinned) struct pinned p;
     uint32_t mask = (uint32_t)r->args[2];
@@ -195,8 +202,8 @@ struct answer act_watch(struct worker *w, const struct request *r)
 
 /* ---- opening by name only ---- */
 
-struct answer act_open_name(struct worker *w, const struct request *r, int dirfd, uint64_t path,
-                            int flags)
+struct answer handle_open_name(struct judge *w, const struct request *r, int dirfd, uint64_t path,
+                               int flags)
 {
     OWN(pinned) struct pinned p;
     int err = pin_object(w, r, dirfd, path, flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0, 0, &p);

@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
 
 static const struct kind {
@@ -115,7 +117,7 @@ static struct answer use_own(struct own_objects *own, const struct kind *k, cons
 
 /* ---- asking ---- */
 
-struct answer act_sysv(struct worker *w, const struct request *r)
+struct answer handle_sysv(struct judge *w, const struct request *r)
 {
     enum vocab_op op = OP_IPC_SYSV_SHM;
     const char *name = "shmat";

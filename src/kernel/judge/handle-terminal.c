@@ -23,29 +23,32 @@
 
 #include "base/own.h"
 #include "kernel/judge/foreground.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/target.h"
 
 enum { TAKEN_BACK = 3 }; /* times */
 
-static bool is_ours(const struct worker *w, pid_t group)
+static bool is_ours(const struct judge *w, pid_t group)
 {
     return foreground_is_ours(w->proc, group, getppid());
 }
 
-static struct answer refuse(struct worker *w, const struct request *r, pid_t because)
+static struct answer refuse(struct judge *w, const struct request *r, pid_t because)
 {
     char why[96];
     snprintf(why, sizeof(why),
              because ? "the terminal's foreground, which process %d outside shares"
                      : "the terminal's foreground, which somebody outside has",
              because);
-    tell_refused(w, r, OP_PSEUDO_TTY, why);
+    report_refused(w, r, OP_PSEUDO_TTY, why);
     return answer_errno(EPERM);
 }
 
 /* The terminal that a descriptor of the target's is; without the right to take it, the one that we
  * and the target share. */
-static int open_terminal(const struct worker *w, const struct request *r)
+static int open_terminal(const struct judge *w, const struct request *r)
 {
     int fd = target_take_fd(w, r, (int)r->args[0]);
     if (fd == -EPERM || fd == -ENOSYS)
@@ -53,7 +56,7 @@ static int open_terminal(const struct worker *w, const struct request *r)
     return fd;
 }
 
-struct answer act_foreground(struct worker *w, const struct request *r)
+struct answer handle_foreground(struct judge *w, const struct request *r)
 {
     pid_t session = getsid(r->tid), job = getpgrp(), now, then;
     if (w->applied)

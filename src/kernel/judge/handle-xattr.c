@@ -12,12 +12,16 @@
 #include <sys/xattr.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/syscall-args.h"
+#include "kernel/judge/target.h"
 
 enum { ATTRIBUTE_NAME = 255 };
 
 /* The attribute's name, into the second path buffer. */
-static int attribute_name(struct worker *w, const struct request *r, uint64_t addr)
+static int attribute_name(struct judge *w, const struct request *r, uint64_t addr)
 {
     int n = target_string(r, addr, w->path[1]);
     if (n == -ENAMETOOLONG || n > ATTRIBUTE_NAME || n == 0)
@@ -25,7 +29,7 @@ static int attribute_name(struct worker *w, const struct request *r, uint64_t ad
     return n < 0 ? n : request_is_valid(w, r) ? 0 : -EPERM;
 }
 
-static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op op, struct named *n)
+static int pin_and_ask(struct judge *w, const struct request *r, enum vocab_op op, struct named *n)
 {
     int found = pin_named(w, r, n);
     int err = n->rest ? attribute_name(w, r, n->rest[0]) : -ENOSYS;
@@ -34,7 +38,7 @@ static int pin_and_ask(struct worker *w, const struct request *r, enum vocab_op 
     return err == 0 ? ask_xattr(w, r, op, &n->p, w->path[1]) : err;
 }
 
-struct answer act_setxattr(struct worker *w, const struct request *r)
+struct answer handle_setxattr(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_XATTR, &n);
@@ -55,7 +59,7 @@ struct answer act_setxattr(struct worker *w, const struct request *r)
                                                                                        : 0);
 }
 
-struct answer act_removexattr(struct worker *w, const struct request *r)
+struct answer handle_removexattr(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_WRITE_XATTR, &n);
@@ -71,7 +75,7 @@ struct answer act_removexattr(struct worker *w, const struct request *r)
 /* ---- reading ---- */
 
 /* What was read into the value buffer goes to the target; a size of 0 only asks how much it is. */
-static struct answer give(struct worker *w, const struct request *r, ssize_t got, uint64_t addr,
+static struct answer give(struct judge *w, const struct request *r, ssize_t got, uint64_t addr,
                           size_t size)
 {
     if (got < 0)
@@ -86,7 +90,7 @@ static size_t room(uint64_t size)
     return size > XATTR_BYTES ? XATTR_BYTES : (size_t)size;
 }
 
-struct answer act_getxattr(struct worker *w, const struct request *r)
+struct answer handle_getxattr(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_and_ask(w, r, OP_FILE_READ_XATTR, &n);
@@ -98,7 +102,7 @@ struct answer act_getxattr(struct worker *w, const struct request *r)
     return give(w, r, getxattr(name, w->path[1], w->value, size), n.rest[1], size);
 }
 
-struct answer act_listxattr(struct worker *w, const struct request *r)
+struct answer handle_listxattr(struct judge *w, const struct request *r)
 {
     OWN(named) struct named n;
     int err = pin_named(w, r, &n);

@@ -2,11 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The worker's loop: receive a call, perform it or refuse it, answer. An answer is always given; an
+ * The judge's loop: receive a call, perform it or refuse it, answer. An answer is always given; an
  * internal error is a refusal. See judge.h for what it promises.
  */
 
+#include "kernel/judge/ask.h"
+#include "kernel/judge/creds.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
+#include "kernel/judge/thread-cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,52 +27,52 @@
 
 #include "kernel/plan/plan-int.h"
 
-typedef struct answer handler(struct worker *w, const struct request *r);
+typedef struct answer handler(struct judge *w, const struct request *r);
 
 static handler *const handlers[HANDLE_COUNT] = {
-    [HANDLE_OPEN] = act_open,
-    [HANDLE_MKDIR] = act_mkdir,
-    [HANDLE_MKNOD] = act_mknod,
-    [HANDLE_SYMLINK] = act_symlink,
-    [HANDLE_LINK] = act_link,
-    [HANDLE_UNLINK] = act_unlink,
-    [HANDLE_RENAME] = act_rename,
-    [HANDLE_TRUNCATE] = act_truncate,
-    [HANDLE_CHMOD] = act_chmod,
-    [HANDLE_CHOWN] = act_chown,
-    [HANDLE_TIMES] = act_times,
-    [HANDLE_SETXATTR] = act_setxattr,
-    [HANDLE_REMOVEXATTR] = act_removexattr,
-    [HANDLE_CONNECT] = act_connect,
-    [HANDLE_BIND] = act_bind,
-    [HANDLE_SOCKET] = act_socket,
-    [HANDLE_SEND] = act_send,
-    [HANDLE_LISTEN] = act_listen,
-    [HANDLE_IOCTL] = act_ioctl,
-    [HANDLE_PERSON] = act_person,
-    [HANDLE_STAT] = act_stat,
-    [HANDLE_STATX] = act_statx,
-    [HANDLE_STATFS] = act_statfs,
-    [HANDLE_ACCESS] = act_access,
-    [HANDLE_READLINK] = act_readlink,
-    [HANDLE_WATCH] = act_watch,
-    [HANDLE_GETXATTR] = act_getxattr,
-    [HANDLE_LISTXATTR] = act_listxattr,
-    [HANDLE_SIGNAL] = act_signal,
-    [HANDLE_FCNTL] = act_fcntl,
-    [HANDLE_SCHED] = act_sched,
-    [HANDLE_FORK] = act_fork,
-    [HANDLE_SPACE] = act_unshare,
-    [HANDLE_EXEC] = act_exec,
-    [HANDLE_MAP] = act_map,
-    [HANDLE_PROTECT] = act_protect,
-    [HANDLE_SYSV] = act_sysv,
-    [HANDLE_QUEUE] = act_queue,
-    [HANDLE_UMASK] = act_umask,
+    [HANDLE_OPEN] = handle_open,
+    [HANDLE_MKDIR] = handle_mkdir,
+    [HANDLE_MKNOD] = handle_mknod,
+    [HANDLE_SYMLINK] = handle_symlink,
+    [HANDLE_LINK] = handle_link,
+    [HANDLE_UNLINK] = handle_unlink,
+    [HANDLE_RENAME] = handle_rename,
+    [HANDLE_TRUNCATE] = handle_truncate,
+    [HANDLE_CHMOD] = handle_chmod,
+    [HANDLE_CHOWN] = handle_chown,
+    [HANDLE_TIMES] = handle_times,
+    [HANDLE_SETXATTR] = handle_setxattr,
+    [HANDLE_REMOVEXATTR] = handle_removexattr,
+    [HANDLE_CONNECT] = handle_connect,
+    [HANDLE_BIND] = handle_bind,
+    [HANDLE_SOCKET] = handle_socket,
+    [HANDLE_SEND] = handle_send,
+    [HANDLE_LISTEN] = handle_listen,
+    [HANDLE_IOCTL] = handle_ioctl,
+    [HANDLE_CREDS] = handle_creds,
+    [HANDLE_STAT] = handle_stat,
+    [HANDLE_STATX] = handle_statx,
+    [HANDLE_STATFS] = handle_statfs,
+    [HANDLE_ACCESS] = handle_access,
+    [HANDLE_READLINK] = handle_readlink,
+    [HANDLE_WATCH] = handle_watch,
+    [HANDLE_GETXATTR] = handle_getxattr,
+    [HANDLE_LISTXATTR] = handle_listxattr,
+    [HANDLE_SIGNAL] = handle_signal,
+    [HANDLE_FCNTL] = handle_fcntl,
+    [HANDLE_SCHED] = handle_sched,
+    [HANDLE_FORK] = handle_fork,
+    [HANDLE_SPACE] = handle_unshare,
+    [HANDLE_EXEC] = handle_exec,
+    [HANDLE_MAP] = handle_map,
+    [HANDLE_PROTECT] = handle_protect,
+    [HANDLE_SYSV] = handle_sysv,
+    [HANDLE_QUEUE] = handle_queue,
+    [HANDLE_UMASK] = handle_umask,
 };
 
-int worker_init(struct worker *w, const struct plan *plan, const struct graph *g, int listener,
-                int events, int proc, bool pid_ns)
+int judge_init(struct judge *w, const struct plan *plan, const struct graph *g, int listener,
+               int events, int proc, bool pid_ns)
 {
     struct stat st;
     w->graph = g;
@@ -92,7 +97,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     w->umask = umask(022);
     umask(w->umask);
     w->cache = graph_cache_new(g);
-    if (!w->cache || made_init(&w->repositories) < 0 ||
+    if (!w->cache || created_repos_init(&w->repositories) < 0 ||
         fstat(w->inner_proc >= 0 ? w->inner_proc : proc, &st) < 0)
         return -1;
     w->own_proc_dev = st.st_dev;
@@ -101,7 +106,7 @@ int worker_init(struct worker *w, const struct plan *plan, const struct graph *g
     return 0;
 }
 
-int worker_renew(struct worker *w, struct graph *g)
+int judge_update(struct judge *w, struct graph *g)
 {
     struct graph_cache *cache = graph_cache_new(g);
     if (!cache) {
@@ -109,18 +114,18 @@ int worker_renew(struct worker *w, struct graph *g)
         return -ENOMEM;
     }
     graph_cache_free(w->cache);
-    graph_free(w->renewed);
+    graph_free(w->updated);
     w->cache = cache;
-    w->graph = w->renewed = g;
+    w->graph = w->updated = g;
     w->who_matters = asks_who(g);
     git_heed(w);
     return 0;
 }
 
-int worker_take_umask(struct worker *w, const struct request *r)
+int judge_take_umask(struct judge *w, const struct request *r)
 {
     mode_t mask;
-    int err = known_umask(w, r, &mask);
+    int err = thread_cache_umask(w, r, &mask);
     if (err < 0)
         return err;
     if (mask != w->umask)
@@ -138,7 +143,7 @@ static void on_look(int sig)
     (void)sig;
 }
 
-int worker_look_up_often(const struct worker *w, timer_t *timer)
+int judge_look_up_often(const struct judge *w, timer_t *timer)
 {
     struct sigaction act = {.sa_handler = on_look};
     struct sigevent tick = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
@@ -158,7 +163,7 @@ int worker_look_up_often(const struct worker *w, timer_t *timer)
 
 /* ---- answering ---- */
 
-void worker_send(int listener, uint64_t id, int64_t value)
+void judge_send(int listener, uint64_t id, int64_t value)
 {
     struct seccomp_notif_resp resp = {.id = id};
     if (value < 0)
@@ -177,7 +182,7 @@ static void send_go_on(int listener, uint64_t id)
         ;
 }
 
-void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
+void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec)
 {
     struct seccomp_notif_addfd add = {.id = id,
                                       .flags = SECCOMP_ADDFD_FLAG_SEND,
@@ -188,17 +193,17 @@ void worker_send_fd(int listener, uint64_t id, int fd, bool cloexec)
         got = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        worker_send(listener, id, errno == ENOENT ? -EPERM : -errno);
+        judge_send(listener, id, errno == ENOENT ? -EPERM : -errno);
     close(fd);
 }
 
-void worker_try(struct worker *w, const struct request *r)
+void judge_try(struct judge *w, const struct request *r)
 {
     bool known = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL;
     uint8_t h = known ? w->handler[r->nr] : HANDLE_COUNT;
     if ((w->who_matters && ask_who(w, r) < 0) || (w->exec_judged && !exec_caller_is_known(w, r)))
         h = HANDLE_COUNT;
-    if (person_take(w, r) < 0)
+    if (creds_take(w, r) < 0)
         h = HANDLE_COUNT;
     if (w->git.nheld)
         git_sync(w);
@@ -210,21 +215,21 @@ void worker_try(struct worker *w, const struct request *r)
     if (a.go_on)
         send_go_on(w->listener, r->id);
     else if (!a.sent)
-        worker_send(w->listener, r->id, a.value);
+        judge_send(w->listener, r->id, a.value);
 }
 
-static void answer_call(struct worker *w, const struct seccomp_notif *n)
+static void answer_call(struct judge *w, const struct seccomp_notif *n)
 {
     struct request r = {.id = n->id, .tid = (pid_t)n->pid, .nr = n->data.nr};
     for (int i = 0; i < 6; i++)
         r.args[i] = n->data.args[i];
     if (w->nwatched)
         exec_look(w, r.tid);
-    known_hear(w, &r);
-    worker_try(w, &r);
+    thread_cache_observe(w, &r);
+    judge_try(w, &r);
 }
 
-void worker_answer(struct worker *w)
+void judge_answer(struct judge *w)
 {
     struct seccomp_notif n;
     memset(&n, 0, sizeof(n));

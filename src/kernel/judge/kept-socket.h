@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /*
- * Where descriptors cannot be taken from a child (many containers refuse pidfd_getfd), the worker
+ * Where descriptors cannot be taken from a child (many containers refuse pidfd_getfd), the judge
  * makes the command's sockets itself and keeps a copy of each until it is connected or listens:
  * from then on nobody but the command may keep it open. Not many are kept: the oldest go first, and
  * can no longer be connected. Used by several threads.

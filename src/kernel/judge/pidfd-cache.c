@@ -19,25 +19,26 @@
 #include <unistd.h>
 
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
 
 enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
 
-static int copy_from(const struct held_task *t, int fd)
+static int copy_from(const struct held_pidfd *t, int fd)
 {
     int copy = (int)syscall(SYS_pidfd_getfd, t->fd, fd, 0);
     return copy < 0 ? -errno : copy;
 }
 
-static void let_go(struct held_task *t)
+static void let_go(struct held_pidfd *t)
 {
     if (t->tid)
         close(t->fd);
     t->tid = 0;
 }
 
-int task_take_fd(struct worker *w, const struct request *r, int fd)
+int pidfd_cache_take_fd(struct judge *w, const struct request *r, int fd)
 {
-    struct held_task *t = &w->tasks[(unsigned)r->tid % HELD_TASKS];
+    struct held_pidfd *t = &w->tasks[(unsigned)r->tid % HELD_PIDFDS];
     int copy = t->tid == r->tid ? copy_from(t, fd) : -ESRCH;
     if (copy >= 0 || copy == -EBADF)
         return copy;

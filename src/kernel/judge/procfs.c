@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names in a procfs. The worker would be a confused deputy there: it may look into every process of
+ * Names in a procfs. The judge would be a confused deputy there: it may look into every process of
  * the sandbox and, above all, into itself. So before anything is done with an object of a procfs:
  *
  *   which one      only the /proc that the target itself sees. Others (of a chroot, a container, a
@@ -28,18 +28,23 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/procfs.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 static const char root[] = "/proc";
 enum { ROOT = sizeof(root) - 1 };
 
 /* On no device, and in blocks as every procfs has them: only then asking is worth its cost. */
-bool procfs_may_be(const struct worker *w, unsigned dev_major, blksize_t block)
+bool procfs_may_be(const struct judge *w, unsigned dev_major, blksize_t block)
 {
     return dev_major == 0 && block == w->proc_block;
 }
 
-bool procfs_is(const struct worker *w, int fd, const struct stat *st)
+bool procfs_is(const struct judge *w, int fd, const struct stat *st)
 {
     struct statfs fs;
     return procfs_may_be(w, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
@@ -73,7 +78,7 @@ static bool starts_with(const char *rest, const char *name)
 
 /* ---- whose entry ---- */
 
-/* What the kernel shows to whoever may debug a process: to the worker, that is every one here. */
+/* What the kernel shows to whoever may debug a process: to the judge, that is every one here. */
 static const char *const guarded[] = {
     "auxv",  "cwd",   "environ", "exe",          "fd",         "fdinfo", "io",
     "maps",  "mem",   "ns",      "map_files",    "pagemap",    "root",   "numa_maps",
@@ -89,7 +94,7 @@ static bool is_guarded(const char *rest)
 }
 
 /* The lines that say whose a process is. */
-static bool read_persons(int proc, const char *of, char *text, size_t cap)
+static bool read_creds(int proc, const char *of, char *text, size_t cap)
 {
     char name[32];
     snprintf(name, sizeof(name), "%s/status", of);
@@ -106,20 +111,20 @@ static bool read_persons(int proc, const char *of, char *text, size_t cap)
 
 /* Whether target and process are the same person in every respect, as debugging wants it. Only root
  * can make it otherwise. */
-static bool is_same_person(const struct worker *w, const struct request *r, pid_t pid)
+static bool is_same_creds(const struct judge *w, const struct request *r, pid_t pid)
 {
     char own[4096], its[4096], name[16];
     if (w->uid != 0)
         return true;
     int proc = w->pid_ns ? w->inner_proc : w->proc;
     snprintf(name, sizeof(name), "%d", r->tid);
-    if (proc < 0 || !read_persons(w->proc, name, own, sizeof(own)))
+    if (proc < 0 || !read_creds(w->proc, name, own, sizeof(own)))
         return false;
     snprintf(name, sizeof(name), "%d", pid);
-    return read_persons(proc, name, its, sizeof(its)) && strcmp(own, its) == 0;
+    return read_creds(proc, name, its, sizeof(its)) && strcmp(own, its) == 0;
 }
 
-int procfs_check(struct worker *w, const struct request *r, int fd, const struct stat *st,
+int procfs_check(struct judge *w, const struct request *r, int fd, const struct stat *st,
                  const char *path)
 {
     const char *rest = "";
@@ -137,10 +142,10 @@ int procfs_check(struct worker *w, const struct request *r, int fd, const struct
             return -EACCES;
     }
     /* Buckle's own first process has all that the caller had: the kernel keeps the command out of
-     * it, and so must the worker, which it lets in */
+     * it, and so must the judge, which it lets in */
     if (w->pid_ns && pid == 1 && is_guarded(rest))
         return -EACCES;
-    return is_guarded(rest) && !is_same_person(w, r, pid) ? -EACCES : 1;
+    return is_guarded(rest) && !is_same_creds(w, r, pid) ? -EACCES : 1;
 }
 
 /* ---- what it says ---- */
@@ -164,7 +169,7 @@ static enum vocab_op op_of(const char *rest, unsigned what)
     return OP_PROCESS_INFO_PIDINFO;
 }
 
-static int ask_process(struct worker *w, const struct request *r, const struct pinned *p,
+static int ask_process(struct judge *w, const struct request *r, const struct pinned *p,
                        unsigned what)
 {
     struct graph_fact facts[RELATION_FACTS];
@@ -181,7 +186,7 @@ static int ask_process(struct worker *w, const struct request *r, const struct p
 }
 
 /* With a pid namespace the list has none but the sandbox's own. */
-static int ask_list(struct worker *w, const struct request *r, const struct pinned *p)
+static int ask_list(struct judge *w, const struct request *r, const struct pinned *p)
 {
     struct graph_fact ours = {.filter = FILTER_TARGET, .num = 5 /* same-sandbox */};
     return ask_about(w, r, OP_PROCESS_INFO_LISTPIDS, &ours, w->pid_ns ? 1 : 0, p->path);
@@ -189,7 +194,7 @@ static int ask_list(struct worker *w, const struct request *r, const struct pinn
 
 /* kernel.hostname of /proc/sys/kernel/hostname. Its folders are asked about as kernel, and all of
  * it by no name. */
-static int ask_sysctl(struct worker *w, const struct request *r, const struct pinned *p,
+static int ask_sysctl(struct judge *w, const struct request *r, const struct pinned *p,
                       unsigned what)
 {
     char name[256];
@@ -237,7 +242,7 @@ static bool rules_machine(const char *path)
     return false;
 }
 
-int procfs_ask(struct worker *w, const struct request *r, const struct pinned *p, unsigned what)
+int procfs_ask(struct judge *w, const struct request *r, const struct pinned *p, unsigned what)
 {
     if (p->fd < 0 || p->st.st_dev != w->own_proc_dev)
         return 0;

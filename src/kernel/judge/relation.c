@@ -3,7 +3,7 @@
 
 /*
  * What one process is to another: itself, a descendant, of the same group, of the same sandbox. The
- * caller names the other by a number of its own pid namespace, which is not the worker's. The
+ * caller names the other by a number of its own pid namespace, which is not the judge's. The
  * sandbox's procfs speaks in those numbers, and so is asked first; where the wall keeps it from
  * being read, the host's is searched for the process that has this number inside.
  *
@@ -22,6 +22,8 @@
 
 #include "base/own.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/relation.h"
+#include "kernel/judge/target.h"
 
 /* A procfs and who the caller is in its numbers. */
 struct view {
@@ -80,7 +82,7 @@ static bool read_namespace(int proc, pid_t pid, char out[64])
 
 /* ---- views ---- */
 
-static int view_make(const struct worker *w, const struct request *r, struct view *v)
+static int view_make(const struct judge *w, const struct request *r, struct view *v)
 {
     *v = (struct view){.proc = w->pid_ns ? w->inner_proc : w->proc};
     v->self = target_inner_process(w, r);
@@ -175,14 +177,14 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
 
 /* A process that sandboxed itself, and its descendants. When it is gone its number may be
  * anybody's, and nobody is one of them. */
-static bool is_applied(const struct worker *w, const struct view *v, pid_t pid)
+static bool is_applied(const struct judge *w, const struct view *v, pid_t pid)
 {
     bool alive = syscall(SYS_pidfd_send_signal, w->applied_fd, 0, NULL, 0) == 0;
     return alive && (pid == w->applied || generations(v->proc, pid, w->applied) > 0);
 }
 
-/* Without a namespace of its own a sandbox is what descends from the keeper, the worker's child. */
-static bool is_inside(const struct worker *w, const struct view *v, pid_t pid, bool first)
+/* Without a namespace of its own a sandbox is what descends from the keeper, the judge's child. */
+static bool is_inside(const struct judge *w, const struct view *v, pid_t pid, bool first)
 {
     if (w->pid_ns)
         return !first;
@@ -199,7 +201,7 @@ static bool is_first(const struct view *v, pid_t pid)
 }
 
 /* pid is the view's number. */
-static int relate(const struct worker *w, const struct view *v, pid_t pid)
+static int relate(const struct judge *w, const struct view *v, pid_t pid)
 {
     pid_t parent, group, own_parent, own_group;
     if (pid == v->self)
@@ -220,7 +222,7 @@ static int relate(const struct worker *w, const struct view *v, pid_t pid)
     return relation;
 }
 
-int relation_of(const struct worker *w, const struct request *r, pid_t pid)
+int relation_of(const struct judge *w, const struct request *r, pid_t pid)
 {
     struct view v;
     int err = view_make(w, r, &v);
@@ -250,7 +252,7 @@ static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_
     return v->outer ? inner_of(v->proc, name) : pid;
 }
 
-int relation_each(struct worker *w, const struct request *r, enum relation_set set, pid_t group,
+int relation_each(struct judge *w, const struct request *r, enum relation_set set, pid_t group,
                   relation_fn *ask, const void *arg)
 {
     struct view v;
@@ -284,7 +286,7 @@ int relation_each(struct worker *w, const struct request *r, enum relation_set s
 /* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
  * says.
  */
-static bool may_signal(const struct worker *w, pid_t caller, pid_t pid)
+static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
 {
     unsigned ids[2][3];
     const pid_t who[] = {caller, pid};
@@ -302,7 +304,7 @@ static bool may_signal(const struct worker *w, pid_t caller, pid_t pid)
 }
 
 /* 1 when it was signalled, 0 when it is none of them. */
-static int signal_member(const struct worker *w, const struct view *v, pid_t pid, int sig)
+static int signal_member(const struct judge *w, const struct view *v, pid_t pid, int sig)
 {
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     /* looked at once it cannot be anybody else any more */
@@ -312,7 +314,7 @@ static int signal_member(const struct worker *w, const struct view *v, pid_t pid
     return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
 }
 
-int relation_signal_group(const struct worker *w, const struct request *r, int sig)
+int relation_signal_group(const struct judge *w, const struct request *r, int sig)
 {
     struct view v = {.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
     int sent = 0;

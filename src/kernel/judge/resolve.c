@@ -8,7 +8,7 @@
  * canonical path is then read back from the pin.
  *
  * Some names mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and their
- * kin. They are rewritten to the target's own entries before the walk, because the worker would
+ * kin. They are rewritten to the target's own entries before the walk, because the judge would
  * otherwise find itself there, or nothing.
  */
 
@@ -22,7 +22,12 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/procfs.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
+#include "kernel/judge/thread-cache.h"
 
 void pinned_close(struct pinned *p)
 {
@@ -33,7 +38,7 @@ void pinned_close(struct pinned *p)
     p->fd = p->parent = -1;
 }
 
-/* Links of procfs lead to objects rather than names, and some of them to the worker's own: they are
+/* Links of procfs lead to objects rather than names, and some of them to the judge's own: they are
  * never followed on the way, which gives ELOOP. */
 static bool
     beneath; /* the name of this request must not lead to a root, which is not the target's */
@@ -61,7 +66,7 @@ static const struct {
 
 /* Rewrites such a path in place, to the target's entry in the /proc that the target sees, unless
  * such a link is meant itself. 0 or a negated errno. */
-static int rewrite_magic(struct worker *w, const struct request *r, char *path, unsigned flags)
+static int rewrite_magic(struct judge *w, const struct request *r, char *path, unsigned flags)
 {
     for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
         size_t n = strlen(magic[i].prefix), rest = strlen(path);
@@ -103,7 +108,7 @@ static int read_back(int fd, char *out, size_t cap)
 /* Path of a pinned folder. Asking where we are costs a third of what reading a link of procfs does,
  * which is left for folders that cannot be entered, were removed, or cannot be reached from the
  * root. Nothing else may ever be looked up from here. */
-static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
+static int folder_path(const struct judge *w, int fd, char *out, size_t cap)
 {
     long n = -1;
     if (fchdir(fd) == 0) {
@@ -116,15 +121,15 @@ static int folder_path(const struct worker *w, int fd, char *out, size_t cap)
 
 /* What a sentry shows becomes the real thing, before anything is asked about it. *at says where
  * that lies. */
-static int go_behind(const struct worker *w, int *fd, struct statx *at)
+static int go_behind(const struct judge *w, int *fd, struct statx *at)
 {
     char path[PATH_BYTES];
-    int err = behind_glance(*fd, at);
-    if (err < 0 || !behind_shows(w->behind, at))
+    int err = guarded_paths_glance(*fd, at);
+    if (err < 0 || !guarded_paths_shows(w->behind, at))
         return err;
     int n = read_back(*fd, path, sizeof(path));
-    err = n < 0 ? n : behind_swap(w->behind, path, (size_t)n, fd);
-    return err < 0 ? err : behind_glance(*fd, at);
+    err = n < 0 ? n : guarded_paths_swap(w->behind, path, (size_t)n, fd);
+    return err < 0 ? err : guarded_paths_glance(*fd, at);
 }
 
 /* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
@@ -148,14 +153,14 @@ static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 
 enum { PROC_ROOT = 1 /* inode */, LINKS_FOLLOWED = 40 };
 
-static bool is_proc_root(const struct worker *w, int fd)
+static bool is_proc_root(const struct judge *w, int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && st.st_ino == PROC_ROOT && procfs_is(w, fd, &st);
 }
 
 /* The target's own entry in a procfs: what "self" and "thread-self" mean. */
-static int step_to_self(struct worker *w, const struct request *r, int from, bool thread)
+static int step_to_self(struct judge *w, const struct request *r, int from, bool thread)
 {
     char own[32];
     pid_t pid = target_inner_process(w, r), tid = target_inner_thread(w, r);
@@ -166,7 +171,7 @@ static int step_to_self(struct worker *w, const struct request *r, int from, boo
 }
 
 /* Follows a link of procfs that leads to an object, if its folder may be used at all. */
-static int step_by_magic(struct worker *w, const struct request *r, int from, const char *name)
+static int step_by_magic(struct judge *w, const struct request *r, int from, const char *name)
 {
     char path[PATH_BYTES];
     struct stat st;
@@ -186,7 +191,7 @@ static int step_by_magic(struct worker *w, const struct request *r, int from, co
 }
 
 /* One step from a pinned folder. */
-static int step(struct worker *w, const struct request *r, int from, const char *name, bool follow)
+static int step(struct judge *w, const struct request *r, int from, const char *name, bool follow)
 {
     struct stat st;
     struct statx at;
@@ -225,9 +230,9 @@ static int splice_link(int fd, char *rest)
     return 1;
 }
 
-/* For names that lead through procfs: "self" there is not the worker, and what its links lead to
+/* For names that lead through procfs: "self" there is not the judge, and what its links lead to
  * has to be the target's. Walks by hand, every step from a pin. */
-static int walk_by_hand(struct worker *w, const struct request *r, int base, const char *path,
+static int walk_by_hand(struct judge *w, const struct request *r, int base, const char *path,
                         bool follow_last)
 {
     char rest[PATH_BYTES * 2], name[256];
@@ -263,7 +268,7 @@ static int walk_by_hand(struct worker *w, const struct request *r, int base, con
 
 /* What lies on a mount that was taken away is shown by a path that begins there, and so means
  * something else. Only where mounts have changed can that be. */
-static int check_mount(const struct worker *w, const struct statx *at)
+static int check_mount(const struct judge *w, const struct statx *at)
 {
     if (!w->mounts_change || !w->naming || !(at->stx_mask & STATX_MNT_ID))
         return 0;
@@ -274,22 +279,22 @@ static int check_mount(const struct worker *w, const struct statx *at)
 }
 
 /* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */
-static int check_object(const struct worker *w, int fd, const char *path, const struct stat *st)
+static int check_object(const struct judge *w, int fd, const char *path, const struct stat *st)
 {
     struct statx at;
     if (!w->mounts_change || path[0] != '/' || st->st_nlink == 0)
         return 0;
-    int err = behind_glance(fd, &at);
+    int err = guarded_paths_glance(fd, &at);
     return err < 0 ? err : check_mount(w, &at);
 }
 
-int pin_describe(struct worker *w, const struct request *r, int slot, struct pinned *out)
+int pin_describe(struct judge *w, const struct request *r, int slot, struct pinned *out)
 {
     char *path = w->canonical[slot];
     int n = read_back(out->fd, path, PATH_BYTES);
     if (n < 0)
         return n;
-    int err = behind_swap(w->behind, path, (size_t)n, &out->fd);
+    int err = guarded_paths_swap(w->behind, path, (size_t)n, &out->fd);
     if (err < 0)
         return err;
     if (fstat(out->fd, &out->st) < 0)
@@ -307,7 +312,7 @@ int pin_describe(struct worker *w, const struct request *r, int slot, struct pin
 }
 
 /* A glance is enough for a folder that lies in no procfs. */
-static int check_folder(struct worker *w, const struct request *r, int fd, const struct statx *at,
+static int check_folder(struct judge *w, const struct request *r, int fd, const struct statx *at,
                         const char *path)
 {
     struct stat st;
@@ -317,8 +322,8 @@ static int check_folder(struct worker *w, const struct request *r, int fd, const
 }
 
 /* parent's path + "/" + the name without its trailing slashes */
-static int describe_name(struct worker *w, const struct request *r, int slot,
-                         const struct statx *at, struct pinned *out)
+static int describe_name(struct judge *w, const struct request *r, int slot, const struct statx *at,
+                         struct pinned *out)
 {
     char *path = w->canonical[slot];
     int n = folder_path(w, out->parent, path, PATH_BYTES);
@@ -345,14 +350,14 @@ static int describe_name(struct worker *w, const struct request *r, int slot,
 /* ---- walking ---- */
 
 /* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
-static int start_of(struct worker *w, const struct request *r, int dirfd, const char *path)
+static int start_of(struct judge *w, const struct request *r, int dirfd, const char *path)
 {
     char name[16] = "cwd";
     if (path[0] == '/')
         return AT_FDCWD;
     if (dirfd != AT_FDCWD)
         snprintf(name, sizeof(name), "fd/%d", dirfd);
-    int fd = known_open(w, r, name, O_PATH);
+    int fd = thread_cache_open(w, r, name, O_PATH);
     if (fd < 0 && dirfd != AT_FDCWD) /* which knows more ways, and what to answer */
         return target_pin_fd(w, r, dirfd);
     return fd < 0 ? -EPERM : fd;
@@ -371,8 +376,8 @@ static void start_close(struct start *s)
 }
 #define OWN_start start_close
 
-/* The path stands in the worker's buffer: finds out where the walk begins. */
-static int place(struct worker *w, const struct request *r, int dirfd, unsigned flags, int slot,
+/* The path stands in the judge's buffer: finds out where the walk begins. */
+static int place(struct judge *w, const struct request *r, int dirfd, unsigned flags, int slot,
                  struct start *s)
 {
     s->path = w->path[slot];
@@ -387,12 +392,12 @@ static int place(struct worker *w, const struct request *r, int dirfd, unsigned 
         return s->base;
     if (!request_is_valid(w, r))
         return -EPERM;
-    known_confirm(w, r);
+    thread_cache_confirm(w, r);
     return 0;
 }
 
-static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t addr,
-                 unsigned flags, int slot, struct start *s)
+static int begin(struct judge *w, const struct request *r, int dirfd, uint64_t addr, unsigned flags,
+                 int slot, struct start *s)
 {
     int n = target_string(r, addr, w->path[slot]);
     if (n < 0)
@@ -403,8 +408,8 @@ static int begin(struct worker *w, const struct request *r, int dirfd, uint64_t 
     return err < 0 ? err : n;
 }
 
-static int pin_from(struct worker *w, const struct request *r, const struct start *s,
-                    unsigned flags, int slot, struct pinned *out)
+static int pin_from(struct judge *w, const struct request *r, const struct start *s, unsigned flags,
+                    int slot, struct pinned *out)
 {
     bool empty = s->path[0] == '\0';
     if (empty && !(flags & PIN_EMPTY))
@@ -422,7 +427,7 @@ static int pin_from(struct worker *w, const struct request *r, const struct star
         pinned_close(out);
     if (err != -EACCES || empty || by_hand)
         return err;
-    /* what the kernel found may be the worker's own, where the target's was meant */
+    /* what the kernel found may be the judge's own, where the target's was meant */
     if ((fd = walk_by_hand(w, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
         return fd;
     out->fd = fd;
@@ -431,7 +436,7 @@ static int pin_from(struct worker *w, const struct request *r, const struct star
     return err;
 }
 
-int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
+int pin_object(struct judge *w, const struct request *r, int dirfd, uint64_t path, unsigned flags,
                int slot, struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
@@ -443,7 +448,7 @@ int pin_object(struct worker *w, const struct request *r, int dirfd, uint64_t pa
 }
 
 /* Puts a path into the first buffer. */
-static int copy_in(struct worker *w, const char *path, size_t n)
+static int copy_in(struct judge *w, const char *path, size_t n)
 {
     if (n >= PATH_BYTES)
         return -ENAMETOOLONG;
@@ -452,7 +457,7 @@ static int copy_in(struct worker *w, const char *path, size_t n)
     return 0;
 }
 
-int pin_object_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+int pin_object_copied(struct judge *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
@@ -485,17 +490,17 @@ static const char *split(char *path, const char **folder)
 }
 
 /* A sentry stands on the name itself: what lies behind it counts. */
-static int look_behind(const struct worker *w, struct pinned *out)
+static int look_behind(const struct judge *w, struct pinned *out)
 {
-    OWN(fd) int fd = behind_open(w->behind, out->path, out->path_len);
+    OWN(fd) int fd = guarded_paths_open(w->behind, out->path, out->path_len);
     out->found = fd >= 0 && fstat(fd, &out->st) == 0;
     return out->found || fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
 }
 
-int pin_look(const struct worker *w, struct pinned *out)
+int pin_look(const struct judge *w, struct pinned *out)
 {
     char name[256 + 1];
-    if (behind_covers(w->behind, out->path, out->path_len))
+    if (guarded_paths_covers(w->behind, out->path, out->path_len))
         return look_behind(w, out);
     size_t n = strlen(out->name);
     while (n > 1 && out->name[n - 1] == '/')
@@ -508,7 +513,7 @@ int pin_look(const struct worker *w, struct pinned *out)
     return out->found || errno == ENOENT ? 0 : -errno;
 }
 
-static int pin_folder_at(struct worker *w, const struct request *r, int *base, int slot,
+static int pin_folder_at(struct judge *w, const struct request *r, int *base, int slot,
                          struct pinned *out)
 {
     const char *folder;
@@ -531,8 +536,7 @@ static int pin_folder_at(struct worker *w, const struct request *r, int *base, i
     return err;
 }
 
-int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot,
-                  struct pinned *out)
+int pin_parent_at(struct judge *w, const struct request *r, int *base, int slot, struct pinned *out)
 {
     int err = pin_folder_at(w, r, base, slot, out);
     if (err == 0)
@@ -542,7 +546,7 @@ int pin_parent_at(struct worker *w, const struct request *r, int *base, int slot
     return err;
 }
 
-int pin_found(struct worker *w, const struct request *r, int slot, struct pinned *p)
+int pin_found(struct judge *w, const struct request *r, int slot, struct pinned *p)
 {
     int fd = walk(p->parent, p->name, O_NOFOLLOW);
     if (fd < 0)
@@ -551,7 +555,7 @@ int pin_found(struct worker *w, const struct request *r, int slot, struct pinned
     return pin_describe(w, r, slot, p);
 }
 
-int pin_folder(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+int pin_folder(struct judge *w, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
@@ -560,7 +564,7 @@ int pin_folder(struct worker *w, const struct request *r, int dirfd, uint64_t pa
     return n < 0 ? n : pin_folder_at(w, r, &s.base, slot, out);
 }
 
-int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t path, int slot,
+int pin_parent(struct judge *w, const struct request *r, int dirfd, uint64_t path, int slot,
                struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
@@ -569,7 +573,7 @@ int pin_parent(struct worker *w, const struct request *r, int dirfd, uint64_t pa
     return n < 0 ? n : pin_parent_at(w, r, &s.base, slot, out);
 }
 
-int pin_parent_copied(struct worker *w, const struct request *r, const char *path, size_t n,
+int pin_parent_copied(struct judge *w, const struct request *r, const char *path, size_t n,
                       struct pinned *out)
 {
     OWN(start) struct start s = {.base = -1};
@@ -582,7 +586,7 @@ int pin_parent_copied(struct worker *w, const struct request *r, const char *pat
     return pin_parent_at(w, r, &s.base, 0, out);
 }
 
-int pin_descriptor(struct worker *w, const struct request *r, int fd, int slot, struct pinned *out)
+int pin_descriptor(struct judge *w, const struct request *r, int fd, int slot, struct pinned *out)
 {
     *out = (struct pinned){.fd = -1, .parent = -1};
     int pin = target_pin_fd(w, r, fd);

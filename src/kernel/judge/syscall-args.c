@@ -13,6 +13,9 @@
 #include <sys/syscall.h>
 
 #include "kernel/judge/judge.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/syscall-args.h"
+#include "kernel/judge/target.h"
 
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
@@ -85,13 +88,13 @@ void pin_name(const struct pinned *p, char out[32])
     snprintf(out, 32, "self/fd/%d", p->fd);
 }
 
-static int pin_held(struct worker *w, const struct request *r, int fd, struct named *n)
+static int pin_held(struct judge *w, const struct request *r, int fd, struct named *n)
 {
     n->held = fd;
     return pin_descriptor(w, r, fd, 0, &n->p);
 }
 
-static int pin_at(struct worker *w, const struct request *r, unsigned how, struct named *n)
+static int pin_at(struct judge *w, const struct request *r, unsigned how, struct named *n)
 {
     const uint64_t *a = r->args;
     bool times = r->nr == SYS_utimensat || r->nr == SYS_futimesat;
@@ -103,7 +106,7 @@ static int pin_at(struct worker *w, const struct request *r, unsigned how, struc
     return err;
 }
 
-int pin_named(struct worker *w, const struct request *r, struct named *n)
+int pin_named(struct judge *w, const struct request *r, struct named *n)
 {
     const uint64_t *a = r->args;
     *n = (struct named){.p = {.fd = -1, .parent = -1}, .held = -1};

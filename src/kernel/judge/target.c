@@ -19,13 +19,14 @@
 
 #include "base/own.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
 
-bool request_is_valid(const struct worker *w, const struct request *r)
+bool request_is_valid(const struct judge *w, const struct request *r)
 {
     return ioctl(w->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &r->id) == 0;
 }
 
-/* Where a container's filter refuses process_vm_readv(): the same memory, as a file. The worker's
+/* Where a container's filter refuses process_vm_readv(): the same memory, as a file. The judge's
  * working directory is the host's /proc. */
 static int read_as_file(const struct request *r, uint64_t addr, void *to, size_t n)
 {
@@ -55,7 +56,7 @@ int target_read(const struct request *r, uint64_t addr, void *to, size_t n)
 /* The descriptor belongs to the memory that it was opened for, whoever is given the thread's number
  * next: it was the target's if the request is valid after it was opened. Where the target sees the
  * same /proc the walls do not let us open it for writing, and the number has to do. */
-int target_write(const struct worker *w, const struct request *r, uint64_t addr, const void *from,
+int target_write(const struct judge *w, const struct request *r, uint64_t addr, const void *from,
                  size_t n)
 {
     char name[32];
@@ -99,10 +100,10 @@ int target_string(const struct request *r, uint64_t addr, char *to)
     return -ENAMETOOLONG;
 }
 
-static int status_field(const struct worker *w, const struct request *r, const char *key, char *out,
+static int status_field(const struct judge *w, const struct request *r, const char *key, char *out,
                         size_t cap)
 {
-    return tell_status_field(w->proc, r->tid, key, out, cap);
+    return proc_status_field(w->proc, r->tid, key, out, cap);
 }
 
 /* A set of signals in the text of /proc/TID/status. */
@@ -113,7 +114,7 @@ static bool signals_in(const char *text, const char *key, uint64_t *set)
     return at != NULL;
 }
 
-bool target_is_interrupted(const struct worker *w, const struct request *r)
+bool target_is_interrupted(const struct judge *w, const struct request *r)
 {
     char name[32], text[4096];
     uint64_t own, shared, blocked;
@@ -127,7 +128,7 @@ bool target_is_interrupted(const struct worker *w, const struct request *r)
 
 /* The folder of its descriptors is root's when a process has become somebody else and executed
  * nothing since, and we act as that one. */
-static int pin_copy(const struct worker *w, const struct request *r, int fd)
+static int pin_copy(const struct judge *w, const struct request *r, int fd)
 {
     char name[32];
     OWN(fd) int copy = target_take_fd(w, r, fd);
@@ -138,7 +139,7 @@ static int pin_copy(const struct worker *w, const struct request *r, int fd)
     return pin < 0 ? -EPERM : pin;
 }
 
-int target_pin_fd(const struct worker *w, const struct request *r, int fd)
+int target_pin_fd(const struct judge *w, const struct request *r, int fd)
 {
     char name[64];
     if (fd < 0)
@@ -152,7 +153,7 @@ int target_pin_fd(const struct worker *w, const struct request *r, int fd)
     return pin;
 }
 
-bool target_fd_is_name(const struct worker *w, const struct request *r, int fd)
+bool target_fd_is_name(const struct judge *w, const struct request *r, int fd)
 {
     char name[64];
     struct stat st;
@@ -163,7 +164,7 @@ bool target_fd_is_name(const struct worker *w, const struct request *r, int fd)
     return copy >= 0 && (fcntl(copy, F_GETFL) & O_PATH);
 }
 
-pid_t target_process(const struct worker *w, const struct request *r)
+pid_t target_process(const struct judge *w, const struct request *r)
 {
     char text[32];
     int err = status_field(w, r, "\nTgid:", text, sizeof(text));
@@ -172,7 +173,7 @@ pid_t target_process(const struct worker *w, const struct request *r)
 
 /* Status lists a number for each namespace from the reader's inwards; ours is the first below it.
  */
-static pid_t inner_number(const struct worker *w, const struct request *r, const char *key)
+static pid_t inner_number(const struct judge *w, const struct request *r, const char *key)
 {
     char text[128], *at = text;
     int err = status_field(w, r, key, text, sizeof(text));
@@ -184,19 +185,19 @@ static pid_t inner_number(const struct worker *w, const struct request *r, const
     return n > 0 ? (pid_t)n : -EPERM;
 }
 
-pid_t target_inner_process(const struct worker *w, const struct request *r)
+pid_t target_inner_process(const struct judge *w, const struct request *r)
 {
     return inner_number(w, r, "\nNStgid:");
 }
 
-pid_t target_inner_thread(const struct worker *w, const struct request *r)
+pid_t target_inner_thread(const struct judge *w, const struct request *r)
 {
     return inner_number(w, r, "\nNSpid:");
 }
 
 /* Where a container's filter refuses pidfd_getfd(): the same object, opened once more in the way
  * the target has it open. Sockets cannot be opened so. */
-static int open_once_more(const struct worker *w, const struct request *r, int fd)
+static int open_once_more(const struct judge *w, const struct request *r, int fd)
 {
     char name[64];
     struct stat st;
@@ -214,7 +215,7 @@ static int open_once_more(const struct worker *w, const struct request *r, int f
 }
 
 /* Or, when it is a socket, one that was made here. */
-static int kept_copy(const struct worker *w, const struct request *r, int fd)
+static int kept_copy(const struct judge *w, const struct request *r, int fd)
 {
     char name[64], link[64];
     unsigned long number;
@@ -229,7 +230,7 @@ static int kept_copy(const struct worker *w, const struct request *r, int fd)
 }
 
 /* pidfd_open() takes processes only before 6.9: then the thread's process is looked up. */
-static int open_task(const struct worker *w, const struct request *r)
+static int open_task(const struct judge *w, const struct request *r)
 {
     enum { THREAD = O_EXCL }; /* PIDFD_THREAD */
     int fd = (int)syscall(SYS_pidfd_open, r->tid, THREAD);
@@ -242,7 +243,7 @@ static int open_task(const struct worker *w, const struct request *r)
     return fd < 0 ? -EPERM : fd;
 }
 
-int target_take_fd(const struct worker *w, const struct request *r, int fd)
+int target_take_fd(const struct judge *w, const struct request *r, int fd)
 {
     OWN(fd) int pidfd = open_task(w, r);
     if (pidfd < 0)

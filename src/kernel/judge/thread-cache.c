@@ -32,22 +32,25 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/target.h"
+#include "kernel/judge/thread-cache.h"
 
-static struct known *slot_of(struct worker *w, pid_t tid)
+static struct cached_thread *slot_of(struct judge *w, pid_t tid)
 {
     return &w->known[(unsigned)tid % KNOWN_THREADS];
 }
 
 /* The thread's folder, opened anew. */
-static struct known *get_to_know(struct worker *w, const struct request *r)
+static struct cached_thread *get_to_know(struct judge *w, const struct request *r)
 {
-    struct known *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(w, r->tid);
     char name[16];
     if (k->tid)
         close(k->folder);
     snprintf(name, sizeof(name), "%d", r->tid);
-    *k = (struct known){.tid = r->tid, .seen = r->id};
+    *k = (struct cached_thread){.tid = r->tid, .seen = r->id};
     k->folder = openat(w->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (k->folder >= 0)
         return k;
@@ -55,9 +58,9 @@ static struct known *get_to_know(struct worker *w, const struct request *r)
     return NULL;
 }
 
-int known_open(struct worker *w, const struct request *r, const char *name, int flags)
+int thread_cache_open(struct judge *w, const struct request *r, const char *name, int flags)
 {
-    struct known *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(w, r->tid);
     bool fresh = k->tid != r->tid;
     if (fresh)
         k = get_to_know(w, r);
@@ -73,9 +76,9 @@ int known_open(struct worker *w, const struct request *r, const char *name, int 
 }
 
 /* What is known of the caller, if it is the one that is known. */
-static struct known *known_caller(struct worker *w, const struct request *r)
+static struct cached_thread *known_caller(struct judge *w, const struct request *r)
 {
-    struct known *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(w, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         return k;
     if (k->tid != r->tid || faccessat(k->folder, ".", F_OK, 0) < 0)
@@ -85,9 +88,9 @@ static struct known *known_caller(struct worker *w, const struct request *r)
     return k;
 }
 
-void known_confirm(struct worker *w, const struct request *r)
+void thread_cache_confirm(struct judge *w, const struct request *r)
 {
-    struct known *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(w, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         k->sure = r->id;
 }
@@ -112,7 +115,7 @@ static int read_umask(int folder)
 
 /* Forgets about calls of umask() that are over: their callers are gone, have what they wanted, or
  * are making the call that is being answered. */
-static void settle_changes(struct worker *w, const struct request *r)
+static void settle_changes(struct judge *w, const struct request *r)
 {
     for (size_t i = 0; i < w->nchanging;) {
         struct changing *c = &w->changing[i];
@@ -126,9 +129,9 @@ static void settle_changes(struct worker *w, const struct request *r)
     }
 }
 
-int known_umask(struct worker *w, const struct request *r, mode_t *mask)
+int thread_cache_umask(struct judge *w, const struct request *r, mode_t *mask)
 {
-    struct known *k = known_caller(w, r);
+    struct cached_thread *k = known_caller(w, r);
     if (!k)
         return -EPERM;
     if (!k->has_umask || k->umask_as_of != w->umask_changes || w->umask_unsteady) {
@@ -144,17 +147,17 @@ int known_umask(struct worker *w, const struct request *r, mode_t *mask)
     return k->sure == r->id || request_is_valid(w, r) ? 0 : -EPERM;
 }
 
-void known_hear(struct worker *w, const struct request *r)
+void thread_cache_observe(struct judge *w, const struct request *r)
 {
     if (r->nr == SYS_clone && (r->args[0] & (CLONE_THREAD | CLONE_FS)) == CLONE_THREAD)
         w->umask_unsteady = true;
 }
 
-struct answer act_umask(struct worker *w, const struct request *r)
+struct answer handle_umask(struct judge *w, const struct request *r)
 {
     settle_changes(w, r);
     w->umask_changes++;
-    struct known *k = known_caller(w, r);
+    struct cached_thread *k = known_caller(w, r);
     int folder = k ? fcntl(k->folder, F_DUPFD_CLOEXEC, 3) : -1;
     if (r->nr != SYS_umask || folder < 0 || w->nchanging == CHANGING_MAX) {
         w->umask_unsteady = true;

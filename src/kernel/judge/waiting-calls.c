@@ -4,7 +4,7 @@
 /*
  * The table. Entries are in no order; each FIFO entry knows which FIFO it waits at, and those at
  * the same one share a watch and the end that is held for readers. All of it happens in the
- * worker's thread, between two calls.
+ * judge's thread, between two calls.
  */
 
 #include "kernel/judge/waiting-calls.h"
@@ -18,7 +18,11 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/creds.h"
 #include "kernel/judge/fifo.h"
+#include "kernel/judge/resolve.h"
+#include "kernel/judge/target.h"
 
 enum {
     WAITING_MAX = 8192,
@@ -40,7 +44,7 @@ struct waiting {
     int late;
 };
 
-/* One worker in a process. Memory that nobody waits in is never touched. */
+/* One judge in a process. Memory that nobody waits in is never touched. */
 static struct waiting list[WAITING_MAX];
 static uint32_t count, cursor;
 static uint64_t next_look, last_sweep;
@@ -96,15 +100,15 @@ static void remove_at(uint32_t i)
     fifo_end(&gone.end);
 }
 
-static void answer_at(struct worker *w, uint32_t i, int value)
+static void answer_at(struct judge *w, uint32_t i, int value)
 {
     struct request r = list[i].r;
     remove_at(i);
-    worker_send(w->listener, r.id, value);
+    judge_send(w->listener, r.id, value);
 }
 
 /* Gives the descriptor away, or the error. */
-static void end_at(struct worker *w, uint32_t i, int fd)
+static void end_at(struct judge *w, uint32_t i, int fd)
 {
     struct request r = list[i].r;
     bool cloexec = list[i].end.flags & O_CLOEXEC;
@@ -113,11 +117,11 @@ static void end_at(struct worker *w, uint32_t i, int fd)
         return;
     }
     remove_at(i);
-    worker_send_fd(w->listener, r.id, fd, cloexec);
+    judge_send_fd(w->listener, r.id, fd, cloexec);
 }
 
 /* Forgets those whose callers are gone; not at every call of somebody who fills the table. */
-static void sweep(const struct worker *w)
+static void sweep(const struct judge *w)
 {
     enum { SELDOM = 200000 };
     if (clock_now() - last_sweep < SELDOM)
@@ -129,7 +133,7 @@ static void sweep(const struct worker *w)
 }
 
 /* fd: the highest that is open, more or less; -1: any. */
-static bool has_room(const struct worker *w, int fd)
+static bool has_room(const struct judge *w, int fd)
 {
     static rlim_t most;
     struct rlimit limit;
@@ -171,14 +175,14 @@ static bool is_told(const struct waiting *e)
 }
 
 /* Opens as who calls, who may be somebody else than the last one. -EAGAIN: it waits on. */
-static int try_at(struct worker *w, uint32_t i, bool opened)
+static int try_at(struct judge *w, uint32_t i, bool opened)
 {
-    int err = person_take(w, &list[i].r);
+    int err = creds_take(w, &list[i].r);
     return err < 0 ? err : fifo_try(&list[i].end, opened);
 }
 
 /* If no writer has come for the reader that has waited longest, none has for the others. */
-static bool has_no_writer(struct worker *w, struct fifo_place at)
+static bool has_no_writer(struct judge *w, struct fifo_place at)
 {
     uint32_t oldest = WAITING_MAX;
     for (uint32_t i = 0; i < count; i++)
@@ -195,7 +199,7 @@ static bool has_no_writer(struct worker *w, struct fifo_place at)
 }
 
 /* Lets go those who need not wait any more. Whoever is let go may be whom another one waits for. */
-static void look_at_fifo(struct worker *w, struct fifo_place at, bool opened)
+static void look_at_fifo(struct judge *w, struct fifo_place at, bool opened)
 {
     for (bool changed = true; changed; opened = false) {
         bool no_writer = has_no_writer(w, at), no_reader = false;
@@ -213,7 +217,7 @@ static void look_at_fifo(struct worker *w, struct fifo_place at, bool opened)
     }
 }
 
-static bool may_read(struct worker *w, const struct pinned *p)
+static bool may_read(struct judge *w, const struct pinned *p)
 {
     /* what has no path the target holds already */
     return p->path_len == 0 || p->path[0] != '/' ||
@@ -222,12 +226,12 @@ static bool may_read(struct worker *w, const struct pinned *p)
 
 /* Nobody hears of what happened before it waited, unless more happens than we can hear of. As whom
  * we act may have changed then. */
-static int hear_first(struct worker *w, const struct request *r)
+static int hear_first(struct judge *w, const struct request *r)
 {
     enum { ENOUGH = 4 };
     for (int i = 0; i < ENOUGH && events >= 0 && wait_hear(w); i++)
         ;
-    return person_take(w, r);
+    return creds_take(w, r);
 }
 
 /* Only the first who waits at a FIFO opens both ends: others would be told of that. */
@@ -244,7 +248,7 @@ static void begin_waiting(struct waiting *e)
     add(e, is_told(e) ? LOOK : SOON);
 }
 
-struct answer wait_fifo(struct worker *w, const struct request *r, struct pinned *p, int flags)
+struct answer wait_fifo(struct judge *w, const struct request *r, struct pinned *p, int flags)
 {
     struct waiting e = {.r = *r};
     bool reads = may_read(w, p);
@@ -254,7 +258,7 @@ struct answer wait_fifo(struct worker *w, const struct request *r, struct pinned
     if (fd == 0)
         fd = fifo_begin(&e.end, p->fd, flags, reads);
     if (fd >= 0)
-        worker_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
+        judge_send_fd(w->listener, r->id, fd, flags & O_CLOEXEC);
     if (fd != -EAGAIN)
         return fd < 0 ? answer_value(fd) : later;
     p->fd = -1; /* the entry's now */
@@ -276,7 +280,7 @@ static uint64_t patience_of(int sock)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
 }
 
-struct answer wait_again(struct worker *w, const struct request *r, int sock, int late, int full)
+struct answer wait_again(struct judge *w, const struct request *r, int sock, int late, int full)
 {
     struct waiting e = {.r = *r, .end = {.fd = FIFO_NONE, .held = FIFO_NONE}, .late = late};
     if (w->again) {
@@ -292,12 +296,12 @@ struct answer wait_again(struct worker *w, const struct request *r, int sock, in
 }
 
 /* Whether it waits on. */
-static bool try_again(struct worker *w, uint32_t i)
+static bool try_again(struct judge *w, uint32_t i)
 {
     struct request r = list[i].r;
     again = false;
     w->again = true;
-    worker_try(w, &r);
+    judge_try(w, &r);
     w->again = false;
     return again;
 }
@@ -305,7 +309,7 @@ static bool try_again(struct worker *w, uint32_t i)
 /* ---- looking ---- */
 
 /* Whether the entry is still there. */
-static bool look_at(struct worker *w, uint32_t i, uint64_t now)
+static bool look_at(struct judge *w, uint32_t i, uint64_t now)
 {
     struct waiting *e = &list[i];
     if (!request_is_valid(w, &e->r)) {
@@ -346,7 +350,7 @@ static uint64_t earliest(void)
 
 /* In turn, and where there is not time for all of them the next ones in the next look. When one has
  * not waited in vain there may be room for another: that is right after the next call. */
-void wait_look(struct worker *w)
+void wait_look(struct judge *w)
 {
     if (count == 0)
         return;
@@ -382,7 +386,7 @@ int wait_events(void)
     return count ? events : -1;
 }
 
-static void hear_watch(struct worker *w, int watch)
+static void hear_watch(struct judge *w, int watch)
 {
     for (uint32_t i = 0; i < count; i++)
         if (is_fifo(&list[i]) && list[i].end.watch == watch) {
@@ -392,14 +396,14 @@ static void hear_watch(struct worker *w, int watch)
 }
 
 /* Too much has happened to be told. */
-static void hear_overflow(struct worker *w)
+static void hear_overflow(struct judge *w)
 {
     for (uint32_t i = count; i-- > 0;)
         if (i < count && is_fifo(&list[i]))
             look_at_fifo(w, place_of(&list[i]), false);
 }
 
-bool wait_hear(struct worker *w)
+bool wait_hear(struct judge *w)
 {
     union {
         struct inotify_event first;

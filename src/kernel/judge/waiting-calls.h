@@ -7,7 +7,7 @@
 
 /*
  * Judged calls that wait, in the kernel's own way for as long as their caller lives and no signal
- * wants it back: opening a FIFO, connecting, sending. Each is an entry in a table of the worker's;
+ * wants it back: opening a FIFO, connecting, sending. Each is an entry in a table of the judge's;
  * none has a thread. What they wait for is told (inotify), or tried again, at first after a
  * millisecond and then more rarely. Few are looked at in one go, so that others do not wait for
  * those who wait.
@@ -16,18 +16,18 @@
  */
 
 /* Opens a FIFO in the way that waits. Takes over the pin when it has to. */
-struct answer wait_fifo(struct worker *w, const struct request *r, struct pinned *p, int flags);
+struct answer wait_fifo(struct judge *w, const struct request *r, struct pinned *p, int flags);
 
 /* The call is made again later, from its beginning: it is copied and judged anew each time. late:
  * the errno with which it ends when the time is over that the socket has for it (SO_SNDTIMEO). */
-struct answer wait_again(struct worker *w, const struct request *r, int sock, int late, int full);
+struct answer wait_again(struct judge *w, const struct request *r, int sock, int late, int full);
 
 /* For the loop that answers calls: what to poll besides (or -1), what to do when it can be read
  * (false: there was nothing), and what to do now and then. other: how long to sleep otherwise;
  * NULL: for ever. */
 int wait_events(void);
-bool wait_hear(struct worker *w);
-void wait_look(struct worker *w);
+bool wait_hear(struct judge *w);
+void wait_look(struct judge *w);
 const struct timespec *wait_pause(const struct timespec *other);
 
 #endif

@@ -2,18 +2,18 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The calling process walls itself in and is judged by a worker that it forked before:
+ * The calling process walls itself in and is judged by a judge that it forked before:
  *
  *   the process   walls (Landlock) ──▶ forks ──▶ one layer more ──▶ filter ──▶ goes on
  *                                       │                             │
- *   the worker                          └─ is inside the walls,       └─ takes the listener out of
+ *   the judge                          └─ is inside the walls,       └─ takes the listener out of
  *                                          outside the second layer      the process, and judges
  *
- * So the worker can look into the process, and the process cannot look into the worker. Between the
- * filter and the worker's word nothing is called that could be judged: there is nobody to answer
+ * So the judge can look into the process, and the process cannot look into the judge. Between the
+ * filter and the judge's word nothing is called that could be judged: there is nobody to answer
  * yet. That includes handlers of signals, which wait.
  *
- * The worker is nobody's child, so that the process never finds it when it waits for its own. It
+ * The judge is nobody's child, so that the process never finds it when it waits for its own. It
  * ends when nobody is left behind the filter. When it is lost, judged calls fail (ENOSYS), and no
  * other judge can be installed: the filter refuses that.
  */
@@ -39,12 +39,13 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/walls.h"
 #include "kernel/host/kabi.h"
+#include "kernel/judge/handlers.h"
+#include "kernel/judge/judge.h"
+#include "kernel/judge/waiting-calls.h"
+#include "kernel/launch/walls.h"
 #include "kernel/shared/roles.h"
 #include "kernel/shared/setup.h"
-#include "kernel/judge/waiting-calls.h"
-#include "kernel/judge/judge.h"
 
 void apply_host(struct host *h)
 {
@@ -63,7 +64,7 @@ const char *apply_refuses(const struct plan *p)
         return "calls have to be judged, and something above this process does so already";
     if (p->judge && (!p->host.read_memory || !p->host.pidfd_getfd))
         return "calls have to be judged, and nobody may look into this process";
-    if (p->nguards)
+    if (p->nsentries)
         return "what must not be read would have to be mounted over";
     return NULL;
 }
@@ -75,9 +76,9 @@ struct applying {
     int report;
     int proc, null;
     int walls, scope;
-    int to_worker[2], to_process[2]; /* pipes */
+    int to_judge[2], to_process[2]; /* pipes */
     pid_t process;
-    uint64_t probe; /* the worker reads it in the process's memory, to see that it can */
+    uint64_t probe; /* the judge reads it in the process's memory, to see that it can */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
 };
@@ -110,7 +111,7 @@ static int hear(int from, int kind)
     return n == sizeof(w) && w.kind == kind ? w.value : -1;
 }
 
-/* ---- the worker ---- */
+/* ---- the judge ---- */
 
 static struct reporting {
     int events, to;
@@ -143,7 +144,7 @@ static void *report_events(void *arg)
     }
 }
 
-/* The worker's end of what events go through, or -1. */
+/* The judge's end of what events go through, or -1. */
 static int start_reporting(const struct applying *a)
 {
     struct reporting *r = &reporting;
@@ -157,7 +158,7 @@ static int start_reporting(const struct applying *a)
 
 static bool keeps(const struct applying *a, int fd)
 {
-    return fd == a->proc || fd == a->null || fd == a->report || fd == a->to_worker[0] ||
+    return fd == a->proc || fd == a->null || fd == a->report || fd == a->to_judge[0] ||
            fd == a->to_process[1];
 }
 
@@ -187,20 +188,20 @@ static bool can_look_in(const struct applying *a)
     return process_vm_readv(a->process, &ours, 1, &theirs, 1, 0) == sizeof(got) && got == ~a->probe;
 }
 
-static struct worker the_worker; /* large, and there is one in a process */
-static struct behind nothing_behind;
-static struct naming naming;
+static struct judge the_judge; /* large, and there is one in a process */
+static struct guarded_paths nothing_behind;
+static struct file_names naming;
 
-static int become_worker(const struct applying *a, int pidfd, int listener, int events)
+static int become_judge(const struct applying *a, int pidfd, int listener, int events)
 {
-    struct worker *w = &the_worker;
+    struct judge *w = &the_judge;
     struct stat exe;
-    if (worker_init(w, a->plan, a->graph, listener, events, a->proc, false) < 0)
+    if (judge_init(w, a->plan, a->graph, listener, events, a->proc, false) < 0)
         return -1;
     int mounts = openat(a->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (mounts < 0)
         return -1;
-    naming_open(&naming, mounts, a->plan->opt.mounts);
+    file_names_open(&naming, mounts, a->plan->opt.mounts);
     w->naming = &naming;
     w->mounts_change = true; /* what it holds may lie on one that was taken away before */
     w->behind = &nothing_behind;
@@ -210,7 +211,7 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
     w->spaces = a->plan->opt.keep_userns;
     w->datagrams = true; /* what it has already may be one */
     w->joins = a->walls >= 0;
-    w->persons_vary = a->plan->host.root;
+    w->creds_vary = a->plan->host.root;
     bool exec_asked = false;
     for (size_t i = 0; i < a->plan->ncalls; i++)
         exec_asked |= a->plan->calls[i].passable;
@@ -225,33 +226,33 @@ static int become_worker(const struct applying *a, int pidfd, int listener, int 
 static void __attribute__((noreturn)) judge(void)
 {
     struct pollfd fds[] = {
-        {the_worker.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
+        {the_judge.listener, POLLIN, 0}, {-1, POLLIN, 0}, {naming.mounts.fd, POLLPRI, 0}};
     for (;;) {
         fds[1].fd = wait_events();
-        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_worker)), NULL);
-        exec_look(&the_worker, 0);
-        wait_look(&the_worker);
+        int n = ppoll(fds, 3, wait_pause(exec_pause(&the_judge)), NULL);
+        exec_look(&the_judge, 0);
+        wait_look(&the_judge);
         if (n > 0 && (fds[2].revents & POLLPRI))
             naming.mounts.current = false;
         if (n > 0 && fds[1].revents)
-            wait_hear(&the_worker);
+            wait_hear(&the_judge);
         if (n > 0 && (fds[0].revents & POLLIN))
-            worker_answer(&the_worker);
+            judge_answer(&the_judge);
         else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
             break; /* nobody is left who could call; POLLERR: a signal came between */
     }
     if (reporting.started) { /* what was told last is passed on first */
-        close(the_worker.events);
+        close(the_judge.events);
         pthread_join(reporting.thread, NULL);
     }
     _exit(0);
 }
 
-static void __attribute__((noreturn)) worker_life(const struct applying *a)
+static void __attribute__((noreturn)) judge_life(const struct applying *a)
 {
-    int hears = a->to_worker[0], tells = a->to_process[1];
+    int hears = a->to_judge[0], tells = a->to_process[1];
     setsid(); /* nobody's terminal ends us */
-    role_take(ROLE_WORKER);
+    role_take(ROLE_JUDGE);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
         !can_look_in(a))
@@ -264,7 +265,7 @@ static void __attribute__((noreturn)) worker_life(const struct applying *a)
         _exit(1);
     int number = hear(hears, WORD_LISTENER);
     int listener = number < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
-    if (listener < 0 || become_worker(a, pidfd, listener, start_reporting(a)) < 0 ||
+    if (listener < 0 || become_judge(a, pidfd, listener, start_reporting(a)) < 0 ||
         say(tells, WORD_READY, 0) < 0)
         _exit(1);
     close(hears);
@@ -273,14 +274,14 @@ static void __attribute__((noreturn)) worker_life(const struct applying *a)
 }
 
 /* Forks it twice; 0 or a negated errno. */
-static int start_worker(const struct applying *a)
+static int start_judge(const struct applying *a)
 {
     pid_t between = fork();
     if (between == 0) {
         pid_t pid = fork();
         if (pid != 0)
             _exit(pid < 0 ? 1 : 0);
-        worker_life(a);
+        judge_life(a);
     }
     int status = -1;
     if (between < 0)
@@ -292,7 +293,7 @@ static int start_worker(const struct applying *a)
 
 /* ---- the process ---- */
 
-/* Any domain keeps the process out of the worker; this one withholds nothing. */
+/* Any domain keeps the process out of the judge; this one withholds nothing. */
 static int plain_domain(const struct plan *p, int *fd)
 {
     struct plan some = {.host = p->host, .handled_fs = KABI_LL_MAKE_BLOCK};
@@ -309,7 +310,7 @@ static int prepare(struct applying *a, struct bk_err *err)
     a->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (a->proc < 0 || a->null < 0)
         return err_sys(err, "/proc and /dev/null are needed");
-    if (pipe2(a->to_worker, O_CLOEXEC) < 0 || pipe2(a->to_process, O_CLOEXEC) < 0)
+    if (pipe2(a->to_judge, O_CLOEXEC) < 0 || pipe2(a->to_process, O_CLOEXEC) < 0)
         return err_sys(err, "pipe");
     if (bpf_assemble(&p, a->filter, FILTER_MAX, &a->nfilter, err) < 0)
         return -1;
@@ -338,19 +339,17 @@ static int wall_in(struct applying *a, bool *half, struct bk_err *err)
     errno = -got;
     if (got < 0)
         return err_sys(err, "Landlock's walls");
-    got = start_worker(a);
+    got = start_judge(a);
     errno = -got;
     if (got < 0)
         return err_sys(err, "cannot start the judge");
-    /* the worker's copy was made; ours says who is asked */
+    /* the judge's copy was made; ours says who is asked */
     a->probe = ~a->probe;
-    close(steal_fd(&a->to_worker[0]));
+    close(steal_fd(&a->to_judge[0]));
     close(steal_fd(&a->to_process[1]));
-    int worker = hear(a->to_process[0], WORD_HERE);
-    prctl(PR_SET_PTRACER, (unsigned long)worker, 0, 0,
-          0); /* where there is no Yama it is unknown */
-    if (worker < 0 || say(a->to_worker[1], WORD_LOOK, 0) < 0 ||
-        hear(a->to_process[0], WORD_SEEN) < 0)
+    int judge = hear(a->to_process[0], WORD_HERE);
+    prctl(PR_SET_PTRACER, (unsigned long)judge, 0, 0, 0); /* where there is no Yama it is unknown */
+    if (judge < 0 || say(a->to_judge[1], WORD_LOOK, 0) < 0 || hear(a->to_process[0], WORD_SEEN) < 0)
         return lost(err);
     return 0;
 }
@@ -370,8 +369,8 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
     if (got < 0)
         return err_sys(err, "the filter");
     if (listener < 0)
-        return 0; /* nothing is judged; the worker hears that we are done, and ends */
-    say(a->to_worker[1], WORD_LISTENER, listener);
+        return 0; /* nothing is judged; the judge hears that we are done, and ends */
+    say(a->to_judge[1], WORD_LISTENER, listener);
     int ready = hear(a->to_process[0], WORD_READY);
     close(listener);
     return ready < 0 ? lost(err) : 0;
@@ -379,8 +378,8 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
 
 static void applying_free(struct applying **a)
 {
-    int fds[] = {(*a)->proc,         (*a)->null,         (*a)->walls,         (*a)->scope,
-                 (*a)->to_worker[0], (*a)->to_worker[1], (*a)->to_process[0], (*a)->to_process[1]};
+    int fds[] = {(*a)->proc,        (*a)->null,        (*a)->walls,         (*a)->scope,
+                 (*a)->to_judge[0], (*a)->to_judge[1], (*a)->to_process[0], (*a)->to_process[1]};
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -404,7 +403,7 @@ int apply_process(const struct plan *p, const struct graph *g, int report, bool 
                            .null = -1,
                            .walls = -1,
                            .scope = -1,
-                           .to_worker = {-1, -1},
+                           .to_judge = {-1, -1},
                            .to_process = {-1, -1},
                            .process = getpid(),
                            .probe = 0x6275636b6c65};

@@ -34,7 +34,7 @@ static bool contains(const char *folder, const char *path)
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-int cores_lay(const char *tmpdir, const char *cwd)
+int core_files_redirect(const char *tmpdir, const char *cwd)
 {
     char folder[256];
     /* who else works in there goes on doing so */

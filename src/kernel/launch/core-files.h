@@ -9,6 +9,6 @@
  * or a negated errno. Where the kernel wants them elsewhere (in the working directory, or in a
  * program of the host's) nothing can be done.
  */
-int cores_lay(const char *tmpdir, const char *cwd);
+int core_files_redirect(const char *tmpdir, const char *cwd);
 
 #endif

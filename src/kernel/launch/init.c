@@ -30,57 +30,57 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/walls.h"
 #include "kernel/gate/netns-sockets.h"
-#include "kernel/shared/own-filter.h"
+#include "kernel/launch/terminals.h"
+#include "kernel/launch/walls.h"
 #include "kernel/shared/fd-pass.h"
+#include "kernel/shared/own-filter.h"
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
-#include "kernel/launch/terminals.h"
 
 /* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
  */
 struct laid {
-    int32_t stage, err;
+    int32_t step, err;
 };
 
-static int announce(int to, enum launch_stage stage, int err, int fd)
+static int announce(int to, enum launch_step step, int err, int fd)
 {
-    struct laid laid = {(int32_t)stage, -err};
-    return pass_send(to, &laid, sizeof(laid), fd);
+    struct laid laid = {(int32_t)step, -err};
+    return fd_pass_send(to, &laid, sizeof(laid), fd);
 }
 
-static int take(const struct laid *laid, ssize_t n, enum launch_stage *stage)
+static int take(const struct laid *laid, ssize_t n, enum launch_step *step)
 {
-    *stage = n == sizeof(*laid) ? (enum launch_stage)laid->stage : STAGE_INIT;
+    *step = n == sizeof(*laid) ? (enum launch_step)laid->step : STEP_INIT;
     return n == sizeof(*laid) ? -laid->err : -EIO;
 }
 
 /* With nothing but read(), which a filter that stands already leaves alone. */
-static int hear(int from, enum launch_stage *stage)
+static int hear(int from, enum launch_step *step)
 {
     struct laid laid;
     ssize_t n;
     while ((n = read(from, &laid, sizeof(laid))) < 0 && errno == EINTR)
         ;
-    return take(&laid, n, stage);
+    return take(&laid, n, step);
 }
 
-static int hear_descriptor(int from, enum launch_stage *stage)
+static int hear_descriptor(int from, enum launch_step *step)
 {
     struct laid laid;
     int fd;
-    ssize_t n = pass_receive(from, &laid, sizeof(laid), &fd);
-    int err = take(&laid, n, stage);
+    ssize_t n = fd_pass_receive(from, &laid, sizeof(laid), &fd);
+    int err = take(&laid, n, step);
     return err < 0 ? err : fd < 0 ? -EBADF : fd;
 }
 
-/* What the worker wants of the network: lay_wishes in one piece. */
+/* What the judge wants of the network: netns_wishes in one piece. */
 struct order {
     bool lay, inside, no_rules, no_hand_over;
     size_t nlocal, nports;
-    struct local_port local[LAY_LOCAL];
-    uint16_t ports[LAY_PORTS];
+    struct local_port local[NETNS_LOCAL];
+    uint16_t ports[NETNS_PORTS];
 };
 
 /* ---- the first process ---- */
@@ -167,48 +167,48 @@ struct task {
     struct terminals terminals;
 };
 
-static int lay_mounts(struct task *t, enum launch_stage *stage)
+static int make_mounts(struct task *t, enum launch_step *step)
 {
     int err = 0;
-    *stage = STAGE_MAP_IDS;
+    *step = STEP_MAP_IDS;
     if (t->user_ns && (err = id_maps_take(&t->maps, t->uid, t->gid)) < 0)
         return err;
     /* here and not at birth, which would keep the parent waiting */
-    *stage = STAGE_NAMESPACES;
+    *step = STEP_NAMESPACES;
     if (unshare(t->spaces) < 0)
         return -errno;
-    *stage = STAGE_PRIVATE_MOUNTS;
+    *step = STEP_PRIVATE_MOUNTS;
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return -errno;
-    *stage = STAGE_SHARED_MEMORY;
+    *step = STEP_SHARED_MEMORY;
     if ((err = private_shared_memory(t->cwd)) < 0 ||
         (t->spaces & CLONE_NEWIPC && (err = private_queues()) < 0))
         return err;
-    *stage = STAGE_TERMINALS;
-    if ((err = terminals_lay(&t->terminals)) < 0)
+    *step = STEP_TERMINALS;
+    if ((err = terminals_mount(&t->terminals)) < 0)
         return err;
-    *stage = STAGE_MOUNT_PROC;
+    *step = STEP_MOUNT_PROC;
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
         return -errno;
-    *stage = STAGE_NONE;
+    *step = STEP_NONE;
     return 0;
 }
 
 /* The network's descriptor. */
-static int open_network(enum launch_stage *stage)
+static int open_network(enum launch_step *step)
 {
-    *stage = STAGE_NAMESPACES;
+    *step = STEP_NAMESPACES;
     int fd = unshare(CLONE_NEWNET) < 0 ? -1 : open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    *stage = STAGE_NONE;
+    *step = STEP_NONE;
     return fd;
 }
 
-static int lay_roads(int to)
+static int netns_roads(int to)
 {
     struct order order;
-    struct laid_network net;
+    struct netns_sockets net;
     ssize_t n;
     while ((n = recv(to, &order, sizeof(order), 0)) < 0 && errno == EINTR)
         ;
@@ -216,34 +216,34 @@ static int lay_roads(int to)
         return -1; /* nobody is left who could want something */
     if (!order.lay)
         return 0;
-    struct lay_wishes wishes = {.local = order.local,
-                                .nlocal = order.nlocal,
-                                .inside = order.inside,
-                                .ports = order.ports,
-                                .nports = order.nports,
-                                .no_rules = order.no_rules,
-                                .no_hand_over = order.no_hand_over};
-    int err = lay_network(&wishes, &net);
-    if (announce(to, STAGE_GATE, err, -1) < 0 || err < 0)
+    struct netns_wishes wishes = {.local = order.local,
+                                  .nlocal = order.nlocal,
+                                  .inside = order.inside,
+                                  .ports = order.ports,
+                                  .nports = order.nports,
+                                  .no_rules = order.no_rules,
+                                  .no_hand_over = order.no_hand_over};
+    int err = netns_network(&wishes, &net);
+    if (announce(to, STEP_GATE, err, -1) < 0 || err < 0)
         return -1;
-    err = laid_send(to, &net);
-    lay_close(&net);
+    err = netns_sockets_send(to, &net);
+    netns_close(&net);
     return err;
 }
 
 static int lay(struct task *t, int to)
 {
-    enum launch_stage stage;
-    int err = lay_mounts(t, &stage);
-    if (announce(to, stage, err, -1) < 0 || err < 0)
+    enum launch_step step;
+    int err = make_mounts(t, &step);
+    if (announce(to, step, err, -1) < 0 || err < 0)
         return -1;
     if (!t->net_ns)
         return 0;
-    int net = open_network(&stage);
-    if (announce(to, stage, net < 0 ? net : 0, net) < 0 || net < 0)
+    int net = open_network(&step);
+    if (announce(to, step, net < 0 ? net : 0, net) < 0 || net < 0)
         return -1;
     err = loopback_up();
-    return announce(to, STAGE_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : lay_roads(to);
+    return announce(to, STEP_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : netns_roads(to);
 }
 
 /* An order that is never read would reset the connection, and what was announced be lost. */
@@ -272,7 +272,7 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (has_ended(t->controller))
         _exit(1); /* it died before we were tied to it */
-    role_take(ROLE_FIRST);
+    role_take(ROLE_INIT);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
     sigaction(GROUND_HOLD, &held, NULL);
@@ -289,10 +289,10 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
 
 /* ---- the controller's side ---- */
 
-void ground_start(struct ground *g, const struct host *h, const char *cwd)
+void init_start(struct init *g, const struct host *h, const char *cwd)
 {
     int ends[2];
-    *g = (struct ground){.pidfd = -1, .ready = -1};
+    *g = (struct init){.pidfd = -1, .ready = -1};
     struct host_spaces spaces = host_spaces(h);
     struct task t = {
         .user_ns = spaces.user, .net_ns = spaces.net, .uid = geteuid(), .gid = getegid()};
@@ -313,26 +313,26 @@ void ground_start(struct ground *g, const struct host *h, const char *cwd)
     processor_send_off(pid, false);
     id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
     if (pid < 0)
-        announce(ends[1], STAGE_NAMESPACES, err, -1);
+        announce(ends[1], STEP_NAMESPACES, err, -1);
     close(ends[1]);
     g->ready = ends[0];
-    g->init = pid > 0 ? pid : 0;
+    g->pid = pid > 0 ? pid : 0;
     g->net_ns = t.net_ns;
     g->pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-int ground_tell(const struct ground *g, int to)
+int init_send(const struct init *g, int to)
 {
     const int fds[] = {g->ready, g->pidfd};
-    return pass_send_many(to, g, sizeof(*g), fds, (g->ready >= 0) + (g->pidfd >= 0));
+    return fd_pass_send_many(to, g, sizeof(*g), fds, (g->ready >= 0) + (g->pidfd >= 0));
 }
 
-int ground_hear(struct ground *g, int from)
+int init_receive(struct init *g, int from)
 {
-    struct ground told;
+    struct init told;
     int fds[] = {-1, -1};
     size_t came;
-    ssize_t n = pass_receive_many(from, &told, sizeof(told), fds, 2, &came);
+    ssize_t n = fd_pass_receive_many(from, &told, sizeof(told), fds, 2, &came);
     if (n != sizeof(told))
         return n < 0 ? (int)n : -EIO;
     if (came != (size_t)(told.ready >= 0) + (told.pidfd >= 0))
@@ -343,16 +343,16 @@ int ground_hear(struct ground *g, int from)
     return 0;
 }
 
-void ground_order(const struct ground *g, const struct lay_wishes *wishes)
+void init_order(const struct init *g, const struct netns_wishes *wishes)
 {
     struct order order;
     memset(&order, 0, sizeof(order));
     if (wishes) {
         order.lay = true;
         order.inside = wishes->inside;
-        order.nlocal = wishes->nlocal < LAY_LOCAL ? wishes->nlocal : LAY_LOCAL;
+        order.nlocal = wishes->nlocal < NETNS_LOCAL ? wishes->nlocal : NETNS_LOCAL;
         memcpy(order.local, wishes->local, order.nlocal * sizeof(order.local[0]));
-        order.nports = wishes->nports < LAY_PORTS ? wishes->nports : LAY_PORTS;
+        order.nports = wishes->nports < NETNS_PORTS ? wishes->nports : NETNS_PORTS;
         memcpy(order.ports, wishes->ports, order.nports * sizeof(order.ports[0]));
         order.no_rules = wishes->no_rules;
         order.no_hand_over = wishes->no_hand_over;
@@ -362,33 +362,33 @@ void ground_order(const struct ground *g, const struct lay_wishes *wishes)
         ;
 }
 
-int ground_wait_mounts(const struct ground *g, enum launch_stage *stage)
+int init_wait_mounts(const struct init *g, enum launch_step *step)
 {
-    int err = hear(g->ready, stage);
+    int err = hear(g->ready, step);
     if (err >= 0 && g->pidfd < 0) {
-        *stage = STAGE_INIT;
+        *step = STEP_INIT;
         return -ENOSYS;
     }
     return err;
 }
 
-int ground_take_network(const struct ground *g, enum launch_stage *stage)
+int init_take_network(const struct init *g, enum launch_step *step)
 {
-    return hear_descriptor(g->ready, stage);
+    return hear_descriptor(g->ready, step);
 }
 
-int ground_wait_loopback(const struct ground *g, enum launch_stage *stage)
+int init_wait_loopback(const struct init *g, enum launch_step *step)
 {
-    return hear(g->ready, stage);
+    return hear(g->ready, step);
 }
 
-int ground_take_roads(const struct ground *g, struct laid_network *out, enum launch_stage *stage)
+int init_take_roads(const struct init *g, struct netns_sockets *out, enum launch_step *step)
 {
-    int err = hear(g->ready, stage);
-    return err < 0 ? err : laid_receive(g->ready, out);
+    int err = hear(g->ready, step);
+    return err < 0 ? err : netns_sockets_receive(g->ready, out);
 }
 
-int ground_enter(int pidfd, pid_t init, int proc, int flags)
+int init_enter(int pidfd, pid_t init, int proc, int flags)
 {
     char name[32];
     if (setns(pidfd, flags) < 0)
@@ -400,16 +400,16 @@ int ground_enter(int pidfd, pid_t init, int proc, int flags)
     return root < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;
 }
 
-void ground_end(struct ground *g)
+void init_end(struct init *g)
 {
-    if (g->init > 0) {
-        kill(g->init, SIGKILL);
-        while (waitpid(g->init, NULL, 0) < 0 && errno == EINTR)
+    if (g->pid > 0) {
+        kill(g->pid, SIGKILL);
+        while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
     if (g->pidfd >= 0)
         close(g->pidfd);
     if (g->ready >= 0)
         close(g->ready);
-    *g = (struct ground){.pidfd = -1, .ready = -1};
+    *g = (struct init){.pidfd = -1, .ready = -1};
 }

@@ -18,46 +18,46 @@
  *
  * It is laid in three parts, each announced when it is done, because the network takes longer than
  * all the rest: what has to wait for one part need not wait for the next. Whether there is a
- * fourth, the roads to the gate, the policy says: once that is known the worker gives its order,
+ * fourth, the roads to the gate, the policy says: once that is known the judge gives its order,
  * and has the other processes to start while it is carried out.
  */
-struct ground {
-    pid_t init;  /* the first process, as seen out here; 0 when there is no ground */
-    int pidfd;   /* of it: what the worker joins */
+struct init {
+    pid_t pid;   /* as seen outside; 0 when there is none */
+    int pidfd;   /* of it: what the judge joins */
     int ready;   /* socket on which the parts are announced */
     bool net_ns; /* will have a network of its own */
 };
 
 /* Starts laying it, in a process of its own, as far as the host can. cwd: what must stay visible.
  */
-void ground_start(struct ground *g, const struct host *h, const char *cwd);
+void init_start(struct init *g, const struct host *h, const char *cwd);
 
-/* From the controller to the worker, which takes over what waits below; it gets *g, whose ready is
+/* From the controller to the judge, which takes over what waits below; it gets *g, whose ready is
  * -1 when there is none. */
-int ground_tell(const struct ground *g, int to);
-int ground_hear(struct ground *g, int from);
+int init_send(const struct init *g, int to);
+int init_receive(struct init *g, int from);
 
 /* What the network is to lead to; NULL: nowhere. Given once on every ground that has a network, at
  * any time: its first process waits for it. */
-void ground_order(const struct ground *g, const struct lay_wishes *wishes);
+void init_order(const struct init *g, const struct netns_wishes *wishes);
 
 /* In this order, and by one process only; each waits, and answers a negated errno with the stage
  * that failed. They allocate nothing. */
-int ground_wait_mounts(const struct ground *g, enum launch_stage *stage);  /* user, pid, mounts */
-int ground_take_network(const struct ground *g, enum launch_stage *stage); /* its descriptor */
-int ground_wait_loopback(const struct ground *g, enum launch_stage *stage);
+int init_wait_mounts(const struct init *g, enum launch_step *step);  /* user, pid, mounts */
+int init_take_network(const struct init *g, enum launch_step *step); /* its descriptor */
+int init_wait_loopback(const struct init *g, enum launch_step *step);
 /* If it was ordered; the caller closes it. */
-int ground_take_roads(const struct ground *g, struct laid_network *out, enum launch_stage *stage);
+int init_take_roads(const struct init *g, struct netns_sockets *out, enum launch_step *step);
 
 /* Enters these namespaces of its first process, the mounts among them. proc: where that has the
  * number init. */
-int ground_enter(int pidfd, pid_t init, int proc, int flags);
+int init_enter(int pidfd, pid_t init, int proc, int flags);
 
 /* What its first process hears from the controller: every other process is to stop. Nobody sends
  * this to a whole group of processes for reasons of his own. */
 enum { GROUND_HOLD = SIGPWR };
 
 /* Ends it and every process on it, and waits until they are gone. */
-void ground_end(struct ground *g);
+void init_end(struct init *g);
 
 #endif

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "kernel/plan/capabilities.h"
 #include "kernel/host/kabi.h"
+#include "kernel/plan/capabilities.h"
 
 enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
 
@@ -67,7 +67,7 @@ static int make_read_only(const char *path, bool tree)
     return mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0 ? -errno : 0;
 }
 
-int seal_kernel_files(const struct plan *p)
+int kernel_files_make_read_only(const struct plan *p)
 {
     for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]); i++) {
         int err = applies(p, sealed[i].when) ? make_read_only(sealed[i].path, sealed[i].tree) : 0;

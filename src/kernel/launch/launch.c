@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The controller. It starts the worker and then only listens: to events, to what became of the
+ * The controller. It starts the judge and then only listens: to events, to what became of the
  * command, and to signals, which it passes on as if it were not there. It never resolves a path of
  * the command's.
  */
@@ -33,11 +33,11 @@
 
 static const struct {
     const char *words, *hint;
-} stages[] = {
-    [STAGE_NONE] = {"starting", ""},
-#define STAGE(id, words, hint) [STAGE_##id] = {words, hint},
+} steps[] = {
+    [STEP_NONE] = {"starting", ""},
+#define STEP(id, words, hint) [STEP_##id] = {words, hint},
 #include "kernel/shared/steps.def"
-#undef STAGE
+#undef STEP
 };
 
 /* Signals that mean the command when they are sent to us by a process. From the terminal they reach
@@ -51,19 +51,19 @@ enum { KILL_GRACE_MS = 2000 };
 struct control {
     const struct launch *l;
     struct launch_end *end;
-    pid_t worker, command, sentry; /* the sentry: 0 when there is none */
-    int sentry_fd;                 /* of it */
+    pid_t judge, command, sentry; /* the sentry: 0 when there is none */
+    int sentry_fd;                /* of it */
     int status, events, signals;
     int asks;     /* from and to the gate, or -1 */
     int terminal; /* or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
-    struct ground *ground; /* NULL when there is none */
+    struct init *init;     /* NULL when there is none */
     bool ending;           /* the command ended; the ground's first process ends what is left */
-    bool exited, lost;     /* nothing is left; the worker ended first */
+    bool exited, lost;     /* nothing is left; the judge ended first */
     bool alone;            /* when the command ended, only processes of our own were left */
     bool killed;           /* the first process was, since time is over */
-    bool gone, unfinished; /* so they are now; the worker still tidies up */
+    bool gone, unfinished; /* so they are now; the judge still tidies up */
     bool unguarded;        /* the sentry did */
     struct event event;
     unsigned char wire[sizeof(struct event)];
@@ -154,7 +154,7 @@ static void hear_terminal(const struct control *c, int sig)
  * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
 static void mirror_stop(struct control *c)
 {
-    if (c->l->no_job_control || c->command <= 0 || hold_holds() || !hold_is_stopped(c->command))
+    if (c->l->no_job_control || c->command <= 0 || pause_is_on() || !pause_is_stopped(c->command))
         return;
     terminal_take_back(c->terminal);
     raise(SIGSTOP);
@@ -176,14 +176,14 @@ static void hear_status(struct control *c)
         return;
     if (n != sizeof(m)) {
         c->lost = !c->ending;
-        c->exited = c->lost || !c->ground || c->gone;
+        c->exited = c->lost || !c->init || c->gone;
         c->status = -1;
         return;
     }
     switch (m.kind) {
     case STATUS_STARTED:
         c->command = m.value;
-        hold_begin(c->ground ? c->ground->init : 0, m.value);
+        pause_begin(c->init ? c->init->pid : 0, m.value);
         if (c->l->give_stdio)
             let_go_of_stdio();
         break;
@@ -198,9 +198,9 @@ static void hear_status(struct control *c)
         c->end->status = m.value;
         c->command = 0; /* its number may belong to somebody else soon */
         c->ending = true;
-        c->alone = m.stage & EXITED_ALONE;
-        c->unfinished = m.stage & EXITED_UNFINISHED;
-        c->exited = !c->ground || c->alone;
+        c->alone = m.step & EXITED_ALONE;
+        c->unfinished = m.step & EXITED_UNFINISHED;
+        c->exited = !c->init || c->alone;
         break;
     case STATUS_FINISHED:
         c->unfinished = false;
@@ -208,7 +208,7 @@ static void hear_status(struct control *c)
         break;
     default: /* the command's own end follows when it had started */
         c->exited = c->command == 0 && !c->ending;
-        c->end->stage = (enum launch_stage)(m.stage > 0 && m.stage < STAGE_COUNT ? m.stage : 0);
+        c->end->step = (enum launch_step)(m.step > 0 && m.step < STEP_COUNT ? m.step : 0);
         c->end->sys = m.value;
     }
 }
@@ -255,14 +255,14 @@ static void meet_deadline(struct control *c)
     c->end->timed_out = true;
     c->deadline = 0;
     end_sentry(c, false);
-    /* the first process takes all others along, and the worker tidies up after them */
-    if (c->ground && c->command > 0 && !c->ending && !c->killed) {
+    /* the first process takes all others along, and the judge tidies up after them */
+    if (c->init && c->command > 0 && !c->ending && !c->killed) {
         c->killed = true;
         c->deadline = now_ms() + KILL_GRACE_MS;
-        kill(c->ground->init, SIGKILL);
+        kill(c->init->pid, SIGKILL);
         return;
     }
-    kill(c->worker, SIGKILL);
+    kill(c->judge, SIGKILL);
 }
 
 static int time_left(const struct control *c)
@@ -273,7 +273,7 @@ static int time_left(const struct control *c)
     return c->deadline > now ? (int)(c->deadline - now) : 0;
 }
 
-/* Without its sentry the sandbox does not go on. Before the command has started the worker notices
+/* Without its sentry the sandbox does not go on. Before the command has started the judge notices
  * by itself, and knows more. */
 static void hear_sentry(struct control *c)
 {
@@ -290,7 +290,7 @@ static void attend(struct control *c)
         /* a signal that comes before its receiver waits for him */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
-        fds[3].fd = c->ending && !c->gone ? c->ground->pidfd : -1;
+        fds[3].fd = c->ending && !c->gone ? c->init->pidfd : -1;
         fds[4].fd = c->command > 0 ? c->sentry_fd : -1;
         fds[6].fd = c->asks;
         int n = poll(fds, 7, time_left(c));
@@ -322,14 +322,14 @@ static void attend(struct control *c)
     hear_events(c);
     if (c->alone && !c->lost && launch_leaves_all(c->l))
         return; /* all are tied to us */
-    end_sentry(c, c->lost || !c->l->leave_worker);
-    kill(c->worker, SIGKILL);
-    /* when the command ended by itself its processes are gone, and the worker has nothing left to
+    end_sentry(c, c->lost || !c->l->leave_judge);
+    kill(c->judge, SIGKILL);
+    /* when the command ended by itself its processes are gone, and the judge has nothing left to
      * do but to give back what the kernel keeps for it, which takes longer than anybody should wait
      */
-    if (!c->lost && c->l->leave_worker)
+    if (!c->lost && c->l->leave_judge)
         return;
-    while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(c->judge, NULL, 0) < 0 && errno == EINTR)
         ;
     hear_events(c);
 }
@@ -345,7 +345,7 @@ static pid_t clone_into(int cgroup, unsigned long flags)
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-static int start_worker(struct control *c, struct stage *s)
+static int start_judge(struct control *c, struct setup *s)
 {
     struct host_spaces spaces = host_spaces(c->l->host);
     unsigned long flags = SIGCHLD;
@@ -358,52 +358,52 @@ static int start_worker(struct control *c, struct stage *s)
     int err = id_maps_open(&s->maps, flags & CLONE_NEWUSER);
     if (err < 0)
         return err;
-    c->worker = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
-                                  : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
-    if (c->worker == 0)
-        worker_main(s);
-    err = c->worker < 0 ? -errno : 0;
-    id_maps_give(&s->maps, c->worker); /* when that fails, the worker says so */
+    c->judge = c->l->cgroup >= 0 ? clone_into(c->l->cgroup, flags)
+                                 : (pid_t)syscall(SYS_clone, flags, 0, 0, 0, 0);
+    if (c->judge == 0)
+        judge_main(s);
+    err = c->judge < 0 ? -errno : 0;
+    id_maps_give(&s->maps, c->judge); /* when that fails, the judge says so */
     return err;
 }
 
 static int word_failure(const struct launch *l, const struct launch_end *end, struct bk_err *err)
 {
     errno = end->sys;
-    if (end->stage == STAGE_EXEC)
+    if (end->step == STEP_EXEC)
         err_sys(err, "cannot run %s", l->argv[0]);
     else
-        err_sys(err, "%s failed", stages[end->stage].words);
-    if (stages[end->stage].hint[0])
-        err_hint(err, "%s", stages[end->stage].hint);
+        err_sys(err, "%s failed", steps[end->step].words);
+    if (steps[end->step].hint[0])
+        err_hint(err, "%s", steps[end->step].hint);
     return -1;
 }
 
-/* The ground is laid, if the caller has not begun to, and the caller gets ready, while the worker
+/* The ground is laid, if the caller has not begun to, and the caller gets ready, while the judge
  * works on the policy. */
-static int lay_ground(struct control *c, struct bk_err *err)
+static int prepare_init(struct control *c, struct bk_err *err)
 {
     const struct launch *l = c->l;
-    struct ground *g = c->ground;
-    if (host_spaces(l->host).pid && !g->init && g->ready < 0)
-        ground_start(g, l->host, l->cwd);
+    struct init *g = c->init;
+    if (host_spaces(l->host).pid && !g->pid && g->ready < 0)
+        init_start(g, l->host, l->cwd);
     if (l->meanwhile && l->meanwhile(l->arg, err) < 0)
         return -1;
-    ground_tell(g, c->events); /* a worker that is gone has told why, or is missed soon */
+    init_send(g, c->events); /* a judge that is gone has told why, or is missed soon */
     if (g->ready < 0)
-        c->ground = NULL;
+        c->init = NULL;
     return 0;
 }
 
 static int give_up(const struct control *c)
 {
-    kill(c->worker, SIGKILL);
-    while (waitpid(c->worker, NULL, 0) < 0 && errno == EINTR)
+    kill(c->judge, SIGKILL);
+    while (waitpid(c->judge, NULL, 0) < 0 && errno == EINTR)
         ;
     return -1;
 }
 
-/* Where the caller has closed 0, 1 or 2, nothing of ours must land there: the worker gives them
+/* Where the caller has closed 0, 1 or 2, nothing of ours must land there: the judge gives them
  * away. The command finds them closed again. */
 static void keep_off_stdio(void)
 {
@@ -415,7 +415,7 @@ static void keep_off_stdio(void)
             close(fd);
 }
 
-static int run(struct control *c, struct stage *s, struct bk_err *err)
+static int run(struct control *c, struct setup *s, struct bk_err *err)
 {
     int status[2], events[2], asks[2] = {-1, -1};
     if (pipe2(status, O_CLOEXEC) < 0)
@@ -436,9 +436,9 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     s->status = status_out;
     s->events = events_out;
     s->asks = asks_out;
-    int started = start_worker(c, s);
+    int started = start_judge(c, s);
     if (started < 0) {
-        c->end->stage = STAGE_NAMESPACES;
+        c->end->step = STEP_NAMESPACES;
         c->end->sys = -started;
         return word_failure(c->l, c->end, err);
     }
@@ -446,22 +446,22 @@ static int run(struct control *c, struct stage *s, struct bk_err *err)
     close(steal_fd(&events_out));
     if (asks_out >= 0)
         close(steal_fd(&asks_out));
-    if (lay_ground(c, err) < 0)
+    if (prepare_init(c, err) < 0)
         return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
     attend(c);
-    if (c->end->stage != STAGE_NONE)
+    if (c->end->step != STEP_NONE)
         return word_failure(c->l, c->end, err);
     if (c->lost && c->end->timed_out)
-        c->end->status = SIGKILL; /* it went with its worker */
+        c->end->status = SIGKILL; /* it went with its judge */
     if (c->lost && !c->end->timed_out)
         return err_set(err, BK_E_BUG, "the sandbox's %s ended unexpectedly; so did the command",
-                       c->unguarded ? "sentry" : "worker");
+                       c->unguarded ? "sentry" : "judge");
     return 0;
 }
 
-static int run_with_signals(struct control *c, struct stage *s, struct bk_err *err)
+static int run_with_signals(struct control *c, struct setup *s, struct bk_err *err)
 {
     sigset_t all, heard;
     sigemptyset(&heard);
@@ -475,7 +475,7 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
         return err_sys(err, "signalfd");
     c->signals = signals;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &s->mask); /* the worker starts with everything blocked */
+    sigprocmask(SIG_SETMASK, &all, &s->mask); /* the judge starts with everything blocked */
     OWN(fd) int terminal = terminal_open();
     c->terminal = terminal;
     /* stop signals must act on us; what we hear comes through the descriptor */
@@ -489,13 +489,13 @@ static int run_with_signals(struct control *c, struct stage *s, struct bk_err *e
 
 static struct control the_control; /* one launch at a time in a process */
 
-int launch_renew(uint32_t number, const void *bytes, size_t n)
+int launch_update(uint32_t number, const void *bytes, size_t n)
 {
     const struct control *c = &the_control;
     if (!c->l || !c->l->compile || c->ending || c->exited)
         return -ESRCH;
-    OWN(fd) int sealed = renew_seal(bytes, n);
-    return sealed < 0 ? sealed : renew_send(c->events, number, sealed);
+    OWN(fd) int sealed = policy_update_make(bytes, n);
+    return sealed < 0 ? sealed : policy_update_send(c->events, number, sealed);
 }
 
 int launch_signal(int sig)
@@ -518,30 +518,30 @@ void launch_cancel(bool at_once)
 
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err)
 {
-    static struct stage s; /* the filter is large */
+    static struct setup s; /* the filter is large */
     struct control *const c = &the_control;
-    struct ground own = {.pidfd = -1, .ready = -1};
+    struct init own = {.pidfd = -1, .ready = -1};
     memset(end, 0, sizeof(*end));
     /* both are large: only what a former launch may have left is set again */
     s.launch = l;
     s.plan = NULL;
     s.graph = NULL;
-    s.ground = NULL;
+    s.init = NULL;
     s.controller = getpid();
     s.uid = geteuid();
     s.gid = getegid();
     c->l = l;
     c->end = end;
-    c->ground = l->ground ? l->ground : &own;
-    c->worker = c->command = c->sentry = 0;
+    c->init = l->init ? l->init : &own;
+    c->judge = c->command = c->sentry = 0;
     c->sentry_fd = -1;
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
     c->gone = c->unfinished = c->killed = false;
     int result = run_with_signals(c, &s, err);
     c->l = NULL;
-    hold_end();
-    if (result < 0 || !l->leave_worker || end->timed_out)
-        ground_end(l->ground ? l->ground : &own);
+    pause_end();
+    if (result < 0 || !l->leave_judge || end->timed_out)
+        init_end(l->init ? l->init : &own);
     return result;
 }

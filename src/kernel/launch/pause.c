@@ -35,26 +35,26 @@ static struct {
     size_t nstopped;
 } hold;
 
-void hold_begin(pid_t init, pid_t command)
+void pause_begin(pid_t init, pid_t command)
 {
     hold.init = init;
     hold.command = command;
     hold.holds = false;
 }
 
-void hold_end(void)
+void pause_end(void)
 {
     hold.init = hold.command = 0;
 }
 
-bool hold_holds(void)
+bool pause_is_on(void)
 {
     return hold.holds;
 }
 
 /* ---- who ---- */
 
-bool hold_is_stopped(pid_t pid)
+bool pause_is_stopped(pid_t pid)
 {
     char path[32], text[512];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -76,7 +76,7 @@ static bool pid_space(pid_t pid, char out[64])
     return n > 0;
 }
 
-bool hold_contains(pid_t pid)
+bool pause_contains(pid_t pid)
 {
     char its[64], ours[64];
     return pid > 0 && pid_space(hold.init, ours) && pid_space(pid, its) && strcmp(its, ours) == 0;
@@ -96,7 +96,7 @@ static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
     size_t n = 0;
     while (d && n < HOLD_MANY && (e = readdir(d))) {
         pid_t pid = (pid_t)atoi(e->d_name);
-        if (pid > 0 && pid != hold.init && hold_contains(pid) && hold_is_stopped(pid) == stopped)
+        if (pid > 0 && pid != hold.init && pause_contains(pid) && pause_is_stopped(pid) == stopped)
             list[n++] = pid;
     }
     qsort(list, n, sizeof(*list), youngest_first);
@@ -107,11 +107,11 @@ static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
 
 static void await(pid_t pid, bool stopped)
 {
-    for (int i = 0; i < HOLD_TRIES && hold_is_stopped(pid) != stopped; i++)
+    for (int i = 0; i < HOLD_TRIES && pause_is_stopped(pid) != stopped; i++)
         usleep(HOLD_US);
 }
 
-void hold_stop(void)
+void pause_stop(void)
 {
     static pid_t list[HOLD_MANY];
     pid_t init = hold.init, command = hold.command;
@@ -133,7 +133,7 @@ static bool was_stopped(pid_t pid)
     return bsearch(&pid, hold.stopped, hold.nstopped, sizeof(pid), youngest_first);
 }
 
-void hold_release(void)
+void pause_release(void)
 {
     static pid_t list[HOLD_MANY];
     pid_t init = hold.init, command = hold.command;

@@ -13,18 +13,18 @@
 
 /* The launcher's: whom it is about, once there is a command (init: 0 without a pid namespace); and
  * that there is none any more. */
-void hold_begin(pid_t init, pid_t command);
-void hold_end(void);
+void pause_begin(pid_t init, pid_t command);
+void pause_end(void);
 
 /* While a launch runs, from any one other thread. Without a pid namespace only the command itself
  * is stopped. Returns when it has. */
-void hold_stop(void);
+void pause_stop(void);
 /* Lets those go on that were stopped by it. */
-void hold_release(void);
-bool hold_holds(void); /* a stopped command has not stopped by itself */
+void pause_release(void);
+bool pause_is_on(void); /* a stopped command has not stopped by itself */
 
-bool hold_is_stopped(pid_t pid);
+bool pause_is_stopped(pid_t pid);
 /* Whether a process is one of the sandbox's; never without a pid namespace. */
-bool hold_contains(pid_t pid);
+bool pause_contains(pid_t pid);
 
 #endif

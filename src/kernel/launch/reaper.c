@@ -3,10 +3,10 @@
 
 /*
  * The keeper stands in for a pid namespace where a fresh /proc cannot be mounted: a process between
- * worker and command that adopts every orphan of the command and, when the command ends or the
- * worker dies, kills them all. A single death signal would not do: a grandchild with a session of
+ * judge and command that adopts every orphan of the command and, when the command ends or the
+ * judge dies, kills them all. A single death signal would not do: a grandchild with a session of
  * its own survives it, and a child can clear it. When the keeper itself is killed they are the
- * worker's, which does the same.
+ * judge's, which does the same.
  */
 
 #include <dirent.h>
@@ -50,7 +50,7 @@ static void kill_children(int proc)
         closedir(d);
 }
 
-void keeper_kill_all(int proc)
+void reaper_kill_all(int proc)
 {
     for (;;) {
         kill_children(proc);
@@ -64,7 +64,7 @@ void keeper_kill_all(int proc)
 
 static void tell(int to, struct kept k)
 {
-    pass_send(to, &k, sizeof(k), -1);
+    fd_pass_send(to, &k, sizeof(k), -1);
 }
 
 /* Collects what ended; true when the command did, with its status. */
@@ -75,7 +75,7 @@ static bool collect(pid_t command, int to, int *status)
         if (pid != command)
             continue;
         if (WIFSTOPPED(st)) {
-            tell(to, (struct kept){.kind = KEPT_STOPPED, .value = st});
+            tell(to, (struct kept){.kind = REAPER_STOPPED, .value = st});
             continue;
         }
         *status = st;
@@ -89,30 +89,30 @@ static void watch(pid_t command, int proc, int to, int *status)
     sigset_t heard;
     sigemptyset(&heard);
     sigaddset(&heard, SIGCHLD);
-    sigaddset(&heard, KEEPER_ORPHANED);
+    sigaddset(&heard, REAPER_ORPHANED);
     while (!collect(command, to, status))
-        if (sigwaitinfo(&heard, NULL) == KEEPER_ORPHANED) {
-            keeper_kill_all(proc);
+        if (sigwaitinfo(&heard, NULL) == REAPER_ORPHANED) {
+            reaper_kill_all(proc);
             _exit(1);
         }
 }
 
-void keeper_main(struct command *c, int proc, int to)
+void reaper_main(struct command *c, int proc, int to)
 {
     pid_t command;
     int status = 0, listener;
-    enum launch_stage stage;
-    role_take(ROLE_KEEPER);
+    enum launch_step step;
+    role_take(ROLE_REAPER);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     close(c->s->status);
     close(c->s->events);
-    int err = command_start(c, &command, &listener, &stage);
+    int err = command_start(c, &command, &listener, &step);
     if (err < 0) {
-        tell(to, (struct kept){.kind = KEPT_FAILED, .value = -err, .stage = (int32_t)stage});
+        tell(to, (struct kept){.kind = REAPER_FAILED, .value = -err, .step = (int32_t)step});
         _exit(1);
     }
-    struct kept started = {.kind = KEPT_COMMAND, .value = command, .listener = listener >= 0};
-    if (pass_send(to, &started, sizeof(started), listener) < 0)
+    struct kept started = {.kind = REAPER_COMMAND, .value = command, .listener = listener >= 0};
+    if (fd_pass_send(to, &started, sizeof(started), listener) < 0)
         _exit(1); /* nobody would judge it */
     if (listener >= 0)
         close(listener);
@@ -121,7 +121,7 @@ void keeper_main(struct command *c, int proc, int to)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
             ;
     else
-        keeper_kill_all(proc);
-    tell(to, (struct kept){.kind = KEPT_EXITED, .value = status});
+        reaper_kill_all(proc);
+    tell(to, (struct kept){.kind = REAPER_EXITED, .value = status});
     _exit(0);
 }

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From the worker to the command: the last layer, the filter, exec. The new process borrows the
- * worker's memory until it execs, which saves copying it, and its descriptors until the filter is
- * installed, which is how the worker gets the listener; the worker sleeps meanwhile. So nothing
+ * From the judge to the command: the last layer, the filter, exec. The new process borrows the
+ * judge's memory until it execs, which saves copying it, and its descriptors until the filter is
+ * installed, which is how the judge gets the listener; the judge sleeps meanwhile. So nothing
  * here may call anything that is judged once the filter stands: there would be nobody to answer.
  *
  * Only children of a process that entered a pid namespace live in it, and a process that did can
@@ -28,7 +28,7 @@ enum { STACK_BYTES = 64 << 10 };
 /* One launch at a time in a process; both stacks are idle once the command has execed. */
 static struct {
     volatile pid_t pid;
-    volatile int listener, stage, err;
+    volatile int listener, step, err;
     _Alignas(16) char stack[STACK_BYTES], between[STACK_BYTES];
 } start;
 
@@ -48,11 +48,11 @@ static int set_limits(const struct launch *l)
     return 0;
 }
 
-static void step(enum launch_stage stage, int err)
+static void must(enum launch_step step, int err)
 {
     if (err >= 0)
         return;
-    start.stage = (int)stage;
+    start.step = (int)step;
     start.err = -err;
     syscall(SYS_exit_group, 127); /* before _exit() sanitizers would look for the stack they know */
 }
@@ -60,56 +60,56 @@ static void step(enum launch_stage stage, int err)
 /* The network is the last part of the ground to be ready. */
 static void enter_network(struct command *c)
 {
-    enum launch_stage stage;
-    c->net = ground_take_network(c->s->ground, &stage);
-    step(stage, c->net);
-    step(STAGE_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
+    enum launch_step step;
+    c->net = init_take_network(c->s->init, &step);
+    must(step, c->net);
+    must(STEP_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
 }
 
 static void wait_for_loopback(const struct command *c)
 {
-    enum launch_stage stage;
-    int err = ground_wait_loopback(c->s->ground, &stage);
-    step(stage, err);
+    enum launch_step step;
+    int err = init_wait_loopback(c->s->init, &step);
+    must(step, err);
 }
 
-static void wait_for_guards(const struct command *c)
+static void wait_for_sentries(const struct command *c)
 {
-    enum launch_stage stage;
-    int err = behind_wait(c->behind, c->s->plan, c->s->guards, &stage);
-    step(stage, err);
+    enum launch_step step;
+    int err = guarded_paths_wait(c->behind, c->s->plan, c->s->sentries, &step);
+    must(step, err);
 }
 
 static int command_main(void *arg)
 {
     struct command *c = arg;
-    const struct stage *s = c->s;
+    const struct setup *s = c->s;
     const struct launch *l = s->launch;
     int listener = -1;
-    step(STAGE_LIMITS, set_limits(l));
-    step(STAGE_LIMITS, limit_core(s->plan));
-    /* a layer more than the worker has, so that the worker can look in here and not the reverse */
-    step(STAGE_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
-    bool network = s->ground && s->plan->net_ns && c->net < 0;
+    must(STEP_LIMITS, set_limits(l));
+    must(STEP_LIMITS, limit_core(s->plan));
+    /* a layer more than the judge has, so that the judge can look in here and not the reverse */
+    must(STEP_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
+    bool network = s->init && s->plan->net_ns && c->net < 0;
     if (network)
         enter_network(c);
-    step(STAGE_CAPABILITIES, capabilities_drop(s->plan->caps));
-    step(STAGE_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
+    must(STEP_CAPABILITIES, capabilities_drop(s->plan->caps));
+    must(STEP_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
-    /* from here on the table is our own, and the listener stays behind in the worker's */
-    step(STAGE_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
+    /* from here on the table is our own, and the listener stays behind in the judge's */
+    must(STEP_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
     if (network)
         wait_for_loopback(c);
     if (c->behind)
-        wait_for_guards(c);
-    step(STAGE_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
+        wait_for_sentries(c);
+    must(STEP_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     if (s->pass)
         syscall(SYS_execve, s->first, l->argv, s->env, 0, (uint32_t)s->pass, s->pass >> 32);
     else
         execvpe(l->argv[0], l->argv, s->env);
-    step(STAGE_EXEC, -errno);
+    must(STEP_EXEC, -errno);
     return 127;
 }
 
@@ -118,10 +118,10 @@ enum { BORROW = CLONE_VM | CLONE_VFORK | CLONE_FILES };
 static int between_main(void *arg)
 {
     const struct command *c = arg;
-    step(STAGE_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
+    must(STEP_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
     start.pid =
         clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
-    step(STAGE_FORK, start.pid < 0 ? -errno : 0);
+    must(STEP_FORK, start.pid < 0 ? -errno : 0);
     return 0;
 }
 
@@ -129,7 +129,7 @@ static void start_in_namespace(struct command *c)
 {
     pid_t between = clone(between_main, start.between + STACK_BYTES, BORROW | SIGCHLD, c);
     if (between < 0) {
-        start.stage = STAGE_FORK;
+        start.step = STEP_FORK;
         start.err = errno;
         return;
     }
@@ -137,20 +137,20 @@ static void start_in_namespace(struct command *c)
         ;
 }
 
-int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage)
+int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step *step)
 {
     start.pid = start.listener = -1;
-    start.stage = start.err = 0;
+    start.step = start.err = 0;
     if (c->pids >= 0) {
         start_in_namespace(c);
     } else {
         start.pid = clone(command_main, start.stack + STACK_BYTES, BORROW | SIGCHLD, c);
         if (start.pid < 0) {
-            start.stage = STAGE_FORK;
+            start.step = STEP_FORK;
             start.err = errno;
         }
     }
-    *stage = (enum launch_stage)start.stage;
+    *step = (enum launch_step)start.step;
     if (start.err) {
         if (start.pid > 0)
             waitpid(start.pid, NULL, 0);

@@ -55,7 +55,7 @@ static void give_name(struct terminals *t, int terminal, const char *name, unsig
     (void)!mount(file, name, NULL, MS_BIND, NULL);
 }
 
-int terminals_lay(struct terminals *t)
+int terminals_mount(struct terminals *t)
 {
     char name[32];
     struct stat st;

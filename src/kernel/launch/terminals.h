@@ -18,7 +18,7 @@ struct terminals {
 };
 
 /* Mounts it, in a mount namespace of the caller's own. 0 or a negated errno. */
-int terminals_lay(struct terminals *t);
+int terminals_mount(struct terminals *t);
 /* Closes what was opened on the way, which takes its time. The descriptor that is left, or -1: as
  * long as it is open the terminal keeps its name. */
 int terminals_settle(struct terminals *t);

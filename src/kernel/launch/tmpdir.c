@@ -110,11 +110,11 @@ static void sweep(int base, const char *path)
         close(base);
 }
 
-int scratch_name(struct scratch *s, struct bk_err *err)
+int tmpdir_name(struct tmpdir *s, struct bk_err *err)
 {
     char base[128], real[4096];
     uint64_t number;
-    *s = (struct scratch){.lock = -1};
+    *s = (struct tmpdir){.lock = -1};
     if (base_folder(base, err) < 0)
         return -1;
     if (!realpath(base, real) || strlen(real) > 200)
@@ -125,7 +125,7 @@ int scratch_name(struct scratch *s, struct bk_err *err)
     return 0;
 }
 
-int scratch_make(struct scratch *s, struct bk_err *err)
+int tmpdir_make(struct tmpdir *s, struct bk_err *err)
 {
     char base[sizeof(s->path)];
     snprintf(base, sizeof(base), "%.*s", (int)(strrchr(s->path, '/') - s->path), s->path);
@@ -142,14 +142,14 @@ int scratch_make(struct scratch *s, struct bk_err *err)
     return s->lock < 0 ? err_sys(err, "cannot lock %s", s->path) : 0;
 }
 
-static void forget(struct scratch *s)
+static void forget(struct tmpdir *s)
 {
     if (s->lock >= 0)
         close(s->lock);
-    *s = (struct scratch){.lock = -1};
+    *s = (struct tmpdir){.lock = -1};
 }
 
-bool scratch_remove_empty(struct scratch *s)
+bool tmpdir_remove_empty(struct tmpdir *s)
 {
     if (s->lock >= 0 && rmdir(s->path) < 0)
         return false;
@@ -157,7 +157,7 @@ bool scratch_remove_empty(struct scratch *s)
     return true;
 }
 
-void scratch_remove(struct scratch *s)
+void tmpdir_remove(struct tmpdir *s)
 {
     if (s->lock >= 0)
         remove_tree(s->path);

@@ -12,17 +12,17 @@
  * session lives and removed with it. A session that was killed leaves an unlocked folder behind,
  * which the next one removes.
  */
-struct scratch {
+struct tmpdir {
     char path[256]; /* the command's TMPDIR; empty when there is none */
     int lock;       /* the folder itself, once it is made */
 };
 
 /* Where it will be: as much as a policy needs to know. */
-int scratch_name(struct scratch *s, struct bk_err *err);
+int tmpdir_name(struct tmpdir *s, struct bk_err *err);
 /* Removes what others left, makes it and locks it. */
-int scratch_make(struct scratch *s, struct bk_err *err);
+int tmpdir_make(struct tmpdir *s, struct bk_err *err);
 /* Removes it when it is empty, as most leave it. */
-bool scratch_remove_empty(struct scratch *s);
-void scratch_remove(struct scratch *s); /* also fine when scratch_make() failed */
+bool tmpdir_remove_empty(struct tmpdir *s);
+void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
 
 #endif

@@ -26,8 +26,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/plan/capabilities.h"
 #include "kernel/host/kabi.h"
+#include "kernel/plan/capabilities.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -40,15 +40,15 @@
 /* What the walls stand on: the ruleset, and what lies behind guards. */
 struct building {
     int ruleset;
-    const struct behind *behind;
+    const struct guarded_paths *behind;
 };
 
 /* The policy names canonical paths: one that leads through a symbolic link never matches anything,
  * and following it would open something else. */
 static int open_plain(const struct building *b, const char *path)
 {
-    if (b->behind && behind_covers(b->behind, path, strlen(path)))
-        return behind_open(b->behind, path, strlen(path));
+    if (b->behind && guarded_paths_covers(b->behind, path, strlen(path)))
+        return guarded_paths_open(b->behind, path, strlen(path));
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
@@ -146,7 +146,7 @@ static int add_walls(const struct building *b, const struct plan *p)
     return err;
 }
 
-/* The worker uses the host's /proc where the policy speaks of the sandbox's own. */
+/* The judge uses the host's /proc where the policy speaks of the sandbox's own. */
 static uint64_t proc_rights(const struct plan *p)
 {
     uint64_t rights = KABI_LL_READ_FILE | KABI_LL_READ_DIR;
@@ -166,7 +166,7 @@ static int create_ruleset(const struct plan *p, struct kabi_ll_ruleset attr)
     return fd < 0 ? -errno : fd;
 }
 
-int landlock_walls(const struct plan *p, const struct behind *b, int proc, int *fd)
+int landlock_walls(const struct plan *p, const struct guarded_paths *b, int proc, int *fd)
 {
     *fd = -1;
     if (p->handled_fs == 0)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "kernel/sentry/sentry-process.h"
 #include "kernel/plan/plan.h"
+#include "kernel/sentry/sentry-process.h"
 
 /*
  * The walls, one function each. They are called between fork and exec: none allocates, and each
@@ -16,10 +16,10 @@
 
 /* Builds the ruleset of the plan's walls: *fd, or -1 when there are none. Paths are opened as they
  * are now; for one that does not exist its nearest ancestor stands in. proc: the host's procfs,
- * which the worker must be able to read, or -1. Rules stand on what lies behind guards, not on
+ * which the judge must be able to read, or -1. Rules stand on what lies behind guards, not on
  * those. */
-int landlock_walls(const struct plan *p, const struct behind *b, int proc, int *fd);
-/* Builds the ruleset of the command's own layer: what it may not reach outside it. The worker must
+int landlock_walls(const struct plan *p, const struct guarded_paths *b, int proc, int *fd);
+/* Builds the ruleset of the command's own layer: what it may not reach outside it. The judge must
  * not have it, or it could no longer end the sandbox's first process. -1 when the plan has none. */
 int landlock_scope(const struct plan *p, int *fd);
 int landlock_enter(int fd); /* adds a layer to the calling thread; fd -1 does nothing */

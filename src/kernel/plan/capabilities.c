@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 const struct cap caps_table[] = {
-#define CAP(name, number, kind, words) {#name, words, number, CAP_IS_##kind},
+#define CAP(name, number, kind, words) {#name, words, number, CAPABILITY_IS_##kind},
 #define LIFTS(cap, call)
 #include "kernel/plan/capabilities.def"
 };
@@ -47,7 +47,7 @@ uint64_t caps_kept(void)
 {
     uint64_t set = 0;
     for (size_t i = 0; i < caps_count; i++)
-        if (caps_table[i].kind == CAP_IS_KEPT)
+        if (caps_table[i].kind == CAPABILITY_IS_KEPT)
             set |= cap_bit(&caps_table[i]);
     return set;
 }

@@ -9,7 +9,12 @@
 
 /* Capabilities by name (capabilities.def), as sets of bits. Pure, but for caps_permitted(). */
 
-enum cap_kind { CAP_IS_KEPT, CAP_IS_PLAIN, CAP_IS_WEAKENS, CAP_IS_IDLE };
+enum cap_kind {
+    CAPABILITY_IS_KEPT,
+    CAPABILITY_IS_PLAIN,
+    CAPABILITY_IS_WEAKENS,
+    CAPABILITY_IS_IDLE
+};
 
 struct cap {
     const char *name, *words;

@@ -70,18 +70,18 @@ static const struct {
     int nr;
     enum judged_handler handler;
 } tested[] = {
-    {SYS_socket, HANDLE_SOCKET},    {SYS_socketpair, HANDLE_SOCKET},
-    {SYS_ioctl, HANDLE_IOCTL},      {SYS_fcntl, HANDLE_FCNTL},
-    {SYS_clone, HANDLE_FORK},       {SYS_unshare, HANDLE_SPACE},
-    {SYS_mmap, HANDLE_MAP},         {SYS_mprotect, HANDLE_PROTECT},
-    {SYS_shmat, HANDLE_SYSV},       {SYS_pkey_mprotect, HANDLE_PROTECT},
-    {SYS_setuid, HANDLE_PERSON},    {SYS_setgid, HANDLE_PERSON},
-    {SYS_setreuid, HANDLE_PERSON},  {SYS_setregid, HANDLE_PERSON},
-    {SYS_setresuid, HANDLE_PERSON}, {SYS_setresgid, HANDLE_PERSON},
-    {SYS_setfsuid, HANDLE_PERSON},  {SYS_setfsgid, HANDLE_PERSON},
-    {SYS_setgroups, HANDLE_PERSON}, {SYS_capset, HANDLE_PERSON},
-    {SYS_sendto, HANDLE_SEND},      {SYS_sendmsg, HANDLE_SEND},
-    {SYS_sendmmsg, HANDLE_SEND},    {SYS_listen, HANDLE_LISTEN},
+    {SYS_socket, HANDLE_SOCKET},   {SYS_socketpair, HANDLE_SOCKET},
+    {SYS_ioctl, HANDLE_IOCTL},     {SYS_fcntl, HANDLE_FCNTL},
+    {SYS_clone, HANDLE_FORK},      {SYS_unshare, HANDLE_SPACE},
+    {SYS_mmap, HANDLE_MAP},        {SYS_mprotect, HANDLE_PROTECT},
+    {SYS_shmat, HANDLE_SYSV},      {SYS_pkey_mprotect, HANDLE_PROTECT},
+    {SYS_setuid, HANDLE_CREDS},    {SYS_setgid, HANDLE_CREDS},
+    {SYS_setreuid, HANDLE_CREDS},  {SYS_setregid, HANDLE_CREDS},
+    {SYS_setresuid, HANDLE_CREDS}, {SYS_setresgid, HANDLE_CREDS},
+    {SYS_setfsuid, HANDLE_CREDS},  {SYS_setfsgid, HANDLE_CREDS},
+    {SYS_setgroups, HANDLE_CREDS}, {SYS_capset, HANDLE_CREDS},
+    {SYS_sendto, HANDLE_SEND},     {SYS_sendmsg, HANDLE_SEND},
+    {SYS_sendmmsg, HANDLE_SEND},   {SYS_listen, HANDLE_LISTEN},
 };
 
 void judged_handlers(uint8_t by_number[KABI_LAST_SYSCALL + 1])

@@ -10,7 +10,7 @@
 #include "vocab/vocab.h"
 
 /*
- * The rows of syscalls.def as a table that planner and worker share: which calls can be judged,
+ * The rows of syscalls.def as a table that planner and judge share: which calls can be judged,
  * what the policy is asked for each, and which handler performs them.
  */
 enum judged_handler {
@@ -33,7 +33,7 @@ enum judged_handler {
     HANDLE_SEND,   /* sendto, sendmsg and sendmmsg: the same */
     HANDLE_LISTEN,
     HANDLE_IOCTL,
-    HANDLE_PERSON, /* setuid and its kin */
+    HANDLE_CREDS, /* setuid and its kin */
     HANDLE_STAT,
     HANDLE_STATX,
     HANDLE_STATFS,

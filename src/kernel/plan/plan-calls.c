@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "kernel/host/kabi.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/judged-calls.h"
-#include "kernel/host/kabi.h"
 #include "kernel/plan/plan-int.h"
 
 static const struct sys_action allow = {SYS_ALLOW, 0}, notify = {SYS_NOTIFY, 0};
@@ -49,7 +49,7 @@ static struct sys_test any(uint8_t arg, uint32_t mask, struct sys_action then)
 const struct sys_test plan_is_datagram = {
     1, SYS_EQUAL, 0xf & ~(SOCK_DGRAM ^ SOCK_RAW), SOCK_DGRAM &SOCK_RAW, {SYS_NOTIFY, 0}};
 
-static void test_socketpair(const struct plan *p, struct sys_rule *r)
+static void filter_socketpair(const struct plan *p, struct sys_rule *r)
 {
     if (plan_set_is_free(p, SET_SOCKETS))
         return;
@@ -58,36 +58,36 @@ static void test_socketpair(const struct plan *p, struct sys_rule *r)
 }
 
 /* The first message of a connection can take connect()'s place: programs fall back to that. */
-static void test_fast_open(const struct plan *p, uint8_t flags, struct sys_rule *r)
+static void filter_fast_open(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
     if (p->dials)
         r->tests[r->ntests++] = any(flags, MSG_FASTOPEN, refuse(EOPNOTSUPP));
 }
 
 /* Without an address it goes where the socket is connected to. */
-static void test_sendto(const struct plan *p, struct sys_rule *r)
+static void filter_sendto(const struct plan *p, struct sys_rule *r)
 {
-    test_fast_open(p, 3, r);
+    filter_fast_open(p, 3, r);
     if (!plan_set_is_free(p, SET_SOCKETS))
         r->tests[r->ntests++] = any(5, 0xffffffff, notify);
 }
 
-static void test_sendmsg(const struct plan *p, struct sys_rule *r)
+static void filter_sendmsg(const struct plan *p, struct sys_rule *r)
 {
-    test_fast_open(p, 2, r);
+    filter_fast_open(p, 2, r);
     if (!plan_set_is_free(p, SET_SOCKETS))
         r->otherwise = notify;
 }
 
-static void test_sendmmsg(const struct plan *p, struct sys_rule *r)
+static void filter_sendmmsg(const struct plan *p, struct sys_rule *r)
 {
-    test_fast_open(p, 3, r);
+    filter_fast_open(p, 3, r);
     if (!plan_set_is_free(p, SET_SOCKETS))
         r->otherwise = notify;
 }
 
 /* In a network of its own whoever listens is heard by nobody else. */
-static void test_listen(const struct plan *p, struct sys_rule *r)
+static void filter_listen(const struct plan *p, struct sys_rule *r)
 {
     if (p->dials)
         r->otherwise = notify;
@@ -99,7 +99,7 @@ static const struct sys_test is_odd_thread = {
 
 /* User namespaces are for the person to allow, who should hear of it. A mount namespace of its own
  * would not get what is mounted in the sandbox's later on, and nothing can be mounted in it. */
-static void test_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
+static void filter_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
 {
     struct sys_action told = p->judge ? (struct sys_action){SYS_NOTIFY, EPERM} : refuse(EPERM);
     if (p->opt.keep_userns) {
@@ -110,30 +110,30 @@ static void test_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
     r->tests[r->ntests++] = any(0, all & ~(uint32_t)CLONE_NEWUSER, refuse(EPERM));
 }
 
-static void test_clone(const struct plan *p, struct sys_rule *r)
+static void filter_clone(const struct plan *p, struct sys_rule *r)
 {
-    test_spaces(p, r, NEW_NAMESPACES);
+    filter_spaces(p, r, NEW_NAMESPACES);
     if (!plan_set_is_free(p, SET_OPENS))
         r->tests[r->ntests++] = is_odd_thread;
-    test_clone_processes(p, r);
+    filter_clone_processes(p, r);
 }
 
-static void test_unshare(const struct plan *p, struct sys_rule *r)
+static void filter_unshare(const struct plan *p, struct sys_rule *r)
 {
-    test_spaces(p, r, NEW_NAMESPACES | NEW_TIME);
+    filter_spaces(p, r, NEW_NAMESPACES | NEW_TIME);
     if (!plan_set_is_free(p, SET_OPENS))
         r->tests[r->ntests++] = any(0, CLONE_FS | NEW_NAMESPACES, notify);
 }
 
 /* A process that hides its memory cannot be judged: it is told that it does, and does not. */
-static void test_prctl(const struct plan *p, struct sys_rule *r)
+static void filter_prctl(const struct plan *p, struct sys_rule *r)
 {
     if (p->judge)
         r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
 }
 
 /* With a listener of its own a command could answer for itself once ours is gone. */
-static void test_seccomp(const struct plan *p, struct sys_rule *r)
+static void filter_seccomp(const struct plan *p, struct sys_rule *r)
 {
     (void)p;
     r->tests[r->ntests++] = any(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(EPERM));
@@ -141,7 +141,7 @@ static void test_seccomp(const struct plan *p, struct sys_rule *r)
 
 /* A limit on processor time ends a process as surely as a signal. In a pid namespace nobody but the
  * sandbox's own processes has a number. */
-static void test_prlimit64(const struct plan *p, struct sys_rule *r)
+static void filter_prlimit64(const struct plan *p, struct sys_rule *r)
 {
     if (!p->pid_ns)
         r->tests[r->ntests++] = differs(0, 0, refuse(EPERM));
@@ -155,7 +155,7 @@ static void test_prlimit64(const struct plan *p, struct sys_rule *r)
 /* The limit keeps the kernel from writing a process's memory somewhere when it crashes (command.c),
  * and stays as it is. Programs that hold secrets set it to 0 and end when they cannot: they are
  * told that they did. */
-static void test_setrlimit(const struct plan *p, struct sys_rule *r)
+static void filter_setrlimit(const struct plan *p, struct sys_rule *r)
 {
     if (!p->opt.core_dumps)
         r->tests[r->ntests++] = equal(0, RLIMIT_CORE, refuse(0));
@@ -164,7 +164,7 @@ static void test_setrlimit(const struct plan *p, struct sys_rule *r)
 /* Landlock keeps a domain from tracing whoever is outside, and a pid namespace from naming them
  * (the first Landlock has not always a domain for us: plan_domain). Without either nobody is
  * traced but children that ask for it, as those do that a debugger starts. */
-static void test_ptrace(const struct plan *p, struct sys_rule *r)
+static void filter_ptrace(const struct plan *p, struct sys_rule *r)
 {
     if (p->pid_ns || p->host.landlock >= 2)
         return;
@@ -173,22 +173,22 @@ static void test_ptrace(const struct plan *p, struct sys_rule *r)
 }
 
 /* Whoever becomes somebody else, or less, is looked at from then on (creds.c). */
-static void test_person(const struct plan *p, struct sys_rule *r)
+static void filter_creds(const struct plan *p, struct sys_rule *r)
 {
     if (p->judge && p->host.root)
         r->otherwise = notify;
 }
 
-#define test_setuid test_person
-#define test_setgid test_person
-#define test_setreuid test_person
-#define test_setregid test_person
-#define test_setresuid test_person
-#define test_setresgid test_person
-#define test_setfsuid test_person
-#define test_setfsgid test_person
-#define test_setgroups test_person
-#define test_capset test_person
+#define filter_setuid filter_creds
+#define filter_setgid filter_creds
+#define filter_setreuid filter_creds
+#define filter_setregid filter_creds
+#define filter_setresuid filter_creds
+#define filter_setresgid filter_creds
+#define filter_setfsuid filter_creds
+#define filter_setfsgid filter_creds
+#define filter_setgroups filter_creds
+#define filter_capset filter_creds
 
 static const struct {
     const char *name;
@@ -197,7 +197,7 @@ static const struct {
 } tested[] = {
 #define JUDGED(name, x86, arm, handler, set, when)
 #define REFUSED(name, x86, arm, err, why)
-#define TESTED(name, x86, arm) {#name, {x86, arm}, test_##name},
+#define TESTED(name, x86, arm) {#name, {x86, arm}, filter_##name},
 #include "kernel/plan/syscalls.def"
 };
 
@@ -253,7 +253,7 @@ static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
 }
 
 /* A move can leave a device behind, which no wall speaks of. */
-static bool test_whiteout(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
+static bool filter_whiteout(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
     bool asks = strcmp(c->name, "renameat2") == 0 && !is_free(p, OP_FILE_MKNOD);
     if (asks)
@@ -270,7 +270,7 @@ static bool free_asks(const struct plan *p, const struct judged_call *c, struct 
         return modes_ask(p, at ? 2 : 1, r);
     if (c->handler == HANDLE_OPEN) /* creat */
         return modes_ask(p, 1, r);
-    return c->handler == HANDLE_RENAME ? test_whiteout(p, c, r) : plan_own_group(p, c, r);
+    return c->handler == HANDLE_RENAME ? filter_whiteout(p, c, r) : plan_own_group(p, c, r);
 }
 
 static bool is_judged(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
@@ -279,7 +279,7 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
         return opens_ask(p, c->arg, r);
     if (plan_set_is_free(p, c->set))
         return free_asks(p, c, r);
-    test_whiteout(p, c, r);
+    filter_whiteout(p, c, r);
     r->otherwise = plan_ask(p, c->set);
     r->passable = c->handler == HANDLE_EXEC;
     if (c->when == WHEN_TESTS)

@@ -21,10 +21,10 @@ static int ask_for(struct plan *p, const struct cap *c, struct bk_err *err)
                  c->name);
         return -1;
     }
-    if (c->kind == CAP_IS_IDLE)
+    if (c->kind == CAPABILITY_IS_IDLE)
         plan_note(p, "--cap %s changes nothing: the calls that need it are refused all the same",
                   c->name);
-    if (c->kind != CAP_IS_WEAKENS)
+    if (c->kind != CAPABILITY_IS_WEAKENS)
         return 0;
     if (p->opt.accept_weaker) {
         plan_note(p, "weaker: --cap %s, so %s", c->name, c->words);

@@ -124,9 +124,9 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
 
 /* Tests of arguments, one function a TESTED call of syscalls.def. */
 typedef void plan_test_fn(const struct plan *p, struct sys_rule *r);
-plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, test_shmat, test_fcntl,
-    test_pidfd_send_signal, test_socket, test_clone_processes, test_ioctl_owner, test_ioctl,
-    test_fcntl_lease;
+plan_test_fn filter_mmap, filter_mprotect, filter_pkey_mprotect, filter_personality, filter_shmat,
+    filter_fcntl, filter_pidfd_send_signal, filter_socket, filter_clone_processes,
+    filter_ioctl_owner, filter_ioctl, filter_fcntl_lease;
 
 /* ---- plan-kernel.c ---- */
 
@@ -134,7 +134,7 @@ plan_test_fn test_mmap, test_mprotect, test_pkey_mprotect, test_personality, tes
 void plan_kernel_tiers(struct plan *p, const struct graph *g);
 /* Whether folders bound which devices take orders: then Landlock withholds the rest. */
 bool plan_device_wall(struct plan *p, const struct graph *g);
-plan_test_fn test_ioctl_clone, test_fcntl_lock, test_flock;
+plan_test_fn filter_ioctl_clone, filter_fcntl_lock, filter_flock;
 
 /* Fills calls, ncalls and judge from the tiers. */
 int plan_calls(struct plan *p, struct bk_err *err);

@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <linux/ioctl.h>
 
-#include "kernel/plan/judged-calls.h"
 #include "kernel/host/kabi.h"
+#include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
 enum { TYPE = 0xff00 };
@@ -51,7 +51,7 @@ static bool restricts_writing(const struct plan *p)
 
 /* btrfs makes and removes whole subvolumes, which is refused under any policy. Sharing blocks
  * between files needs a descriptor for writing, except to those that are equal already. */
-void test_ioctl(const struct plan *p, struct sys_rule *r)
+void filter_ioctl(const struct plan *p, struct sys_rule *r)
 {
     static const struct sys_action pass = {SYS_ALLOW, 0}, ask = {SYS_NOTIFY, 0},
                                    refuse = {SYS_ERRNO, EPERM}, told = {SYS_NOTIFY, EPERM};
@@ -61,9 +61,9 @@ void test_ioctl(const struct plan *p, struct sys_rule *r)
     if (p->judge)
         add(r, all, KABI_TIOCSPGRP, told);
     add(r, TYPE, 'T' << 8, pass);
-    test_ioctl_owner(p, r);
+    filter_ioctl_owner(p, r);
     add(r, TYPE, 0x89 << 8, pass);
-    test_ioctl_clone(p, r);
+    filter_ioctl_clone(p, r);
     if (!restricts_writing(p)) {
         add(r, all, KABI_FIDEDUPERANGE, pass);
         add(r, TYPE, KABI_BTRFS_TYPE, refuse);
@@ -78,7 +78,7 @@ void test_ioctl(const struct plan *p, struct sys_rule *r)
 
 /* A lease, or a delegation, makes others who open the file wait for its holder: also those outside
  * who want to write what the command may only read. */
-void test_fcntl_lease(const struct plan *p, struct sys_rule *r)
+void filter_fcntl_lease(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t leases[] = {KABI_F_SETLEASE, KABI_F_SETDELEG};
     for (size_t i = 0; restricts_writing(p) && i < 2; i++)

@@ -76,11 +76,11 @@ static void put_operations(const struct plan *p, const struct graph *g, struct b
     buf_str(out, later ? "\n  ],\n" : "],\n");
 }
 
-static void put_guards(const struct plan *p, const struct graph *g, struct buf *out)
+static void put_sentries(const struct plan *p, const struct graph *g, struct buf *out)
 {
     buf_fmt(out, "  \"masked\": %s,\n  \"guards\": [", p->masked ? "true" : "false");
-    for (size_t i = 0; i < p->nguards; i++) {
-        const struct plan_guard *one = &p->guards[i];
+    for (size_t i = 0; i < p->nsentries; i++) {
+        const struct plan_sentry *one = &p->sentries[i];
         buf_str(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ");
         put_string(out, one->path);
         buf_fmt(out, ", \"beneath\": %s, \"open\": %s, \"rule\": ", one->exact ? "false" : "true",
@@ -88,7 +88,7 @@ static void put_guards(const struct plan *p, const struct graph *g, struct buf *
         put_rule(out, g, one->rule);
         buf_chr(out, '}');
     }
-    buf_str(out, p->nguards ? "\n  ],\n" : "],\n");
+    buf_str(out, p->nsentries ? "\n  ],\n" : "],\n");
 }
 
 static void put_landlock(const struct plan *p, const struct graph *g, struct buf *out)
@@ -187,7 +187,7 @@ void plan_print_json(const struct plan *p, const struct graph *g, struct buf *ou
     buf_fmt(out, ",\n  \"updatable\": %s,\n", p->opt.updatable ? "true" : "false");
     buf_fmt(out, "  \"grantable\": %s,\n", p->opt.grantable ? "true" : "false");
     put_operations(p, g, out);
-    put_guards(p, g, out);
+    put_sentries(p, g, out);
     put_landlock(p, g, out);
     put_calls(p, out);
     buf_str(out, "  ");

@@ -15,9 +15,9 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "kernel/host/kabi.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/judged-calls.h"
-#include "kernel/host/kabi.h"
 #include "kernel/plan/plan-int.h"
 
 static bool is_free(struct plan *p, const struct graph *g, enum vocab_op op)
@@ -210,7 +210,7 @@ static bool is_denied(const struct plan *p, enum vocab_op op)
     return p->ops[op].tier == TIER_DENIED;
 }
 
-void test_ioctl_clone(const struct plan *p, struct sys_rule *r)
+void filter_ioctl_clone(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t clones[] = {KABI_FICLONE, KABI_FICLONERANGE};
     struct sys_action then = {is_denied(p, OP_FILE_CLONE) ? SYS_ERRNO : SYS_ALLOW,
@@ -219,7 +219,7 @@ void test_ioctl_clone(const struct plan *p, struct sys_rule *r)
         r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, 0xffffffff, clones[i], then};
 }
 
-void test_fcntl_lock(const struct plan *p, struct sys_rule *r)
+void filter_fcntl_lock(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t locks[] = {F_SETLK, F_SETLKW, 37 /* F_OFD_SETLK */, 38 /* …LKW */};
     for (size_t i = 0; is_denied(p, OP_FILE_LOCK) && i < 4; i++)
@@ -227,7 +227,7 @@ void test_fcntl_lock(const struct plan *p, struct sys_rule *r)
             (struct sys_test){1, SYS_EQUAL, 0xffffffff, locks[i], {SYS_ERRNO, EPERM}};
 }
 
-void test_flock(const struct plan *p, struct sys_rule *r)
+void filter_flock(const struct plan *p, struct sys_rule *r)
 {
     if (is_denied(p, OP_FILE_LOCK))
         r->otherwise = (struct sys_action){SYS_ERRNO, EPERM};

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/launch/kernel-files.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/plan-words.h"
-#include "kernel/launch/kernel-files.h"
 
 enum { MARGIN = 18, WIDTH = 96, SEALED = 32 };
 
@@ -128,7 +128,7 @@ static void print_devices(const struct plan *p, struct buf *out)
     if (p->device_scan)
         list_add(&l, "except for those in /dev that may be read");
     for (size_t i = 0; i < p->ndevices && !p->device_scan; i++) {
-        char word[PLAN_GUARD_PATH + 16];
+        char word[PLAN_SENTRY_PATH + 16];
         snprintf(word, sizeof(word), "%s%s", i ? "" : "except for ", p->devices[i]);
         list_add(&l, word);
     }
@@ -222,15 +222,15 @@ static void print_operations(const struct plan *p, const struct graph *g, struct
 /* ---- guards ---- */
 
 /* Guards that one rule asks for stand together; those put back over them as well. */
-static void print_guard(const struct plan *p, const struct graph *g, size_t first, bool *done,
-                        struct buf *out)
+static void print_sentry(const struct plan *p, const struct graph *g, size_t first, bool *done,
+                         struct buf *out)
 {
-    const struct plan_guard *one = &p->guards[first];
-    for (size_t i = first; i < p->nguards; i++) {
-        if (p->guards[i].rule != one->rule || p->guards[i].open != one->open)
+    const struct plan_sentry *one = &p->sentries[first];
+    for (size_t i = first; i < p->nsentries; i++) {
+        if (p->sentries[i].rule != one->rule || p->sentries[i].open != one->open)
             continue;
         buf_str(out, "  ");
-        buf_safe(out, p->guards[i].path, strlen(p->guards[i].path));
+        buf_safe(out, p->sentries[i].path, strlen(p->sentries[i].path));
         buf_chr(out, '\n');
         done[i] = true;
     }
@@ -240,15 +240,15 @@ static void print_guard(const struct plan *p, const struct graph *g, size_t firs
         print_rule(g, one->rule, "somebody wants to hear of it", out);
 }
 
-static void print_guards(const struct plan *p, const struct graph *g, struct buf *out)
+static void print_sentries(const struct plan *p, const struct graph *g, struct buf *out)
 {
-    bool done[PLAN_GUARDS] = {false};
-    if (p->nguards == 0)
+    bool done[PLAN_SENTRIES] = {false};
+    if (p->nsentries == 0)
         return;
     buf_str(out, p->masked ? "\nMasks\n" : "\nSentries\n");
-    for (size_t i = 0; i < p->nguards; i++)
+    for (size_t i = 0; i < p->nsentries; i++)
         if (!done[i])
-            print_guard(p, g, i, done, out);
+            print_sentry(p, g, i, done, out);
 }
 
 /* ---- Landlock ---- */
@@ -329,7 +329,7 @@ void plan_print_text(const struct plan *p, const struct graph *g, struct buf *ou
     buf_str(out, "Surroundings\n");
     print_surroundings(p, out);
     print_operations(p, g, out);
-    print_guards(p, g, out);
+    print_sentries(p, g, out);
     print_walls(p, g, out);
     print_calls(p, out);
     if (p->nnotes)

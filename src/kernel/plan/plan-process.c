@@ -19,8 +19,8 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 
-#include "kernel/plan/judged-calls.h"
 #include "kernel/host/kabi.h"
+#include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
 /* ---- what a policy can answer ---- */
@@ -369,7 +369,7 @@ static bool asks(const struct plan *p, enum vocab_op op)
 }
 
 /* Threads are no processes. A sibling that ends can send its parent any signal it was born with. */
-void test_clone_processes(const struct plan *p, struct sys_rule *r)
+void filter_clone_processes(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_SIGNAL))
         add(r, 0, SYS_EQUAL, CLONE_PARENT | CLONE_THREAD, CLONE_PARENT, refuse(EPERM));
@@ -400,7 +400,7 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
 
 /* What mmap() is asked about: code from files, and memory that is executable without being a file
  * or while it can be written. */
-void test_mmap(const struct plan *p, struct sys_rule *r)
+void filter_mmap(const struct plan *p, struct sys_rule *r)
 {
     bool files = asks(p, OP_FILE_MAP_EXECUTABLE), code = asks(p, OP_DYNAMIC_CODE_GENERATION);
     struct sys_action ask = {SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
@@ -415,7 +415,7 @@ void test_mmap(const struct plan *p, struct sys_rule *r)
             (struct sys_action){SYS_NOTIFY, p->ops[OP_FILE_MAP_EXECUTABLE].refused ? EPERM : 0};
 }
 
-void test_mprotect(const struct plan *p, struct sys_rule *r)
+void filter_mprotect(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
         return;
@@ -424,13 +424,13 @@ void test_mprotect(const struct plan *p, struct sys_rule *r)
         (struct sys_action){SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
 }
 
-void test_pkey_mprotect(const struct plan *p, struct sys_rule *r)
+void filter_pkey_mprotect(const struct plan *p, struct sys_rule *r)
 {
-    test_mprotect(p, r);
+    filter_mprotect(p, r);
 }
 
 /* It can make everything that is readable executable. */
-void test_personality(const struct plan *p, struct sys_rule *r)
+void filter_personality(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
         return;
@@ -438,7 +438,7 @@ void test_personality(const struct plan *p, struct sys_rule *r)
     add(r, 0, SYS_ANY, READ_IMPLIES_EXEC, 0, refuse(EPERM));
 }
 
-void test_shmat(const struct plan *p, struct sys_rule *r)
+void filter_shmat(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_DYNAMIC_CODE_GENERATION))
         add(r, 2, SYS_ANY, SHM_EXEC, 0, refuse(EPERM));
@@ -448,10 +448,10 @@ void test_shmat(const struct plan *p, struct sys_rule *r)
 
 /* A descriptor's owner is signalled when something happens to it: which signal, and whom, may be
  * chosen. What lies in memory is refused, what stands in a register is judged. */
-void test_fcntl(const struct plan *p, struct sys_rule *r)
+void filter_fcntl(const struct plan *p, struct sys_rule *r)
 {
-    test_fcntl_lock(p, r);
-    test_fcntl_lease(p, r);
+    filter_fcntl_lock(p, r);
+    filter_fcntl_lease(p, r);
     if (!asks(p, OP_SIGNAL))
         return;
     add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));
@@ -459,7 +459,7 @@ void test_fcntl(const struct plan *p, struct sys_rule *r)
     add(r, 1, SYS_EQUAL, 0xffffffff, F_SETSIG, refuse(EPERM));
 }
 
-void test_ioctl_owner(const struct plan *p, struct sys_rule *r)
+void filter_ioctl_owner(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_SIGNAL))
         return;
@@ -469,14 +469,14 @@ void test_ioctl_owner(const struct plan *p, struct sys_rule *r)
 
 /* Whom it means lies in a descriptor, which another thread can exchange; and sent by the judge the
  * signal would not say who sent it. Libraries fall back to kill(). */
-void test_pidfd_send_signal(const struct plan *p, struct sys_rule *r)
+void filter_pidfd_send_signal(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_SIGNAL))
         r->otherwise = refuse(ENOSYS);
 }
 
 /* Where the judge connects, it connects TCP: no other protocol of the Internet has a socket. */
-static void test_dialled(const struct plan *p, struct sys_rule *r)
+static void filter_dialled(const struct plan *p, struct sys_rule *r)
 {
     enum { APART = AF_INET ^ AF_INET6 };
     bool judged = p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
@@ -495,7 +495,7 @@ static void test_dialled(const struct plan *p, struct sys_rule *r)
 /* Unix datagram sockets take an address with every message, which lies in memory: they are asked
  * about when they are made. Families that lead past the network namespace do not exist where the
  * network is withheld. */
-void test_socket(const struct plan *p, struct sys_rule *r)
+void filter_socket(const struct plan *p, struct sys_rule *r)
 {
     bool withheld = !plan_set_is_free(p, SET_SOCKETS);
     enum plan_tier tier = p->ops[OP_SYSTEM_SOCKET].tier;
@@ -504,7 +504,7 @@ void test_socket(const struct plan *p, struct sys_rule *r)
     if (!withheld && tier == TIER_FREE)
         return;
     if (p->dials) {
-        test_dialled(p, r);
+        filter_dialled(p, r);
         return;
     }
     struct sys_action ip = p->no_ip ? refuse(EPERM) : allow;

@@ -26,7 +26,7 @@ static const uint16_t reading[] = {OP_FILE_READ_DATA, OP_FILE_READ_METADATA, OP_
                                    OP_FILE_READ_XATTR};
 enum { READING = sizeof(reading) / sizeof(reading[0]) };
 
-enum { GUARD_SLOTS = 4 * PLAN_GUARDS }; /* a power of two */
+enum { SENTRY_SLOTS = 4 * PLAN_SENTRIES }; /* a power of two */
 
 /* Where one operation is denied. */
 struct denied {
@@ -41,9 +41,9 @@ struct reads {
     struct plan *p;
     const struct graph *g;
     struct denied ops[READING];
-    struct plan_guard guards[PLAN_GUARDS];
-    size_t nguards;
-    uint16_t index[GUARD_SLOTS]; /* by the mark of a path: which guard, plus one; 0: none */
+    struct plan_sentry sentries[PLAN_SENTRIES];
+    size_t nsentries;
+    uint16_t index[SENTRY_SLOTS]; /* by the mark of a path: which guard, plus one; 0: none */
 };
 
 /* ---- what speaks against a guard ---- */
@@ -72,7 +72,7 @@ static bool is_out_of_place(const struct bound_path *point)
         if (bound_covers(&f, &all))
             return true;
     }
-    return point->len >= PLAN_GUARD_PATH;
+    return point->len >= PLAN_SENTRY_PATH;
 }
 
 static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
@@ -94,18 +94,18 @@ static enum bound_type type_of(const struct plan *p)
 /* The slot of a path: the guard's, or an empty one. */
 static size_t slot_of(const struct reads *r, const char *path, size_t n)
 {
-    size_t at = path_mark(path, n) % GUARD_SLOTS;
-    for (; r->index[at]; at = (at + 1) % GUARD_SLOTS) {
-        const struct plan_guard *g = &r->guards[r->index[at] - 1];
+    size_t at = path_mark(path, n) % SENTRY_SLOTS;
+    for (; r->index[at]; at = (at + 1) % SENTRY_SLOTS) {
+        const struct plan_sentry *g = &r->sentries[r->index[at] - 1];
         if (g->len == n && memcmp(g->path, path, n) == 0)
             break;
     }
     return at;
 }
 
-static void index_guard(struct reads *r, size_t i)
+static void index_sentry(struct reads *r, size_t i)
 {
-    const struct plan_guard *g = &r->guards[i];
+    const struct plan_sentry *g = &r->sentries[i];
     size_t at = slot_of(r, g->path, g->len);
     if (!r->index[at])
         r->index[at] = (uint16_t)(i + 1);
@@ -113,53 +113,54 @@ static void index_guard(struct reads *r, size_t i)
 
 /* The innermost guard that a path lies in, among those in the index. A file's guard counts as a
  * folder's: it may be one. There are hundreds of guards, and everything is asked about. */
-static const struct plan_guard *innermost(const struct reads *r, const char *path, size_t n)
+static const struct plan_sentry *innermost(const struct reads *r, const char *path, size_t n)
 {
-    const struct plan_guard *found = NULL;
+    const struct plan_sentry *found = NULL;
     for (size_t len = 0; len < n;) {
         const char *slash = memchr(path + len + 1, '/', n - len - 1);
         len = slash ? (size_t)(slash - path) : n;
         size_t at = slot_of(r, path, len);
         if (r->index[at])
-            found = &r->guards[r->index[at] - 1];
+            found = &r->sentries[r->index[at] - 1];
     }
     return found;
 }
 
-static bool add_guard(struct reads *r, const struct bound_path *b, bool open)
+static bool add_sentry(struct reads *r, const struct bound_path *b, bool open)
 {
     char *path = arena_strndup(&r->p->arena, b->path, b->len);
-    if (!path || r->nguards == PLAN_GUARDS)
+    if (!path || r->nsentries == PLAN_SENTRIES)
         return false;
-    r->guards[r->nguards++] = (struct plan_guard){path, b->len, b->rule, b->exact, open, false};
+    r->sentries[r->nsentries++] =
+        (struct plan_sentry){path, b->len, b->rule, b->exact, open, false};
     return true;
 }
 
 static int by_length(const void *a, const void *b)
 {
-    const struct plan_guard *x = a, *y = b;
+    const struct plan_sentry *x = a, *y = b;
     return x->len != y->len ? (x->len > y->len) - (x->len < y->len) : strcmp(x->path, y->path);
 }
 
 /* Shorter ones first; what an outer one guards already needs no guard of its own. */
 static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
 {
-    size_t from = r->nguards, kept = from;
+    size_t from = r->nsentries, kept = from;
     for (size_t i = 0; i < n; i++)
-        if (!add_guard(r, &list[i], false))
+        if (!add_sentry(r, &list[i], false))
             return false;
-    size_t end = r->nguards;
-    qsort(r->guards + from, end - from, sizeof(r->guards[0]), by_length);
+    size_t end = r->nsentries;
+    qsort(r->sentries + from, end - from, sizeof(r->sentries[0]), by_length);
     for (size_t i = from; i < end; i++) {
-        struct plan_guard one = r->guards[i];
-        r->nguards = kept;
-        const struct plan_guard *outer = innermost(r, one.path, one.len);
+        struct plan_sentry one = r->sentries[i];
+        r->nsentries = kept;
+        const struct plan_sentry *outer = innermost(r, one.path, one.len);
         if (outer && !outer->open)
             continue;
-        r->guards[kept] = one;
-        index_guard(r, kept++);
+        r->sentries[kept] = one;
+        index_sentry(r, kept++);
     }
-    r->nguards = kept;
+    r->nsentries = kept;
     return true;
 }
 
@@ -173,7 +174,7 @@ static bool denied_within(struct reads *r, const struct bound_path *in, struct b
         uint32_t rule;
         if (!r->ops[i].guarded)
             continue;
-        *n += plan_denied(r->g, reading[i], type_of(r->p), in, list + *n, PLAN_GUARDS - *n, &all,
+        *n += plan_denied(r->g, reading[i], type_of(r->p), in, list + *n, PLAN_SENTRIES - *n, &all,
                           &rule, &r->p->arena);
         if (all)
             return false;
@@ -197,8 +198,8 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
     for (uint32_t i = 0; list && i < count; i++) {
         const struct graph_test *t = graph_test_at(r->g, i);
         bool named = t->filter == FILTER_PATH && t->how == GRAPH_SUBPATH && t->len > 1 &&
-                     t->str[0] == '/' && t->len < PLAN_GUARD_PATH;
-        const struct plan_guard *in = named ? innermost(r, t->str, t->len) : NULL;
+                     t->str[0] == '/' && t->len < PLAN_SENTRY_PATH;
+        const struct plan_sentry *in = named ? innermost(r, t->str, t->len) : NULL;
         if (in && in->len < t->len)
             list[(*n)++] = t;
     }
@@ -219,20 +220,20 @@ static bool is_aliased(const struct reads *r, const struct bound_path *f)
 
 static bool open_inner_folders(struct reads *r)
 {
-    struct bound_path denied[PLAN_GUARDS];
+    struct bound_path denied[PLAN_SENTRIES];
     size_t n, inside;
     const struct graph_test **list = inner_folders(r, &n);
     if (!list)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct bound_path f = {list[i]->str, list[i]->len, false, GRAPH_NO_RULE, 0};
-        const struct plan_guard *in = innermost(r, f.path, f.len);
+        const struct plan_sentry *in = innermost(r, f.path, f.len);
         if (!in || in->open || in->len == f.len || is_aliased(r, &f) ||
             !denied_within(r, &f, denied, &inside))
             continue;
-        if (!add_guard(r, &f, true))
+        if (!add_sentry(r, &f, true))
             return false;
-        index_guard(r, r->nguards - 1);
+        index_sentry(r, r->nsentries - 1);
         if (!add_points(r, denied, inside))
             return false;
     }
@@ -242,9 +243,9 @@ static bool open_inner_folders(struct reads *r)
 /* All guards for the operations that are to be guarded; false when there would be too many. */
 static bool build(struct reads *r)
 {
-    struct bound_path all[READING * PLAN_GUARDS];
+    struct bound_path all[READING * PLAN_SENTRIES];
     size_t n = 0;
-    r->nguards = 0;
+    r->nsentries = 0;
     memset(r->index, 0, sizeof(r->index));
     for (size_t i = 0; i < READING; i++) {
         if (!r->ops[i].guarded)
@@ -258,17 +259,17 @@ static bool build(struct reads *r)
                 all[n++] = r->ops[i].list[k];
         }
     }
-    if (n > PLAN_GUARDS || !add_points(r, all, n))
+    if (n > PLAN_SENTRIES || !add_points(r, all, n))
         return false;
-    size_t outer = r->nguards;
+    size_t outer = r->nsentries;
     if (!open_inner_folders(r))
         return false;
-    if (r->nguards == outer)
+    if (r->nsentries == outer)
         return true; /* they are in order */
-    qsort(r->guards, r->nguards, sizeof(r->guards[0]), by_length);
+    qsort(r->sentries, r->nsentries, sizeof(r->sentries[0]), by_length);
     memset(r->index, 0, sizeof(r->index));
-    for (size_t i = 0; i < r->nguards; i++)
-        index_guard(r, i);
+    for (size_t i = 0; i < r->nsentries; i++)
+        index_sentry(r, i);
     return true;
 }
 
@@ -284,7 +285,7 @@ static bool is_silent(const struct graph *g, enum vocab_op op)
 }
 
 /* What keeps all reading from being guarded, in words; NULL: nothing. */
-static const char *no_guards(const struct plan *p)
+static const char *no_sentries(const struct plan *p)
 {
     const struct host *h = &p->host;
     if (p->opt.strict_reads)
@@ -300,7 +301,7 @@ static const char *no_guards(const struct plan *p)
 
 /* Whether a folder cannot be listed, although something in it can be read: to reach that, the
  * folder would have to be left open. */
-static bool hides_allowed(struct reads *r, const struct plan_guard *one)
+static bool hides_allowed(struct reads *r, const struct plan_sentry *one)
 {
     struct graph_fact facts[] = {{.filter = FILTER_PATH, .str = one->path, .len = one->len},
                                  {.filter = FILTER_VNODE_TYPE, .num = 2}};
@@ -317,12 +318,12 @@ static int choose_masks(struct reads *r)
 {
     struct bound_memory memory;
     bool open = false;
-    if (r->p->host.fuse || r->nguards == 0)
+    if (r->p->host.fuse || r->nsentries == 0)
         return 0;
     if (bound_remember(&memory, r->g, &r->p->arena) < 0)
         return -1;
-    for (size_t i = 0; i < r->nguards; i++) {
-        struct plan_guard *one = &r->guards[i];
+    for (size_t i = 0; i < r->nsentries; i++) {
+        struct plan_sentry *one = &r->sentries[i];
         struct bound_path in = {one->path, (uint32_t)strlen(one->path), one->exact, one->rule, 0};
         open |= one->open;
         one->whole =
@@ -335,7 +336,7 @@ static int choose_masks(struct reads *r)
     for (size_t i = 0; i < READING; i++)
         if (r->ops[i].guarded)
             ask_instead(&r->ops[i], "there is no FUSE for a sentry", GRAPH_NO_RULE);
-    r->nguards = 0;
+    r->nsentries = 0;
     return 0;
 }
 
@@ -350,7 +351,7 @@ static int add_aliases(struct reads *r, struct denied *d)
         return -1;
     for (size_t k = 0, n = d->n; k < n; k++) {
         int err = mounts_places(m, d->list[k].path, d->list[k].len, names);
-        if (err < 0 || names->n > PLAN_GUARDS - d->n)
+        if (err < 0 || names->n > PLAN_SENTRIES - d->n)
             return ask_instead(d, "it is seen at too many places", d->list[k].rule), 0;
         for (size_t i = 0; i < names->n; i++) {
             struct bound_path *b = &d->list[d->n++];
@@ -380,12 +381,12 @@ static int look_at(struct reads *r, size_t i, const char *against)
     *d = (struct denied){.why = against, .culprit = GRAPH_NO_RULE};
     if (is_silent(r->g, reading[i]))
         return 0;
-    d->list = arena_array(&r->p->arena, PLAN_GUARDS, sizeof(*d->list));
+    d->list = arena_array(&r->p->arena, PLAN_SENTRIES, sizeof(*d->list));
     if (!d->list)
         return -1;
     if (against && !r->p->no_device_tests)
         return 0;
-    d->n = plan_denied(r->g, reading[i], type_of(r->p), NULL, d->list, PLAN_GUARDS, &everywhere,
+    d->n = plan_denied(r->g, reading[i], type_of(r->p), NULL, d->list, PLAN_SENTRIES, &everywhere,
                        &rule, &r->p->arena);
     if (r->p->no_device_tests && d->n == 0 && !everywhere) {
         *d = (struct denied){.culprit = GRAPH_NO_RULE}; /* of devices only */
@@ -411,10 +412,10 @@ static int look_at(struct reads *r, size_t i, const char *against)
 }
 
 /* A sentry that all of the command's work went through would cost more than asking. */
-static bool stands_on_work(struct reads *r)
+static bool covers_work(struct reads *r)
 {
     const char *cwd = r->p->opt.cwd;
-    const struct plan_guard *in = cwd ? innermost(r, cwd, strlen(cwd)) : NULL;
+    const struct plan_sentry *in = cwd ? innermost(r, cwd, strlen(cwd)) : NULL;
     if (!in || in->open)
         return false;
     struct bound_path here = folder(cwd);
@@ -434,13 +435,13 @@ static void choose(struct reads *r)
     for (size_t tries = 0; tries < READING; tries++) {
         if (!build(r))
             break;
-        if (!stands_on_work(r)) /* else one operation less is guarded */
+        if (!covers_work(r)) /* else one operation less is guarded */
             return;
     }
     for (size_t i = 0; i < READING; i++)
         if (r->ops[i].guarded)
             ask_instead(&r->ops[i], "there would be too many sentries", GRAPH_NO_RULE);
-    r->nguards = 0;
+    r->nsentries = 0;
 }
 
 /* ---- tiers ---- */
@@ -524,7 +525,7 @@ static void ask_about_writing(struct plan *p)
 int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     struct reads r = {.p = p, .g = g};
-    const char *against = no_guards(p);
+    const char *against = no_sentries(p);
     for (size_t i = 0; i < READING; i++)
         if (look_at(&r, i, against) < 0)
             return err_nomem(err);
@@ -534,13 +535,13 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
     for (size_t i = 0; i < READING; i++)
         if (set_tier(&r, i) < 0)
             return err_nomem(err);
-    p->guards = arena_dup(&p->arena, r.guards, r.nguards * sizeof(r.guards[0]));
-    if (!p->guards)
+    p->sentries = arena_dup(&p->arena, r.sentries, r.nsentries * sizeof(r.sentries[0]));
+    if (!p->sentries)
         return err_nomem(err);
-    p->nguards = r.nguards;
+    p->nsentries = r.nsentries;
     if (p->masked)
         plan_note(p, "permits less: nothing can be written behind a mask");
-    else if (p->nguards)
+    else if (p->nsentries)
         ask_about_writing(p);
     return 0;
 }

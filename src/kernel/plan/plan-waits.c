@@ -69,16 +69,16 @@ static void compare_walls(struct waits *w, enum vocab_op op, uint64_t rights)
 
 /* ---- guards ---- */
 
-static bool is_guarded(const struct plan *p, const struct plan_guard *one)
+static bool is_guarded(const struct plan *p, const struct plan_sentry *one)
 {
     bool guarded = false;
-    for (size_t i = 0; i < p->nguards; i++) /* outer ones come first */
-        if (lies_in(one->path, p->guards[i].path, !p->guards[i].exact))
-            guarded = !p->guards[i].open;
+    for (size_t i = 0; i < p->nsentries; i++) /* outer ones come first */
+        if (lies_in(one->path, p->sentries[i].path, !p->sentries[i].exact))
+            guarded = !p->sentries[i].open;
     return guarded;
 }
 
-static void compare_guards(struct waits *w, enum vocab_op op)
+static void compare_sentries(struct waits *w, enum vocab_op op)
 {
     static const char why[] = "nothing was put there to ask about it";
     const struct plan *wanted = w->wanted;
@@ -87,9 +87,9 @@ static void compare_guards(struct waits *w, enum vocab_op op)
         wait_for(w, op, NULL, "it is hidden, and stays so");
     if (plan_is_asked(tier))
         wait_for(w, op, NULL, why);
-    for (size_t i = 0; i < wanted->nguards && (tier == TIER_SENTRY || tier == TIER_MASKED); i++)
-        if (!wanted->guards[i].open && !is_guarded(w->running, &wanted->guards[i]))
-            wait_for(w, op, wanted->guards[i].path, why);
+    for (size_t i = 0; i < wanted->nsentries && (tier == TIER_SENTRY || tier == TIER_MASKED); i++)
+        if (!wanted->sentries[i].open && !is_guarded(w->running, &wanted->sentries[i]))
+            wait_for(w, op, wanted->sentries[i].path, why);
 }
 
 /* ---- operations ---- */
@@ -109,7 +109,7 @@ static void compare(struct waits *w, enum vocab_op op)
         break;
     case TIER_SENTRY:
     case TIER_MASKED:
-        compare_guards(w, op);
+        compare_sentries(w, op);
         break;
     case TIER_JUDGED:
     case TIER_ABSENT:

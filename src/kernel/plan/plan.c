@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/host/kabi.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/judged-calls.h"
-#include "kernel/host/kabi.h"
 #include "kernel/plan/plan-int.h"
 
 enum { PLAN_BYTES = 64 << 20, PLAN_USUAL = 256 << 10, PLAN_NOTES = 32 };
@@ -241,7 +241,7 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
 }
 
 /* A process in a domain cannot trace or read those outside it: the sandbox's first process and the
- * worker hold what the command was not to inherit. So there is always a domain, if only one that
+ * judge hold what the command was not to inherit. So there is always a domain, if only one that
  * grants everything it handles. Root's judge looks into processes that have become somebody else:
  * it has to be in one itself, or it could look into any. */
 static void plan_domain(struct plan *p, uint64_t known)

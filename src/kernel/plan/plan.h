@@ -105,12 +105,12 @@ struct wall_path {
 
 /* ---- guards: what keeps reading away ---- */
 
-enum { PLAN_GUARDS = 256, PLAN_GUARD_PATH = 4000 };
+enum { PLAN_SENTRIES = 256, PLAN_SENTRY_PATH = 4000 };
 
 /* A folder or file that a sentry (or a mask) stands on; or, with `open`, one inside that is put
  * back over it, because all of it may be read but for the guards it contains. Outer ones come
  * first. Whether they exist is for the launch to find out. */
-struct plan_guard {
+struct plan_sentry {
     const char *path;
     uint32_t len;
     uint32_t rule; /* the one that denies; GRAPH_NO_RULE with `open` */
@@ -194,8 +194,8 @@ struct plan {
     size_t ndevices;
 
     bool masked; /* guards are masks */
-    struct plan_guard *guards;
-    size_t nguards;
+    struct plan_sentry *sentries;
+    size_t nsentries;
 
     const char **notes; /* what a person should know: permits less or more than the policy, why */
     size_t nnotes;

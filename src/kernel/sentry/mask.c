@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "kernel/launch/device-wall.h"
 #include "kernel/host/kabi.h"
+#include "kernel/launch/device-wall.h"
 #include "kernel/sentry/sentry-main.h"
 
 enum { DEPTH = 4 };
@@ -55,22 +55,22 @@ static int cover(int on, bool folder)
     return errno == ENOENT ? 0 : -errno;
 }
 
-static bool is_denied(const struct post *p, const char *path, const struct stat *st)
+static bool is_denied(const struct sentry_process *p, const char *path, const struct stat *st)
 {
     struct graph_fact facts[2 + NAMING_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
         {.filter = FILTER_VNODE_TYPE, .num = S_ISDIR(st->st_mode) ? 2 : 1}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
-    q.nfacts += naming_facts(p->naming, path, strlen(path), facts + 2);
-    return !naming_eval(p->naming, p->task->graph, p->cache, &q).allow;
+    q.nfacts += file_names_facts(p->naming, path, strlen(path), facts + 2);
+    return !file_names_eval(p->naming, p->task->graph, p->cache, &q).allow;
 }
 
-static int mask(struct post *p, const char *path, bool whole, int depth);
+static int mask(struct sentry_process *p, const char *path, bool whole, int depth);
 
 /* What is denied in a folder of which not everything is. */
-static int mask_inside(struct post *p, const char *path, int folder, int depth)
+static int mask_inside(struct sentry_process *p, const char *path, int folder, int depth)
 {
-    char name[PLAN_GUARD_PATH + 300], self[32];
+    char name[PLAN_SENTRY_PATH + 300], self[32];
     snprintf(self, sizeof(self), "self/fd/%d", folder);
     int fd = openat(p->proc, self, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -86,12 +86,12 @@ static int mask_inside(struct post *p, const char *path, int folder, int depth)
     return err;
 }
 
-static int mask(struct post *p, const char *path, bool whole, int depth)
+static int mask(struct sentry_process *p, const char *path, bool whole, int depth)
 {
     struct stat outside, inside;
-    OWN(fd) int real = post_open(p, path);
-    OWN(fd) int seen = post_open_inside(path);
-    if (post_is_nothing(real) || post_is_nothing(seen))
+    OWN(fd) int real = sentry_process_open(p, path);
+    OWN(fd) int seen = sentry_process_open_inside(path);
+    if (sentry_process_is_nothing(real) || sentry_process_is_nothing(seen))
         return 0; /* there will be an event when that changes */
     if (real < 0 || seen < 0)
         return real < 0 ? real : seen;
@@ -106,14 +106,14 @@ static int mask(struct post *p, const char *path, bool whole, int depth)
     return folder ? mask_inside(p, path, real, depth) : 0;
 }
 
-int post_hide(struct post *p, const char *path)
+int sentry_process_hide(struct sentry_process *p, const char *path)
 {
     return mask(p, path, true, 0);
 }
 
-int post_mask(struct post *p, size_t i)
+int sentry_process_mask(struct sentry_process *p, size_t i)
 {
-    const struct plan_guard *g = &p->plan->guards[i];
+    const struct plan_sentry *g = &p->plan->sentries[i];
     if (!p->cache && !(p->cache = graph_cache_new(p->task->graph)))
         return -ENOMEM;
     if (!mounts_now(&p->naming->mounts, true))

@@ -103,19 +103,19 @@ static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len
                                   const struct stat *st, const char *attribute)
 {
     struct graph_fact facts[TELL_FACTS + 1 + NAMING_FACTS];
-    size_t n = tell_path_facts(s->path, len, s->opt.uid, s->opt.gid, st, facts);
+    size_t n = event_path_facts(s->path, len, s->opt.uid, s->opt.gid, st, facts);
     if (attribute)
         facts[n++] = (struct graph_fact){
             .filter = FILTER_XATTR, .str = attribute, .len = (uint32_t)strlen(attribute)};
     if (s->opt.naming)
-        n += naming_facts(s->opt.naming, s->path, len, facts + n);
+        n += file_names_facts(s->opt.naming, s->path, len, facts + n);
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
     /* with the first question: most runs have none, and all of them would wait for it */
     if (!s->cache)
         s->cache = graph_cache_new(s->opt.graph);
     if (!s->cache)
         return (struct graph_verdict){.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
-    return s->opt.naming ? naming_eval(s->opt.naming, s->opt.graph, s->cache, &q)
+    return s->opt.naming ? file_names_eval(s->opt.naming, s->opt.graph, s->cache, &q)
                          : graph_eval(s->opt.graph, s->cache, &q);
 }
 
@@ -154,25 +154,25 @@ static void send_signal(const struct sentry *s, pid_t pid, int signal)
 static pid_t process_of(const struct sentry *s, pid_t tid)
 {
     char text[32];
-    int err = tell_status_field(s->opt.proc, tid, "\nTgid:", text, sizeof(text));
+    int err = proc_status_field(s->opt.proc, tid, "\nTgid:", text, sizeof(text));
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-static int settle(struct sentry *s, const struct fuse_in_header *h, struct told *what)
+static int settle(struct sentry *s, const struct fuse_in_header *h, struct event_facts *what)
 {
-    struct teller t = {s->opt.proc, s->opt.events, &s->event};
+    struct event_sender t = {s->opt.proc, s->opt.events, &s->event};
     const struct graph_verdict *v = what->verdict;
     int signal = 0;
     what->tid = (pid_t)h->pid;
     if (!v->allow)
         what->err =
-            v->rule == GRAPH_NO_RULE ? EPERM : tell_modifiers(s->opt.graph, v->node, &signal);
+            v->rule == GRAPH_NO_RULE ? EPERM : event_modifiers(s->opt.graph, v->node, &signal);
     if (signal || (v->flags & VOCAB_FLAG_REPORT))
         what->pid = process_of(s, what->tid);
     if (signal && what->pid > 0 && s->opt.mount_ns)
         send_signal(s, what->pid, signal);
     if (v->flags & VOCAB_FLAG_REPORT)
-        tell_event(&t, what);
+        event_send(&t, what);
     return -what->err;
 }
 
@@ -180,7 +180,7 @@ static int fail(struct sentry *s, const struct fuse_in_header *h, enum vocab_op 
 {
     static const char why[] = "the kernel does not say where this lies";
     struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
-    struct told what = {.op = op, .verdict = &v, .path = why, .len = sizeof(why) - 1};
+    struct event_facts what = {.op = op, .verdict = &v, .path = why, .len = sizeof(why) - 1};
     return settle(s, h, &what);
 }
 
@@ -197,7 +197,7 @@ int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op o
     }
     if (v.allow && v.flags == 0)
         return 0;
-    struct told what = {.op = op, .verdict = &v, .path = s->path, .len = len};
+    struct event_facts what = {.op = op, .verdict = &v, .path = s->path, .len = len};
     return settle(s, h, &what);
 }
 
@@ -235,9 +235,9 @@ static int read_creds(const struct sentry *s, const struct fuse_in_header *h,
     pid_t tid = (pid_t)h->pid;
     c->uid = h->uid;
     c->gid = h->gid;
-    if (tell_status_field(s->opt.proc, tid, "\nGroups:", text, sizeof(text)) < 0 ||
+    if (proc_status_field(s->opt.proc, tid, "\nGroups:", text, sizeof(text)) < 0 ||
         read_groups(text, c) < 0 ||
-        tell_status_field(s->opt.proc, tid, "\nCapEff:", text, sizeof(text)) < 0)
+        proc_status_field(s->opt.proc, tid, "\nCapEff:", text, sizeof(text)) < 0)
         return -EPERM;
     c->caps = strtoull(text, NULL, 16) & CAPS_THAT_COUNT;
     return 0;

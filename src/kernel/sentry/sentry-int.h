@@ -108,7 +108,7 @@ struct sentry_creds {
 struct sentry {
     struct sentry_options opt;
     struct graph_cache *cache;
-    struct graph *renewed;           /* the policy, when it is not the one it began with */
+    struct graph *updated;           /* the policy, when it is not the one it began with */
     _Atomic(struct graph *) renewal; /* one that was not taken over yet, */
     _Atomic uint32_t number;         /* and its number */
     int fds;                         /* /proc/self/fd */

@@ -35,11 +35,11 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/host/kabi.h"
 #include "kernel/launch/device-wall.h"
 #include "kernel/launch/init.h"
-#include "kernel/host/kabi.h"
-#include "kernel/shared/fd-pass.h"
 #include "kernel/sentry/sentry-main.h"
+#include "kernel/shared/fd-pass.h"
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
 
@@ -50,29 +50,31 @@ enum { SETTLE_US = 10000 };
 
 enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
 
-/* ---- telling the worker ---- */
+/* ---- telling the judge ---- */
 
-static int send_msg(const struct post *p, struct guard_msg m, int fd)
+static int send_msg(const struct sentry_process *p, struct sentry_msg m, int fd)
 {
-    return pass_send(p->task->worker, &m, sizeof(m), fd);
+    return fd_pass_send(p->task->judge, &m, sizeof(m), fd);
 }
 
-static int tell_real(const struct post *p, size_t i)
+static int tell_real(const struct sentry_process *p, size_t i)
 {
-    struct guard_msg m = {.kind = GUARD_REAL, .index = (int32_t)i};
+    struct sentry_msg m = {.kind = SENTRY_MSG_REAL, .index = (int32_t)i};
     return send_msg(p, m, p->stands[i].behind);
 }
 
-static void __attribute__((noreturn)) fail(const struct post *p, enum launch_stage stage, int err)
+static void __attribute__((noreturn))
+fail(const struct sentry_process *p, enum launch_step step, int err)
 {
-    send_msg(p, (struct guard_msg){.kind = GUARD_FAILED, .stage = (int32_t)stage, .err = -err}, -1);
+    send_msg(p, (struct sentry_msg){.kind = SENTRY_MSG_FAILED, .step = (int32_t)step, .err = -err},
+             -1);
     _exit(1);
 }
 
-static void check(const struct post *p, enum launch_stage stage, int err)
+static void check(const struct sentry_process *p, enum launch_step step, int err)
 {
     if (err < 0)
-        fail(p, stage, err);
+        fail(p, step, err);
 }
 
 /* ---- names ---- */
@@ -85,42 +87,42 @@ static int open_from(int at, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-int post_open(const struct post *p, const char *path)
+int sentry_process_open(const struct sentry_process *p, const char *path)
 {
     return open_from(p->root, path[1] ? path + 1 : ".");
 }
 
-int post_open_inside(const char *path)
+int sentry_process_open_inside(const char *path)
 {
     return open_from(AT_FDCWD, path);
 }
 
-bool post_is_nothing(int err)
+bool sentry_process_is_nothing(int err)
 {
     return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
 }
 
 /* The guard around guard i that stands; -1: none does. */
-static int outer_of(const struct post *p, size_t i)
+static int outer_of(const struct sentry_process *p, size_t i)
 {
-    const char *path = p->plan->guards[i].path;
+    const char *path = p->plan->sentries[i].path;
     for (size_t k = i; k-- > 0;) {
-        size_t m = strlen(p->plan->guards[k].path);
+        size_t m = strlen(p->plan->sentries[k].path);
         if (p->stands[k].behind >= 0 && path[m] == '/' &&
-            strncmp(path, p->plan->guards[k].path, m) == 0)
+            strncmp(path, p->plan->sentries[k].path, m) == 0)
             return (int)k;
     }
     return -1;
 }
 
 /* What lies under guard i's name behind all guards, in the sandbox's mount table. */
-static int open_behind(const struct post *p, size_t i)
+static int open_behind(const struct sentry_process *p, size_t i)
 {
     int outer = outer_of(p, i);
-    const char *path = p->plan->guards[i].path;
+    const char *path = p->plan->sentries[i].path;
     if (outer < 0)
         return open_from(AT_FDCWD, path);
-    return open_from(p->stands[outer].behind, path + strlen(p->plan->guards[outer].path) + 1);
+    return open_from(p->stands[outer].behind, path + strlen(p->plan->sentries[outer].path) + 1);
 }
 
 /* ---- mounting ---- */
@@ -137,14 +139,14 @@ static int attach(int tree, int on)
 
 /* Before 6.15 only what is mounted somewhere can be bound elsewhere. There is nothing to hide: what
  * the root of it shows is judged like everything else. */
-static int show_file_system(const struct post *p)
+static int show_file_system(const struct sentry_process *p)
 {
     OWN(fd) int on = open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return on < 0 ? -errno : attach(p->fs, on);
 }
 
 /* One file system for all points, with its server's descriptor in p->device. */
-static int make_file_system(struct post *p)
+static int make_file_system(struct sentry_process *p)
 {
     char fd[16], uid[16], gid[16];
     p->device =
@@ -194,10 +196,10 @@ static void close_others(int *keep, size_t n)
 /* Until the command may ask, only the mounting thread does, and confining takes a while. */
 static bool before_request(void *arg)
 {
-    struct post *p = arg;
+    struct sentry_process *p = arg;
     if (p->confined || !atomic_load(&p->strangers))
         return true;
-    p->confined = post_confine(p, true) == 0;
+    p->confined = sentry_process_confine(p, true) == 0;
     return p->confined;
 }
 
@@ -205,7 +207,7 @@ static bool before_request(void *arg)
  * mounting thread must not have the device: when both are killed, this one's table goes first. */
 static void *serve(void *arg)
 {
-    struct post *p = arg;
+    struct sentry_process *p = arg;
     int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->naming->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
@@ -218,7 +220,7 @@ static void *serve(void *arg)
     _exit(1); /* nothing is left to serve, or to be trusted */
 }
 
-static int start_serving(struct post *p)
+static int start_serving(struct sentry_process *p)
 {
     p->serving = true;
     int err = sem_init(&p->settled, 0, 0) < 0 ? errno : pthread_create(&p->server, NULL, serve, p);
@@ -238,7 +240,7 @@ static int copy_tree(int at, const char *path, unsigned flags)
 }
 
 /* The sandbox's own mounts are closed to devices by now, or about to be. */
-static int copy_folder(const struct post *p, size_t i)
+static int copy_folder(const struct sentry_process *p, size_t i)
 {
     OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
     int err = tree >= 0 && p->plan->device_wall ? devices_close_tree(tree) : 0;
@@ -248,10 +250,11 @@ static int copy_folder(const struct post *p, size_t i)
 /* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
  * itself, over an outer guard; or, where something lies that is neither folder nor file, something
  * empty. */
-static int make_cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
+static int make_cover(struct sentry_process *p, size_t i, const struct stat *st, int *real,
+                      int *number)
 {
     char name[16];
-    if (p->plan->guards[i].open)
+    if (p->plan->sentries[i].open)
         return copy_folder(p, i);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
@@ -264,9 +267,9 @@ static int make_cover(struct post *p, size_t i, const struct stat *st, int *real
 }
 
 /* As the command sees it: over what other guards have put there. */
-static int cover(struct post *p, size_t i, const struct stat *st, int *real, int *number)
+static int cover(struct sentry_process *p, size_t i, const struct stat *st, int *real, int *number)
 {
-    OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->guards[i].path);
+    OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->sentries[i].path);
     OWN(fd) int tree = make_cover(p, i, st, real, number);
     if (tree < 0)
         return tree;
@@ -274,16 +277,16 @@ static int cover(struct post *p, size_t i, const struct stat *st, int *real, int
 }
 
 /* Whatever stood there has moved away, or is gone, and its mount with it. */
-static void leave(struct post *p, size_t i)
+static void leave(struct sentry_process *p, size_t i)
 {
-    struct stand *s = &p->stands[i];
+    struct sentry_place *s = &p->stands[i];
     struct stat st;
     /* under another name it is still guarded */
     if (s->number >= 0 && s->behind >= 0 && fstat(s->behind, &st) == 0 && st.st_nlink == 0)
         sentry_point_remove(p->sentry, s->number);
     if (s->behind >= 0)
         close(s->behind);
-    *s = (struct stand){.number = -1, .behind = -1};
+    *s = (struct sentry_place){.number = -1, .behind = -1};
 }
 
 static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
@@ -293,24 +296,24 @@ static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
 
 /* What lies under guard i's name, as the host sees it, in *st, and pinned in *real, which is the
  * caller's to close: whether there is anything. */
-static int look(const struct post *p, size_t i, struct stat *st, int *real)
+static int look(const struct sentry_process *p, size_t i, struct stat *st, int *real)
 {
-    *real = post_open(p, p->plan->guards[i].path);
+    *real = sentry_process_open(p, p->plan->sentries[i].path);
     if (*real < 0)
-        return post_is_nothing(*real) ? 0 : *real;
+        return sentry_process_is_nothing(*real) ? 0 : *real;
     if (fstat(*real, st) < 0)
         return -errno;
     return !S_ISLNK(st->st_mode);
 }
 
 /* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
-static int take_stand(struct post *p, size_t i, const struct stat *st, int *real)
+static int take_place(struct sentry_process *p, size_t i, const struct stat *st, int *real)
 {
-    struct stand *s = &p->stands[i];
+    struct sentry_place *s = &p->stands[i];
     struct stat now;
     OWN(fd) int behind = open_behind(p, i);
     if (behind < 0)
-        return post_is_nothing(behind) ? -EAGAIN : behind;
+        return sentry_process_is_nothing(behind) ? -EAGAIN : behind;
     if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
         return -EAGAIN;
     s->dev = st->st_dev;
@@ -323,25 +326,25 @@ static int take_stand(struct post *p, size_t i, const struct stat *st, int *real
 
 /* Whether the command still meets the guard there: somebody may have mounted something over it, or
  * above. */
-static bool stands(const struct post *p, size_t i)
+static bool stands(const struct sentry_process *p, size_t i)
 {
-    const struct stand *s = &p->stands[i];
+    const struct sentry_place *s = &p->stands[i];
     struct statx st;
-    OWN(fd) int seen = open_from(AT_FDCWD, p->plan->guards[i].path);
-    if (seen < 0 || behind_glance(seen, &st) < 0)
+    OWN(fd) int seen = open_from(AT_FDCWD, p->plan->sentries[i].path);
+    if (seen < 0 || guarded_paths_glance(seen, &st) < 0)
         return true; /* nothing is seen */
     uint64_t dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-    if (p->plan->guards[i].open)
+    if (p->plan->sentries[i].open)
         return dev == s->dev && st.stx_ino == s->inode;
     return s->number >= 0 ? dev == p->dev : dev != s->dev || st.stx_ino != s->inode;
 }
 
-int post_stand(struct post *p, size_t i)
+int sentry_process_place_at(struct sentry_process *p, size_t i)
 {
-    struct stand *s = &p->stands[i];
+    struct sentry_place *s = &p->stands[i];
     struct stat st;
     if (p->plan->masked)
-        return post_mask(p, i);
+        return sentry_process_mask(p, i);
     for (int tries = 0; tries < TRIES; tries++) {
         OWN(fd) int real = -1;
         int there = look(p, i, &st, &real), err;
@@ -352,14 +355,16 @@ int post_stand(struct post *p, size_t i)
         bool stood = s->behind >= 0;
         leave(p, i);
         if (!there)
-            return stood ? send_msg(p, (struct guard_msg){GUARD_GONE, (int32_t)i, 0, 0, 0}, -1) : 0;
-        if ((err = take_stand(p, i, &st, &real)) == 0)
+            return stood
+                       ? send_msg(p, (struct sentry_msg){SENTRY_MSG_GONE, (int32_t)i, 0, 0, 0}, -1)
+                       : 0;
+        if ((err = take_place(p, i, &st, &real)) == 0)
             return 0;
         if (s->number >= 0)
             sentry_point_remove(p->sentry, s->number);
         s->number = -1;
         leave(p, i);
-        if (err != -EAGAIN && !post_is_nothing(err))
+        if (err != -EAGAIN && !sentry_process_is_nothing(err))
             return err;
     }
     return -EBUSY; /* somebody replaces it faster than we can follow */
@@ -367,16 +372,16 @@ int post_stand(struct post *p, size_t i)
 
 /* ---- stages ---- */
 
-static int open_mounts(const struct post *p)
+static int open_mounts(const struct sentry_process *p)
 {
     int fd = openat(p->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
-    check(p, STAGE_OPEN_PROC, fd < 0 ? -errno : 0);
+    check(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
     return fd;
 }
 
-static void stage_outside(struct post *p)
+static void phase_outside(struct sentry_process *p)
 {
-    const struct guards_task *t = p->task;
+    const struct sentries_task *t = p->task;
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
@@ -384,22 +389,22 @@ static void stage_outside(struct post *p)
     prctl(PR_SET_DUMPABLE, 0, 0, 0,
           0); /* where processes see each other, they do not look in here */
     /* the controller's pipes would never end if we held them */
-    int keep[] = {t->namespaces, t->events, t->worker};
+    int keep[] = {t->namespaces, t->events, t->judge};
     close_others(keep, sizeof(keep) / sizeof(keep[0]));
     /* inside already: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    check(p, STAGE_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+    check(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
     /* one for each thread: what has changed is told once */
-    static struct naming naming;
-    naming_open(&naming, open_mounts(p), p->plan->opt.mounts);
+    static struct file_names naming;
+    file_names_open(&naming, open_mounts(p), p->plan->opt.mounts);
     p->naming = &naming;
     p->later = open_mounts(p);
 }
 
 /* By this number the server knows who lives in the sandbox. */
-static ino_t inner_mount_namespace(const struct post *p)
+static ino_t inner_mount_namespace(const struct sentry_process *p)
 {
     char name[32];
     struct stat st;
@@ -409,12 +414,12 @@ static ino_t inner_mount_namespace(const struct post *p)
 
 static void on_crowd(void *arg)
 {
-    const struct post *p = arg;
+    const struct sentry_process *p = arg;
     eventfd_write(p->crowd, 1);
 }
 
 /* Whatever can be done before the mounts are laid. */
-static void prepare(struct post *p)
+static void prepare(struct sentry_process *p)
 {
     struct sentry_options opt = {
         .graph = p->task->graph,
@@ -433,20 +438,20 @@ static void prepare(struct post *p)
         .arg = p,
     };
     p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    check(p, STAGE_SENTRY, p->crowd < 0 ? -errno : 0);
+    check(p, STEP_SENTRY, p->crowd < 0 ? -errno : 0);
     p->sentry = sentry_new(&opt);
-    check(p, STAGE_SENTRY, p->sentry ? 0 : -errno);
+    check(p, STEP_SENTRY, p->sentry ? 0 : -errno);
 }
 
-static void enter(const struct post *p)
+static void enter(const struct sentry_process *p)
 {
-    const struct guards_task *t = p->task;
+    const struct sentries_task *t = p->task;
     char byte;
-    if (recv(t->worker, &byte, 1, 0) != 1)
-        _exit(1); /* the worker has told why */
+    if (recv(t->judge, &byte, 1, 0) != 1)
+        _exit(1); /* the judge has told why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
-        check(p, STAGE_NAMESPACES, ground_enter(t->namespaces, t->inside, p->proc, flags));
+        check(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
 }
 
 /* ---- looking ---- */
@@ -469,7 +474,7 @@ struct places {
 /* NULL: there are too many. */
 static const struct place *open_place(struct places *p, const char *path, size_t len)
 {
-    char name[PLAN_GUARD_PATH];
+    char name[PLAN_SENTRY_PATH];
     for (size_t i = 0; i < p->n; i++)
         if (p->list[i].len == len && memcmp(p->list[i].path, path, len) == 0)
             return &p->list[i];
@@ -495,32 +500,32 @@ static int look_for(struct places *p, const char *path)
 }
 
 /* A name that is only made later is the watch's. */
-void guards_look(const struct plan *p, struct guards_there *out)
+void sentries_look(const struct plan *p, struct sentries_there *out)
 {
     struct places places;
     places.n = 0;
-    for (size_t i = 0; i < p->nguards; i++) {
-        int err = look_for(&places, p->guards[i].path);
-        out->at[i] = err == 0 || !post_is_nothing(err);
+    for (size_t i = 0; i < p->nsentries; i++) {
+        int err = look_for(&places, p->sentries[i].path);
+        out->at[i] = err == 0 || !sentry_process_is_nothing(err);
     }
     for (size_t i = 0; i < places.n; i++)
         if (places.list[i].fd >= 0)
             close(places.list[i].fd);
 }
 
-/* The worker has looked while we made the file system. */
-static void hear_what_is_there(struct post *p)
+/* The judge has looked while we made the file system. */
+static void hear_what_is_there(struct sentry_process *p)
 {
     ssize_t n;
-    while ((n = recv(p->task->worker, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
+    while ((n = recv(p->task->judge, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(p->there))
-        _exit(1); /* the worker has told why */
+        _exit(1); /* the judge has told why */
 }
 
 /* On one processor the threads hand over to each other at once; to wake another one up would take
  * ten times as long. A thread that is made begins where its maker may run. */
-static void share_processor(struct post *p)
+static void share_processor(struct sentry_process *p)
 {
     cpu_set_t one;
     int here = sched_getcpu();
@@ -532,7 +537,7 @@ static void share_processor(struct post *p)
     p->sharing = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-static void part(struct post *p)
+static void part(struct sentry_process *p)
 {
     if (!p->sharing)
         return;
@@ -541,68 +546,68 @@ static void part(struct post *p)
         pthread_setaffinity_np(p->server, sizeof(p->processors), &p->processors);
 }
 
-static void stand_everywhere(struct post *p)
+static void place_all(struct sentry_process *p)
 {
-    for (size_t i = 0; i < p->plan->nguards; i++)
+    for (size_t i = 0; i < p->plan->nsentries; i++)
         if (p->there.at[i])
-            check(p, STAGE_SENTRY_BIND, post_stand(p, i));
+            check(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
 }
 
-static void stage_inside(struct post *p)
+static void phase_inside(struct sentry_process *p)
 {
-    struct guard_msg ready = {.kind = GUARD_READY};
+    struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
     enter(p);
     p->mounts = open_mounts(p);
-    if (!p->plan->masked) { /* all of it while the worker looks */
+    if (!p->plan->masked) { /* all of it while the judge looks */
         struct statx st;
-        check(p, STAGE_SENTRY_MOUNT, make_file_system(p));
-        check(p, STAGE_SENTRY_MOUNT,
+        check(p, STEP_SENTRY_MOUNT, make_file_system(p));
+        check(p, STEP_SENTRY_MOUNT,
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
         share_processor(p); /* each point takes a question to the other thread */
-        check(p, STAGE_SENTRY, start_serving(p));
+        check(p, STEP_SENTRY, start_serving(p));
     }
     hear_what_is_there(p);
-    stand_everywhere(p);
+    place_all(p);
     part(p);
-    for (size_t i = 0; i < p->plan->nguards; i++)
+    for (size_t i = 0; i < p->plan->nsentries; i++)
         ready.index += p->stands[i].behind >= 0;
-    /* the command waits for the first message, and the worker for the others */
+    /* the command waits for the first message, and the judge for the others */
     atomic_store(&p->strangers, true);
-    check(p, STAGE_SENTRY, send_msg(p, ready, -1));
-    for (size_t i = 0; i < p->plan->nguards; i++)
+    check(p, STEP_SENTRY, send_msg(p, ready, -1));
+    for (size_t i = 0; i < p->plan->nsentries; i++)
         if (p->stands[i].behind >= 0)
-            check(p, STAGE_SENTRY, tell_real(p, i));
+            check(p, STEP_SENTRY, tell_real(p, i));
     p->ready = true;
 }
 
-static void __attribute__((noreturn)) sentry_main(const struct guards_task *task)
+static void __attribute__((noreturn)) sentry_main(const struct sentries_task *task)
 {
-    static struct post p;
-    p = (struct post){.task = task,
-                      .plan = task->plan,
-                      .root = -1,
-                      .proc = -1,
-                      .fs = -1,
-                      .crowd = -1,
-                      .mounts = -1,
-                      .later = -1};
-    for (size_t i = 0; i < PLAN_GUARDS; i++)
-        p.stands[i] = (struct stand){.number = -1, .behind = -1};
-    stage_outside(&p);
+    static struct sentry_process p;
+    p = (struct sentry_process){.task = task,
+                                .plan = task->plan,
+                                .root = -1,
+                                .proc = -1,
+                                .fs = -1,
+                                .crowd = -1,
+                                .mounts = -1,
+                                .later = -1};
+    for (size_t i = 0; i < PLAN_SENTRIES; i++)
+        p.stands[i] = (struct sentry_place){.number = -1, .behind = -1};
+    phase_outside(&p);
     if (!p.plan->masked)
         prepare(&p);
-    stage_inside(&p);
+    phase_inside(&p);
     usleep(SETTLE_US); /* nobody asks anything of this thread meanwhile */
     /* The serving thread needs more than we keep, and the working directory where it is. */
-    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && post_confine(&p, false) == 0)
+    if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && sentry_process_confine(&p, false) == 0)
         watch_names(&p);
     _exit(1);
 }
 
 /* ---- starting ---- */
 
-pid_t guards_start(const struct guards_task *task)
+pid_t sentries_start(const struct sentries_task *task)
 {
     bool kept = processor_keep();
     pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_PARENT, 0, 0, 0, 0);

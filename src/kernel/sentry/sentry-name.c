@@ -7,7 +7,7 @@
  * is there and of which kind; everything else it carries is kept back (blank attributes) when
  * neither metadata nor contents may be read, since statx() can be told to be content with that.
  *
- * Nothing may be cached, since the worker changes the same files behind the kernel's back, and each
+ * Nothing may be cached, since the judge changes the same files behind the kernel's back, and each
  * question is to be judged: all times are 0. But stat() is a look-up and a question, and the
  * look-up has just answered it: what it tells about a file that may be looked at, and that nobody
  * holds open, counts for the shortest time there is (a tick or two). Any path that is walked later

@@ -17,16 +17,16 @@
  * in the sandbox's mount table, serves them, and watches the names: a mount guards a folder, not
  * what it is called, so that what comes to lie under a guarded name later gets a sentry as well.
  *
- *   worker ── starts ──▶ sentry ── real folders ──▶ worker
+ *   judge ── starts ──▶ sentry ── real folders ──▶ judge
  *   controller ── ends ──▶ sentry
  *
- * The worker acts on what lies behind the sentries. The sentry opens that before it stands in the
+ * The judge acts on what lies behind the sentries. The sentry opens that before it stands in the
  * way and passes it on, when the run begins and whenever something was replaced.
  */
 
 /* ---- starting it (sentry-main.c) ---- */
 
-struct guards_task {
+struct sentries_task {
     const struct plan *plan;
     const struct graph *graph;
     const struct launch *launch; /* whose policy may be renewed */
@@ -35,68 +35,69 @@ struct guards_task {
                        caller's are */
     pid_t inside;   /* then: that process, as seen from here; else 0 */
     int events;     /* socket to the controller */
-    int worker;     /* socket to the worker, which sends a byte when its mounts are laid, and then
-                       struct guards_there */
+    int judge;      /* socket to the judge, which sends a byte when its mounts are laid, and then
+                        struct sentries_there */
 };
 
 /* Under which of the plan's guards there may be something to guard; most names do not exist. */
-struct guards_there {
-    bool at[PLAN_GUARDS];
+struct sentries_there {
+    bool at[PLAN_SENTRIES];
 };
 
 /* Looks, before a guard stands anywhere. */
-void guards_look(const struct plan *p, struct guards_there *out);
+void sentries_look(const struct plan *p, struct sentries_there *out);
 
 /* Starts it. Its pid, or a negated errno. To be called by a child of the controller. */
-pid_t guards_start(const struct guards_task *task);
+pid_t sentries_start(const struct sentries_task *task);
 
-/* ---- the worker's side (guarded-paths.c) ---- */
+/* ---- the judge's side (guarded-paths.c) ---- */
 
-struct behind {
+struct guarded_paths {
     const struct plan *plan; /* NULL: nothing is guarded */
     int from;                /* the sentry's socket */
     uint64_t dev;            /* of its file system */
     int32_t coming;          /* how many messages follow upon the first */
-    int real[PLAN_GUARDS];   /* what lies behind each guard (O_PATH), or -1 */
-    uint32_t len[PLAN_GUARDS];
+    int real[PLAN_SENTRIES]; /* what lies behind each guard (O_PATH), or -1 */
+    uint32_t len[PLAN_SENTRIES];
 };
 
 /* Whether a canonical path is a guard's, or lies beneath one. */
-bool guards_cover(const struct plan *p, const char *path);
+bool sentries_cover(const struct plan *p, const char *path);
 /* Waits until all guards stand. 0, or a negated errno with *stage. With nothing but read(), which a
  * filter that stands already leaves alone. */
-int behind_wait(struct behind *b, const struct plan *plan, int from, enum launch_stage *stage);
+int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int from,
+                       enum launch_step *step);
 /* Then takes what lies behind them. 0 or a negated errno. */
-int behind_take(struct behind *b);
+int guarded_paths_take(struct guarded_paths *b);
 /* Hears of one thing that was replaced, or waits for it; false when the sentry is gone. */
-bool behind_hear(struct behind *b);
+bool guarded_paths_hear(struct guarded_paths *b);
 /* What really lies under a canonical path that leads behind a guard: a descriptor (O_PATH) to
  * close; -ENOENT when it does not lead there or there is nothing; or a negated errno. */
-int behind_open(const struct behind *b, const char *path, size_t n);
+int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n);
 /* Whether a canonical path leads behind a guard that something lies behind. */
-bool behind_covers(const struct behind *b, const char *path, size_t n);
+bool guarded_paths_covers(const struct guarded_paths *b, const char *path, size_t n);
 /* What the kernel knows of a file without asking whoever serves it: where it lies. 0 or a negated
  * errno. */
-int behind_glance(int fd, struct statx *st);
+int guarded_paths_glance(int fd, struct statx *st);
 /* Whether that is a sentry's file system. */
-bool behind_shows(const struct behind *b, const struct statx *st);
+bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st);
 /* What is pinned in *fd, with this canonical path, may be a sentry's view: then *fd becomes what
  * lies behind it. 0 or a negated errno. */
-int behind_swap(const struct behind *b, const char *path, size_t n, int *fd);
+int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd);
 
 /* ---- what passes between them ---- */
 
-enum guard_kind {
-    GUARD_REAL,  /* a descriptor comes with it: what lies behind this guard */
-    GUARD_GONE,  /* nothing does any more */
-    GUARD_READY, /* all guards stand; comes first, and then what lies behind each */
-    GUARD_FAILED,
+enum sentry_msg_kind {
+    SENTRY_MSG_REAL,  /* a descriptor comes with it: what lies behind this guard */
+    SENTRY_MSG_GONE,  /* nothing does any more */
+    SENTRY_MSG_READY, /* all guards stand; comes first, and then what lies behind each */
+    SENTRY_MSG_FAILED,
 };
 
-struct guard_msg {
-    int32_t kind;  /* enum guard_kind */
+struct sentry_msg {
+    int32_t kind;  /* enum sentry_msg_kind */
     int32_t index; /* REAL, GONE: in the plan's guards; READY: how many REAL follow */
-    int32_t stage; /* FAILED: enum launch_stage */
+    int32_t step;  /* FAILED: enum launch_step */
     int32_t err;   /* FAILED: errno */
     uint64_t dev;  /* READY: of the sentries' file system */
 };

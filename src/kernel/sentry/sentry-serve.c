@@ -174,22 +174,22 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
     return requests[h->opcode].op(s, h, h + 1, n - sizeof(*h) - extra);
 }
 
-void sentry_renew(struct sentry *s, struct graph *g, uint32_t number)
+void sentry_update(struct sentry *s, struct graph *g, uint32_t number)
 {
     s->number = number;
     graph_free(atomic_exchange(&s->renewal, g));
 }
 
-static void take_renewal(struct sentry *s)
+static void take_update(struct sentry *s)
 {
     struct graph *g = atomic_exchange(&s->renewal, NULL);
     if (!g)
         return;
     graph_cache_free(s->cache);
-    graph_free(s->renewed);
+    graph_free(s->updated);
     s->cache = NULL; /* made when it is needed */
-    s->opt.graph = s->renewed = g;
-    tell_policy(s->number);
+    s->opt.graph = s->updated = g;
+    event_policy(s->number);
 }
 
 size_t sentry_answer(struct sentry *s, const void *request, size_t n)
@@ -199,7 +199,7 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     if (n < sizeof(*h) || h->len != n)
         return 0; /* not from the kernel */
     if (atomic_load_explicit(&s->renewal, memory_order_relaxed))
-        take_renewal(s);
+        take_update(s);
     int got = perform(s, h, n);
     if (got == SENTRY_SILENT)
         return 0;
@@ -338,7 +338,7 @@ void sentry_free(struct sentry *s)
     nodes_free(&s->nodes);
     handles_free(&s->handles);
     graph_cache_free(s->cache);
-    graph_free(s->renewed);
+    graph_free(s->updated);
     graph_free(s->renewal);
     if (s->fds >= 0)
         close(s->fds);

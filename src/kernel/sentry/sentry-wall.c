@@ -14,10 +14,10 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
-#include "kernel/launch/walls.h"
 #include "kernel/host/kabi.h"
-#include "kernel/shared/own-filter.h"
+#include "kernel/launch/walls.h"
 #include "kernel/sentry/sentry-main.h"
+#include "kernel/shared/own-filter.h"
 
 /* Neither thread ever calls these. */
 static const int useless[] = {
@@ -118,7 +118,7 @@ static int install(bool serving)
 
 #define BIT(cap) (UINT64_C(1) << (cap))
 
-int post_confine(const struct post *p, bool serving)
+int sentry_process_confine(const struct sentry_process *p, bool serving)
 {
     /* as root the server reads with the rights of whoever asks, root's own among them */
     static const uint64_t reads = BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH);

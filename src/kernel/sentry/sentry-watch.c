@@ -44,7 +44,7 @@ struct folder {
 };
 
 struct watching {
-    struct post *post;
+    struct sentry_process *post;
     struct mounts_view mounts; /* of the host */
     struct mount_names names;
     int events; /* -1: the user has no more of them */
@@ -98,10 +98,10 @@ static int ask_about(struct watching *w, int fd, uint32_t events)
 
 static int open_folder(const struct watching *w, const struct folder *f)
 {
-    char path[PLAN_GUARD_PATH + 1];
+    char path[PLAN_SENTRY_PATH + 1];
     memcpy(path, f->path, f->len);
     path[f->len] = '\0';
-    return post_open(w->post, path);
+    return sentry_process_open(w->post, path);
 }
 
 /* Whether it is there, or a negated errno. One that cannot be read cannot be watched, but perhaps
@@ -167,11 +167,11 @@ static int hide_aliases(struct watching *w)
     const struct mounts *m = mounts_now(&w->mounts, true);
     if (!m)
         return -EIO;
-    for (size_t i = 0; m->aliased && i < plan->nguards; i++) {
-        const struct plan_guard *g = &plan->guards[i];
+    for (size_t i = 0; m->aliased && i < plan->nsentries; i++) {
+        const struct plan_sentry *g = &plan->sentries[i];
         int err = g->open ? 0 : mounts_places(m, g->path, g->len, &w->names);
         for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
-            err = post_hide(w->post, w->names.at[k].path);
+            err = sentry_process_hide(w->post, w->names.at[k].path);
         if (err < 0)
             return err;
     }
@@ -183,13 +183,13 @@ static int look_again(struct watching *w)
     const struct plan *plan = w->post->plan;
     w->round++;
     w->blind = w->events < 0;
-    for (size_t i = 0; i < plan->nguards; i++) {
-        int err = watch_way(w, plan->guards[i].path, plan->masked && !plan->guards[i].whole);
+    for (size_t i = 0; i < plan->nsentries; i++) {
+        int err = watch_way(w, plan->sentries[i].path, plan->masked && !plan->sentries[i].whole);
         if (err < 0)
             return err;
     }
-    for (size_t i = 0; i < plan->nguards; i++) {
-        int err = post_stand(w->post, i);
+    for (size_t i = 0; i < plan->nsentries; i++) {
+        int err = sentry_process_place_at(w->post, i);
         if (err < 0)
             return err;
     }
@@ -199,12 +199,12 @@ static int look_again(struct watching *w)
 /* ---- events ---- */
 
 /* Whether a guarded name leads through this entry of a folder. */
-static bool leads_to_guard(const struct watching *w, const struct folder *f, const char *name)
+static bool leads_to_sentry(const struct watching *w, const struct folder *f, const char *name)
 {
     const struct plan *plan = w->post->plan;
     size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
-    for (size_t i = 0; i < plan->nguards; i++) {
-        const char *path = plan->guards[i].path;
+    for (size_t i = 0; i < plan->nsentries; i++) {
+        const char *path = plan->sentries[i].path;
         if (f->len == strlen(path) && memcmp(path, f->path, f->len) == 0)
             return true; /* in a guarded folder every name does */
         if (strncmp(path, f->path, f->len) == 0 && strlen(path) >= from + n &&
@@ -222,7 +222,7 @@ static bool matters(const struct watching *w, const struct inotify_event *e)
     if (!e->len)
         return (e->mask & IN_ATTRIB) != 0; /* a folder's own rights */
     for (size_t i = 0; i < w->nfolders; i++)
-        if (w->folders[i].watch == e->wd && leads_to_guard(w, &w->folders[i], e->name))
+        if (w->folders[i].watch == e->wd && leads_to_sentry(w, &w->folders[i], e->name))
             return true;
     return false;
 }
@@ -246,15 +246,15 @@ static int read_events(struct watching *w)
 }
 
 /* It may have word of another policy. Masks stay as they are. */
-static int hear_worker(struct post *p)
+static int hear_judge(struct sentry_process *p)
 {
     struct graph *g;
-    struct renewal what;
-    int heard = renew_hear(p->task->worker, p->task->launch, &g, &what, NULL);
+    struct policy_update what;
+    int heard = policy_update_receive(p->task->judge, p->task->launch, &g, &what, NULL);
     if (heard != RENEW_POLICY)
         return heard;
     if (p->sentry)
-        sentry_renew(p->sentry, g, what.number);
+        sentry_update(p->sentry, g, what.number);
     else
         graph_free(g);
     return 0;
@@ -263,10 +263,10 @@ static int hear_worker(struct post *p)
 /* Waits for something to happen. 1 when it matters, 0, or a negated errno. */
 static int hear(struct watching *w)
 {
-    struct post *p = w->post;
+    struct sentry_process *p = w->post;
     struct pollfd fds[] = {{w->events, POLLIN, 0},
                            {p->crowd, POLLIN, 0},
-                           {p->task->worker, POLLIN, 0},
+                           {p->task->judge, POLLIN, 0},
                            {p->mounts, POLLPRI, 0},
                            {p->later, POLLPRI, 0}};
     eventfd_t times;
@@ -274,7 +274,7 @@ static int hear(struct watching *w)
     if (n <= 0)
         return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
     if (fds[2].revents) {
-        int err = hear_worker(p);
+        int err = hear_judge(p);
         if (err < 0)
             return err; /* it is gone */
     }
@@ -287,7 +287,7 @@ static int hear(struct watching *w)
     return fds[0].revents ? read_events(w) : 0;
 }
 
-int watch_names(struct post *p)
+int watch_names(struct sentry_process *p)
 {
     static struct watching w; /* large, and there is one in a process */
     int changed = 1;

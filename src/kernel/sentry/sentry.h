@@ -25,7 +25,7 @@
  *    file system (ENOTCONN), and nothing hangs;
  *  - the file system is to be mounted by a process outside the sandbox's pid namespace, or requests
  *    name their senders by numbers that mean nothing here;
- *  - it only reads. Whatever writes beneath a point has to be judged and performed by the worker on
+ *  - it only reads. Whatever writes beneath a point has to be judged and performed by the judge on
  *    the real folder, also where the policy allows all writing.
  *
  * What is asked: file-read-metadata for stat, readlink, statfs and access
@@ -40,8 +40,8 @@ struct sentry_options {
     const struct graph *graph;
     int events; /* socket to the controller, for struct event */
     int proc;   /* a procfs in which "self" is the serving process and senders have numbers */
-    struct naming *naming; /* what else files are called where the points were opened */
-    bool attached;         /* there, mounts can be taken away */
+    struct file_names *naming; /* what else files are called where the points were opened */
+    bool attached;             /* there, mounts can be taken away */
     int root;       /* where names begin, in the host's mount namespace: its root, or that of a
                        chroot; -1: the former */
     uid_t uid;      /* whom the policy takes the command for */
@@ -63,7 +63,7 @@ struct sentry_options {
  * in the user namespace that mounts), rootmode=40000, user_id=N, group_id=N and the flag
  * allow_other. Not default_permissions: the server opens with the sender's rights, so that ACLs and
  * groups count as they do in the real folder. Mounted with nosuid and nodev, and not read-only,
- * which would make access(W_OK) lie about what the worker can write. */
+ * which would make access(W_OK) lie about what the judge can write. */
 #define SENTRY_MOUNT_TYPE "fuse"
 
 enum { SENTRY_POINTS = 4096 };
@@ -86,7 +86,7 @@ void sentry_point_remove(struct sentry *s, int number);
 
 /* The policy from the next request on; g is taken over, and freed when it is replaced. Any thread
  * may call this while another one serves. */
-void sentry_renew(struct sentry *s, struct graph *g, uint32_t number);
+void sentry_update(struct sentry *s, struct graph *g, uint32_t number);
 
 /* By the thread that will serve, when it is not the one that made the sentry: it has a table of
  * descriptors and a working directory of its own by then. 0 or a negated errno. */

@@ -3,7 +3,7 @@
 
 /*
  * From a question to its facts, and from a verdict to its consequences: the errno, the signal, the
- * event. The worker (ask.c) and the sentry (sentry-ask.c) differ in how they learn who asks and
+ * event. The judge (ask.c) and the sentry (sentry-ask.c) differ in how they learn who asks and
  * about what; from there on they say the same.
  */
 
@@ -36,8 +36,8 @@ static int64_t vnode_type(mode_t mode)
     return 0;
 }
 
-size_t tell_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
-                       struct graph_fact *f)
+size_t event_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
+                        struct graph_fact *f)
 {
     size_t n = 0;
     f[n++] = (struct graph_fact){.filter = FILTER_PATH, .str = path, .len = (uint32_t)len};
@@ -75,7 +75,7 @@ static int linux_signal(int64_t apple)
     return SIGKILL;
 }
 
-int tell_modifiers(const struct graph *g, uint32_t node, int *signal)
+int event_modifiers(const struct graph *g, uint32_t node, int *signal)
 {
     const struct graph_node *d = graph_node_at(g, node);
     int err = EPERM;
@@ -92,7 +92,7 @@ int tell_modifiers(const struct graph *g, uint32_t node, int *signal)
 
 /* ---- events ---- */
 
-static void name_program(const struct teller *t, pid_t tid)
+static void name_program(const struct event_sender *t, pid_t tid)
 {
     struct event *e = t->event;
     char name[32], exe[EVENT_PATH];
@@ -106,12 +106,12 @@ static void name_program(const struct teller *t, pid_t tid)
 
 static uint32_t policy; /* there is one in a process */
 
-void tell_policy(uint32_t number)
+void event_policy(uint32_t number)
 {
     policy = number;
 }
 
-void tell_event(const struct teller *t, const struct told *what)
+void event_send(const struct event_sender *t, const struct event_facts *what)
 {
     struct event *e = t->event;
     size_t len = what->len < EVENT_PATH ? what->len : EVENT_PATH - 1;
@@ -142,7 +142,7 @@ void tell_event(const struct teller *t, const struct told *what)
 
 /* ---- who ---- */
 
-int tell_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap)
+int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap)
 {
     char name[32], text[4096];
     snprintf(name, sizeof(name), "%d/status", tid);

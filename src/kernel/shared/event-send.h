@@ -18,20 +18,20 @@
 
 /* Path, owner of the command, kind and mode of the file: at most TELL_FACTS. st may be NULL. */
 enum { TELL_FACTS = 5 };
-size_t tell_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
-                       struct graph_fact *f);
+size_t event_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
+                        struct graph_fact *f);
 
 /* What a denial is to be answered: a Linux errno. *signal: to be sent to the process that asked, or
  * 0. */
-int tell_modifiers(const struct graph *g, uint32_t node, int *signal);
+int event_modifiers(const struct graph *g, uint32_t node, int *signal);
 
-struct teller {
+struct event_sender {
     int proc;            /* where tid and pid are known */
     int events;          /* socket to the controller */
     struct event *event; /* to be filled */
 };
 
-struct told {
+struct event_facts {
     pid_t pid, tid; /* who asked; pid <= 0 when only the thread is known */
     int nr;         /* system call; 0 when nobody knows */
     enum vocab_op op;
@@ -43,12 +43,12 @@ struct told {
 };
 
 /* Whose policy events tell of from now on (struct event); 0 in the beginning. */
-void tell_policy(uint32_t number);
+void event_policy(uint32_t number);
 
 /* Returns when the controller has it. */
-void tell_event(const struct teller *t, const struct told *what);
+void event_send(const struct event_sender *t, const struct event_facts *what);
 
 /* A line of PROC/TID/status: the text after key, which is "\nKey:". 0 or a negated errno. */
-int tell_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap);
+int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap);
 
 #endif

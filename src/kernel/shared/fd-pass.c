@@ -12,16 +12,16 @@
 
 union control {
     struct cmsghdr head;
-    char room[CMSG_SPACE(PASS_MANY * sizeof(int))];
+    char room[CMSG_SPACE(FD_PASS_MANY * sizeof(int))];
 };
 
-int pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds)
+int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds)
 {
     union control control;
     struct iovec part = {(void *)data, n};
     struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
     ssize_t sent;
-    if (nfds > PASS_MANY)
+    if (nfds > FD_PASS_MANY)
         return -E2BIG;
     if (nfds) {
         m.msg_control = control.room;
@@ -37,12 +37,12 @@ int pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t 
     return sent < 0 ? -errno : (size_t)sent == n ? 0 : -EIO;
 }
 
-int pass_send(int sock, const void *data, size_t n, int fd)
+int fd_pass_send(int sock, const void *data, size_t n, int fd)
 {
-    return pass_send_many(sock, data, n, &fd, fd >= 0);
+    return fd_pass_send_many(sock, data, n, &fd, fd >= 0);
 }
 
-ssize_t pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds)
+ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *nfds)
 {
     union control control;
     struct iovec part = {data, n};
@@ -52,7 +52,7 @@ ssize_t pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, 
                        .msg_controllen = CMSG_SPACE(cap * sizeof(int))};
     ssize_t got;
     *nfds = 0;
-    if (cap > PASS_MANY)
+    if (cap > FD_PASS_MANY)
         return -E2BIG;
     while ((got = recvmsg(sock, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
@@ -74,9 +74,9 @@ ssize_t pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, 
     return got;
 }
 
-ssize_t pass_receive(int sock, void *data, size_t n, int *fd)
+ssize_t fd_pass_receive(int sock, void *data, size_t n, int *fd)
 {
     size_t got;
     *fd = -1;
-    return pass_receive_many(sock, data, n, fd, 1, &got);
+    return fd_pass_receive_many(sock, data, n, fd, 1, &got);
 }

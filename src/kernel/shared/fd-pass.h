@@ -9,15 +9,15 @@
 /* Messages over a Unix socket that may bring a descriptor along. Allocate nothing. */
 
 /* fd -1: none. 0 or a negated errno. */
-int pass_send(int sock, const void *data, size_t n, int fd);
+int fd_pass_send(int sock, const void *data, size_t n, int fd);
 /* The message's length, 0 when nobody sends any more, or a negated errno. *fd is -1 when none came;
  * it closes on exec. */
-ssize_t pass_receive(int sock, void *data, size_t n, int *fd);
+ssize_t fd_pass_receive(int sock, void *data, size_t n, int *fd);
 
-/* The same with many: at most PASS_MANY. What comes is closed when there are more than cap of them;
- * *got is how many there are. */
-enum { PASS_MANY = 250 };
-int pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
-ssize_t pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);
+/* The same with many: at most FD_PASS_MANY. What comes is closed when there are more than cap of
+ * them; *got is how many there are. */
+enum { FD_PASS_MANY = 250 };
+int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
+ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);
 
 #endif

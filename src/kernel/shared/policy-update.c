@@ -15,7 +15,7 @@
 enum { MAGIC = 0x62634c50, LONGEST = 64 << 20 };
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-int renew_seal(const void *bytes, size_t n)
+int policy_update_make(const void *bytes, size_t n)
 {
     if (n == 0 || n > LONGEST)
         return -E2BIG;
@@ -31,10 +31,10 @@ int renew_seal(const void *bytes, size_t n)
     return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : steal_fd(&fd);
 }
 
-int renew_send(int sock, uint32_t number, int sealed)
+int policy_update_send(int sock, uint32_t number, int sealed)
 {
-    struct renewal what = {MAGIC, number};
-    return pass_send(sock, &what, sizeof(what), sealed);
+    struct policy_update what = {MAGIC, number};
+    return fd_pass_send(sock, &what, sizeof(what), sealed);
 }
 
 /* Only what cannot change while it is read, and is no larger than it says. */
@@ -53,11 +53,11 @@ static struct graph *compile(const struct launch *l, int sealed)
     return g;
 }
 
-int renew_hear(int sock, const struct launch *l, struct graph **out, struct renewal *what,
-               int *sealed)
+int policy_update_receive(int sock, const struct launch *l, struct graph **out,
+                          struct policy_update *what, int *sealed)
 {
     OWN(fd) int fd = -1;
-    ssize_t n = pass_receive(sock, what, sizeof(*what), &fd);
+    ssize_t n = fd_pass_receive(sock, what, sizeof(*what), &fd);
     if (n <= 0)
         return n == 0 ? -EPIPE : (int)n;
     if (n != sizeof(*what) || what->magic != MAGIC || fd < 0 || !l->compile)

@@ -8,12 +8,12 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "kernel/launch/walls.h"
 #include "kernel/launch/init.h"
-#include "kernel/sentry/sentry-process.h"
 #include "kernel/launch/launch.h"
+#include "kernel/launch/walls.h"
+#include "kernel/sentry/sentry-process.h"
 
-/* What controller and worker share. Messages from the worker, one write each. */
+/* What controller and judge share. Messages from the judge, one write each. */
 enum status_kind {
     STATUS_FAILED,
     STATUS_SENTRY,
@@ -28,19 +28,19 @@ enum { EXITED_ALONE = 1 /* nobody of the sandbox */, EXITED_UNFINISHED = 2 /* FI
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
-    int32_t stage; /* FAILED; EXITED: what is left */
+    int32_t step;  /* FAILED; EXITED: what is left */
     int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 
 enum { FILTER_MAX = 4096 };
 
-struct stage {
+struct setup {
     const struct launch *launch;
-    const struct plan *plan; /* once the worker has it, as well as the graph */
+    const struct plan *plan; /* once the judge has it, as well as the graph */
     const struct graph *graph;
-    char *const *env;            /* the command's */
-    const struct ground *ground; /* NULL: the worker makes what namespaces it can */
-    struct ground taken;         /* once the controller has told of it */
+    char *const *env;        /* the command's */
+    const struct init *init; /* NULL: the judge makes what namespaces it can */
+    struct init taken;       /* once the controller has told of it */
     pid_t controller;
     uid_t uid;
     gid_t gid;
@@ -48,7 +48,7 @@ struct stage {
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
     int asks;                   /* the gate's: socket to the controller, or -1 */
-    int guards;                 /* the worker's: socket to the sentry, or -1 */
+    int sentries;               /* the judge's: socket to the sentry, or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
     struct inherited inherited; /* descriptors that the command must not get */
@@ -62,40 +62,41 @@ struct stage {
  * before: they would only keep processors from it that it needs to end. */
 static inline bool launch_leaves_all(const struct launch *l)
 {
-    return l->leave_worker && !l->wait_all && l->cgroup < 0;
+    return l->leave_judge && !l->wait_all && l->cgroup < 0;
 }
 
-/* The worker's whole life, in its own process; never returns. */
-void worker_main(struct stage *s) __attribute__((noreturn));
+/* The judge's whole life, in its own process; never returns. */
+void judge_main(struct setup *s) __attribute__((noreturn));
 
 /* command.c: starts the command's process. It runs in our memory until it execs, and leaves the
  * filter's listener in our table of descriptors. 0 with *pid, and *listener (-1 when nothing is
  * judged); or a negated errno with *stage. */
 struct command {
-    const struct stage *s;
+    const struct setup *s;
     int walls, scope; /* Landlock rulesets, or -1 */
     int pids;         /* the pid namespace that the command enters, or -1 */
-    int net;          /* the network namespace that it entered, for the worker to follow; or -1 */
-    struct behind *behind; /* guards that are still being placed, which it waits for; or NULL */
+    int net;          /* the network namespace that it entered, for the judge to follow; or -1 */
+    struct guarded_paths
+        *behind; /* guards that are still being placed, which it waits for; or NULL */
 };
-int command_start(struct command *c, pid_t *pid, int *listener, enum launch_stage *stage);
+int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step *step);
 
-/* keeper.c: what stands in for a pid namespace. What it tells the worker: */
-enum kept_kind { KEPT_COMMAND, KEPT_FAILED, KEPT_STOPPED, KEPT_EXITED };
+/* keeper.c: what stands in for a pid namespace. What it tells the judge: */
+enum reaper_kind { REAPER_COMMAND, REAPER_FAILED, REAPER_STOPPED, REAPER_EXITED };
 
 struct kept {
-    int32_t kind;     /* enum kept_kind */
+    int32_t kind;     /* enum reaper_kind */
     int32_t value;    /* COMMAND: its pid; FAILED: errno; else a wait status */
     int32_t listener; /* COMMAND: whether a listener comes with the message */
-    int32_t stage;    /* FAILED */
+    int32_t step;     /* FAILED */
 };
 
-enum { KEEPER_ORPHANED = SIGUSR2 }; /* how it hears of the worker's death */
+enum { REAPER_ORPHANED = SIGUSR2 }; /* how it hears of the judge's death */
 
 /* Kills our children, and whoever becomes one by that, until there are none. */
-void keeper_kill_all(int proc);
+void reaper_kill_all(int proc);
 
 /* Its whole life in its own process; all signals are blocked. */
-void keeper_main(struct command *c, int proc, int to) __attribute__((noreturn));
+void reaper_main(struct command *c, int proc, int to) __attribute__((noreturn));
 
 #endif
