@@ -313,6 +313,7 @@ def long_suites():
     valgrind = {"BUCKLE": BUCKLE, "VALGRIND": "1"}
     suites = [
         Suite("unit (clang)", unit_programs("clang")),
+        Suite("clang-tidy", [[tests("runners", "run-tidy.py")]], timeout=3600),
         Suite("arm64", [[tests("runners", "run-arm64.py")]], timeout=1800),
         Suite("e2e (slow, sanitizers)", e2e_programs(only=SLOW_E2E + LATER_SANITIZED), asan_env(),
               timeout=900),
