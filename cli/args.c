@@ -123,8 +123,8 @@ static int take_letters(struct cli_args *args, int argc, char **argv, int *i, st
         if (!o) {
             err_set(err, BK_E_INPUT, "%s: unknown option -%c", args->command->name, *p);
             err_hint(err,
-                     "%s%s --help lists the options; an argument that starts with a "
-                     "dash goes after --",
+                     "%s%s --help lists the options; put arguments that start with a "
+                     "dash after --",
                      own_word(args->command), args->command->name);
             return -1;
         }

@@ -468,7 +468,7 @@ static const struct shell {
 static int run(struct cli_args *args)
 {
     if (args->npos != 1)
-        return cli_usage(args, "for which shell?");
+        return cli_usage(args, "no shell given");
     for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
         if (strcmp(shells[i].name, args->pos[0]) != 0)
             continue;
@@ -485,8 +485,8 @@ const struct cli_command cmd_completions = {
     .name = "completions",
     .usage = "bash|zsh|fish",
     .brief = "print a completion script for a shell",
-    .about = "Prints completions for the shell named. They are installed with Buckle; without an\n"
-             "installation, put this into ~/.bashrc:\n"
+    .about = "Prints a completion script for the shell. Buckle installs these scripts; to use one\n"
+             "without installing, add this to ~/.bashrc:\n"
              "\n"
              "    source <(buckle completions bash)",
     .options = options,

@@ -44,7 +44,7 @@ static void add_option(struct buf *out, const struct cli_option *o)
     buf_free(&left);
 }
 
-static const struct cli_option help_option = {"help", 'h', NULL, "show this and exit", NULL};
+static const struct cli_option help_option = {"help", 'h', NULL, "show this help and exit", NULL};
 
 void help_options(const struct cli_option *options, struct buf *out)
 {
@@ -62,12 +62,14 @@ void help_command(const struct cli_command *command, struct buf *out)
 
 void help_program(struct buf *out)
 {
-    buf_str(out, "Usage: buckle COMMAND [OPTION…] [ARGUMENT…]\n\n"
-                 "Compiles sandbox profiles (SBPL), judges operations by them and says why.\n\n"
-                 "Commands:\n");
+    buf_str(out,
+            "Usage: buckle COMMAND [OPTION…] [ARGUMENT…]\n\n"
+            "Runs commands in a sandbox, under policies in Apple's sandbox language (SBPL), and\n"
+            "explains what it denied. Also compiles, tests and compares profiles.\n\n"
+            "Commands:\n");
     for (const struct cli_command *const *c = cli_commands; *c; c++)
         add_row(out, (*c)->name, (*c)->brief);
-    buf_str(out, "\n`buckle COMMAND --help` and `man buckle-COMMAND` say more about each.\n"
+    buf_str(out, "\n`buckle COMMAND --help` and `man buckle-COMMAND` describe each command.\n"
                  "`buckle --version` prints the version.\n");
 }
 

@@ -17,11 +17,11 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
     if (!files)
         return err_nomem(err);
     if (mode && !view_mode(mode, &v->mode, &v->planning))
-        return err_set(err, BK_E_INPUT, "--mode: %s is none of prompt, open, none", mode);
+        return err_set(err, BK_E_INPUT, "--mode must be prompt, open or none, not %s", mode);
     v->planning |= args_has(args, "plan");
     v->plan_file = args_value(args, "plan-file");
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     return view_read(v, cwd, files, args_count(args, "settings"), err);
 }
 

@@ -9,10 +9,10 @@
 /* The options of commands that speak for an agent, for their tables. */
 /* clang-format off */
 #define VIEW_OPTIONS \
-    {"settings", 0, "FILE", "settings besides those that are found", "file"}, \
-    {"mode", 0, "MODE", "the person's permission mode: prompt, open or none", "prompt open none"}, \
-    {"plan", 0, NULL, "a plan is being made: nothing runs", NULL}, \
-    {"plan-file", 0, "FILE", "then: the one file that may be written", "file"}
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"}, \
+    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"}, \
+    {"plan", 0, NULL, "plan mode: no command runs", NULL}, \
+    {"plan-file", 0, "FILE", "in plan mode: the only file the agent may write", "file"}
 /* clang-format on */
 
 /* Reads settings for the working directory as these options want it. */

@@ -22,16 +22,14 @@
 #include "macos/sandbox-exec.h"
 
 static const struct cli_option options[] = {
-    {"settings", 0, "FILE", "settings besides those that are found", "file"},
-    {"shell", 0, "PROGRAM", "the shell that runs commands (bash, or sh)", "file"},
-    {"tool", 0, "NAME", "a tool of this name runs commands, too", NULL},
-    {"here", 0, NULL, "run commands even if the agent was started in / or the home directory",
-     NULL},
-    {"install", 0, "AGENT",
-     "write the hook into an agent's configuration: claude, gemini or a file", "claude gemini"},
-    {"project", 0, NULL, "with --install: into the project's configuration, not the person's",
-     NULL},
-    {"uninstall", 0, "AGENT", "take it out again", "claude gemini"},
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
+    {"shell", 0, "PROGRAM", "the shell that runs commands (default: bash, else sh)", "file"},
+    {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
+    {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
+    {"install", 0, "AGENT", "add the hook to an agent's configuration: claude, gemini or a file",
+     "claude gemini"},
+    {"project", 0, NULL, "with --install: use the project's configuration, not the user's", NULL},
+    {"uninstall", 0, "AGENT", "remove the hook again", "claude gemini"},
     {0},
 };
 
@@ -148,11 +146,10 @@ static int refuse_root(const char *root, const char *all)
 {
     OWN(buf) struct buf why = {0};
     buf_safe(&why, root, strlen(root));
-    buf_fmt(
-        &why,
-        " is %s: a command could write to all of it; start the agent in a project's folder, list "
-        "filesystem.allowWrite in your settings, or give the hook --here",
-        all);
+    buf_fmt(&why,
+            " is %s: a command could write to all of it; start the agent in a project folder, list "
+            "filesystem.allowWrite in your settings, or give the hook --here",
+            all);
     return refuse(buf_ok(&why) ? why.s : "out of memory");
 }
 
@@ -190,14 +187,14 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     if (!tools)
         return refuse("out of memory");
     if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
-        return refuse("a message that is no call of a tool; the command does not run");
+        return refuse("the message is not a tool call; the command does not run");
     if (!call->shell)
         return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
         a.view.mode =
             PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
     if (program_path(a.program) < 0)
-        return refuse("cannot tell where buckle is");
+        return refuse("cannot find the path of buckle");
     if (hook_root(call, a.program, &a.root, &err) < 0)
         return refuse_error(&err);
     if (name_files(&a) < 0)
@@ -222,20 +219,20 @@ static int run(struct cli_args *args)
     }
     OWN(json) json_t *message = read_message();
     return message ? answer_call(args, message)
-                   : refuse("what the agent sent is not JSON; the command does not run");
+                   : refuse("the agent did not send JSON; the command does not run");
 }
 
 const struct cli_command cmd_hook = {
     .name = "hook",
     .usage = "[OPTION…]",
-    .brief = "put an agent's commands into the sandbox, as its hook before tools",
+    .brief = "sandbox an agent's commands, as its pre-tool hook",
     .about =
-        "Reads one message of an agent's hook before tools from standard input and answers on\n"
-        "standard output: a shell's command is rewritten to run under Buckle, put to the person,\n"
-        "left alone or refused, as `buckle decide` would have it. Other tools are left alone.\n"
-        "What cannot be understood is refused.\n"
+        "Reads one pre-tool hook message from standard input and answers on standard output.\n"
+        "For a shell command it decides as `buckle decide` does: rewrite it to run under Buckle,\n"
+        "ask the user, leave it unchanged, or refuse it. It leaves other tools alone and refuses\n"
+        "messages that it cannot understand.\n"
         "\n"
-        "Exit status: 0 with an answer, 2 when nothing may run.",
+        "Exit status: 0 with an answer, 2 if nothing may run.",
     .options = options,
     .run = run,
 };

@@ -14,16 +14,16 @@
 #include "cli/agent/cli-agent-view.h"
 
 static const struct cli_option options[] = {
-    {"settings", 0, "FILE", "settings besides those that are found", "file"},
-    {"mode", 0, "MODE", "the person's permission mode: prompt, open or none", "prompt open none"},
-    {"plan", 0, NULL, "a plan is being made: nothing runs", NULL},
-    {"grantable", 0, NULL, "let `buckle grant` give commands more while they run", NULL},
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
+    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"},
+    {"plan", 0, NULL, "plan mode: no command runs", NULL},
+    {"grantable", 0, NULL, "skip kernel walls, so that `buckle grant` can allow anything", NULL},
     {"here", 0, NULL, "run commands even in / or the home directory", NULL},
-    {"shell", 0, "PROGRAM", "the shell, when a call names none (bash, or sh)", "file"},
-    {"timeout", 't', "SECONDS", "limit of commands that name none (120)", NULL},
-    {"max-timeout", 0, "SECONDS", "limit of commands that name one (600)", NULL},
-    {"max-procs", 0, "N", "limit of a command's processes (4096)", NULL},
-    {"max-output", 0, "BYTES", "what is kept of each of a command's streams (30000)", NULL},
+    {"shell", 0, "PROGRAM", "the shell, if a call names none (default: bash, else sh)", "file"},
+    {"timeout", 't', "SECONDS", "time limit of commands that set none (default 120)", NULL},
+    {"max-timeout", 0, "SECONDS", "highest time limit that a command can set (default 600)", NULL},
+    {"max-procs", 0, "N", "maximum number of processes per command (default 4096)", NULL},
+    {"max-output", 0, "BYTES", "how much to keep of each output stream (default 30000)", NULL},
     {0},
 };
 
@@ -36,8 +36,8 @@ static int number(const struct cli_args *args, const char *option, unsigned long
         return 0;
     unsigned long n = strtoul(given, &end, 10);
     if (given[0] < '0' || given[0] > '9' || *end || n == 0 || n > most)
-        return err_set(err, BK_E_INPUT, "--%s: %s is not a number from 1 to %lu", option, given,
-                       most);
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %lu, not %s", option, most,
+                       given);
     *out = n;
     return 0;
 }
@@ -70,7 +70,7 @@ static int run(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
-        return cli_usage(args, "--mode: %s is none of prompt, open, none", mode);
+        return cli_usage(args, "--mode must be prompt, open or none, not %s", mode);
     if (!files)
         return CLI_ERROR;
     o.planning |= args_has(args, "plan");
@@ -83,13 +83,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_mcp = {
     .name = "mcp",
     .usage = "[OPTION…]",
-    .brief = "serve a sandboxed shell to an agent, over the Model Context Protocol",
+    .brief = "serve a sandboxed shell to an agent over the Model Context Protocol",
     .about =
-        "Speaks the Model Context Protocol on standard input and output. Its tools are a shell "
-        "whose\n"
-        "commands run under the settings of the working directory (bash, bash_output, bash_kill)\n"
-        "and what the sandbox has to say (sandbox_status, sandbox_violations); the policy and the\n"
-        "events of the session can be read as resources. Everything ends with the client.\n",
+        "Speaks the Model Context Protocol on standard input and output. The tools bash,\n"
+        "bash_output and bash_kill run commands under the settings of the working directory;\n"
+        "sandbox_status and sandbox_violations report on the sandbox. The session's policy and\n"
+        "events are available as resources. Everything ends when the client disconnects.",
     .options = options,
     .run = run,
 };

@@ -19,7 +19,7 @@
 #include "cli/args.h"
 
 static const struct cli_option options[] = {
-    {"for", 0, "PID", "end with this process (the one that started us)", NULL},
+    {"for", 0, "PID", "end with this process (default: the parent)", NULL},
     {"foreground", 0, NULL, "stay in the foreground", NULL},
     {0},
 };
@@ -81,7 +81,7 @@ static int run(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "session takes options only");
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* it may be somebody else's */
-        return cli_usage(args, "--for: there is no such process");
+        return cli_usage(args, "--for: no such process");
     if (args_has(args, "foreground"))
         return stay(owner, STDOUT_FILENO, true);
     if (pipe2(ready, O_CLOEXEC) < 0)
@@ -99,14 +99,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_session = {
     .name = "session",
     .usage = "[--for PID]",
-    .brief = "keep what several runs deny, as long as another process lives",
+    .brief = "collect the denials of several runs while another process lives",
     .about =
-        "Starts a process that hears of what runs deny which join it (`buckle run --session "
-        "PID`),\n"
-        "and prints its number. `buckle log` reads from it and `buckle grant` speaks to all runs\n"
-        "of it. Events live in its memory; it ends, and they with it, when the process that it "
-        "was\n"
-        "started for ends. `buckle hook` starts one by itself.",
+        "Starts a session process and prints its process ID. Runs that join it (`buckle run\n"
+        "--session PID`) report their denials to it. `buckle log` reads from the session, and\n"
+        "`buckle grant` reaches all its runs. It keeps events in memory only, and ends when the\n"
+        "process it was started for ends. `buckle hook` starts one automatically.",
     .options = options,
     .run = run,
 };

@@ -19,11 +19,11 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_summary = {
     .name = "summary",
     .usage = "[OPTION…]",
-    .brief = "print what a model should be told about the sandbox",
+    .brief = "describe the sandbox for a language model",
     .about =
-        "Prints, for the settings of the working directory, what a model needs to know: what may\n"
-        "be read, written and reached, where temporary files go, how a refusal looks and what\n"
-        "to do about it. Nothing when sandboxing is disabled.",
+        "Describes, for the settings of the working directory, what a model needs to know: what\n"
+        "commands may read, write and reach, where temporary files go, what a denial looks like\n"
+        "and how to respond to it. Prints nothing if sandboxing is disabled.",
     .options = options,
     .run = run,
 };

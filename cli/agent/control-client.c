@@ -39,7 +39,7 @@ static int knock(const char *kind, const char *pid, struct bk_err *err)
     char *end;
     long n = strtol(pid, &end, 10);
     if (*end || n <= 0 || n > INT_MAX)
-        return err_set(err, BK_E_INPUT, "--%s: %s is no process", kind, pid);
+        return err_set(err, BK_E_INPUT, "--%s: %s is not a process ID", kind, pid);
     return control_socket_connect(kind, (pid_t)n, err);
 }
 
@@ -123,13 +123,13 @@ int control_client_current(const char *run, const char *session, struct bk_err *
     list_kind("session", &c);
     list_kind("run", &c);
     if (c.n == 0)
-        return err_set(err, BK_E_INPUT, "no run or session of yours is under way");
+        return err_set(err, BK_E_INPUT, "you have no active run or session");
     const struct candidate *one = choose(&c);
     if (one)
         return control_socket_connect(one->kind, one->pid, err);
     tell_candidates(&c);
-    err_set(err, BK_E_INPUT, "%zu runs and sessions are under way", c.n);
-    err_hint(err, "say which: --run PID, --session PID, or go to its folder");
+    err_set(err, BK_E_INPUT, "%zu runs and sessions are active", c.n);
+    err_hint(err, "choose one with --run PID or --session PID, or change to its directory");
     return -1;
 }
 
@@ -138,7 +138,7 @@ int control_client_absolute(const char *path, struct buf *out, struct bk_err *er
     char cwd[PATH_MAX];
     if (path[0] != '/' && path[0] != '~') {
         if (!getcwd(cwd, sizeof(cwd)))
-            return err_sys(err, "cannot tell the working directory");
+            return err_sys(err, "cannot find the working directory");
         buf_fmt(out, "%s/", cwd);
     }
     buf_str(out, path);

@@ -42,8 +42,8 @@ static int find_file(const char *name, bool project, const struct agent **agent,
             buf_fmt(path, "%s/%s", project ? "." : home, agents[i].file);
             return 0;
         }
-    err_set(err, BK_E_INPUT, "no agent called %s is known", name);
-    err_hint(err, "claude, gemini, or the path of a settings file");
+    err_set(err, BK_E_INPUT, "unknown agent %s", name);
+    err_hint(err, "use claude, gemini or the path of a settings file");
     return -1;
 }
 
@@ -63,7 +63,7 @@ static int hook_command(struct buf *out, struct bk_err *err)
     char self[PATH_MAX], found[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n <= 0)
-        return err_sys(err, "cannot tell where buckle is");
+        return err_sys(err, "cannot find the path of buckle");
     self[n] = '\0';
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
@@ -123,8 +123,8 @@ static int put_in(json_t *root, const struct agent *a, const char *path, struct 
         take_out(hooks, a->event);
     json_t *groups = hooks ? member(hooks, a->event, JSON_ARRAY) : NULL;
     if (!groups)
-        return err_set(err, BK_E_INPUT, "%s: hooks are not where they should be; left as it is",
-                       path);
+        return err_set(err, BK_E_INPUT,
+                       "%s: unexpected structure of its hooks; file left unchanged", path);
     if (hook_command(&command, err) < 0)
         return -1;
     json_array_append_new(groups, json_pack("{s:s, s:[{s:s, s:s}]}", "matcher", a->matcher, "hooks",
@@ -154,7 +154,7 @@ int hook_install(const char *name, bool project, bool install, struct bk_err *er
         return -1;
     OWN(json) json_t *root = json_load_file(path.s, JSON_REJECT_DUPLICATES, &where);
     if (!root && access(path.s, F_OK) == 0) {
-        err_set(err, BK_E_INPUT, "%s; left as it is", where.text);
+        err_set(err, BK_E_INPUT, "%s; file left unchanged", where.text);
         err_place(err, path.s, (uint32_t)where.line, (uint32_t)where.column);
         return -1;
     }
@@ -164,14 +164,14 @@ int hook_install(const char *name, bool project, bool install, struct bk_err *er
     if (install && put_in(root, agent, path.s, err) < 0)
         return -1;
     if (!install && take_out(hooks, agent->event) == 0) {
-        fprintf(stderr, "buckle: there is no hook in %s\n", path.s);
+        fprintf(stderr, "buckle: %s contains no hook of Buckle\n", path.s);
         return 0;
     }
     if (!install && json_object_size(hooks) == 0)
         json_object_del(root, "hooks");
     if (write_file(root, path.s, err) < 0)
         return -1;
-    fprintf(stderr, "buckle: %s %s\n", install ? "wrote the hook into" : "took the hook out of",
+    fprintf(stderr, "buckle: %s %s\n", install ? "added the hook to" : "removed the hook from",
             path.s);
     return 0;
 }

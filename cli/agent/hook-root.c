@@ -85,7 +85,7 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
     if (!answer)
         return -1;
     if (!root || strlen(root) >= PATH_MAX)
-        return err_set(err, BK_E_SYSTEM, "the agent's session does not know its project");
+        return err_set(err, BK_E_SYSTEM, "the agent's session does not know the agent's project");
     strcpy(out, root);
     return 0;
 }
@@ -106,7 +106,7 @@ int hook_root(const struct hook_call *call, const char *program, struct hook_roo
         return ask_session(out->session, call->session ? call->session : "", cwd, start, out->path,
                            err);
     if (!started || run_place_is_all(start))
-        return err_set(err, BK_E_SYSTEM, "cannot tell which project the agent was started in");
+        return err_set(err, BK_E_SYSTEM, "cannot determine which project the agent was started in");
     strcpy(out->path, start);
     return 0;
 }

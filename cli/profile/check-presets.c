@@ -45,7 +45,7 @@ static void check_links(struct checking *k, const struct preset *p)
         for (size_t i = 0; i < p->lists[l].n; i++)
             if (p->lists[l].at[i].eval_symlinks) {
                 note(k, p->lists[l].at[i].line, p->lists[l].at[i].col,
-                     "eval-symlinks has no effect: links are always followed");
+                     "eval-symlinks has no effect: symlinks are always followed");
                 return;
             }
 }
@@ -55,8 +55,8 @@ static void check_reads(struct checking *k, const struct preset *p, const struct
     const struct preset_paths *read = &p->lists[PRESET_READ];
     if (read->n && !sum->flags[PRESET_STRICT])
         note(k, read->at[0].line, read->at[0].col,
-             "read has no effect unless strict is set, here or by another preset: everything can "
-             "be read");
+             "read has no effect unless strict is set, here or by another preset: everything is "
+             "readable");
 }
 
 /* Paths that cannot be had, by trying. */
@@ -73,7 +73,8 @@ static void check_paths(struct checking *k, const struct preset *p)
             if (preset_apply(&k->out->arena, &one, &base, &policy, &unset, &k->err) < 0)
                 tell_at(k, FINDING_ERROR, path.line, path.col);
             else if (unset.n)
-                note(k, path.line, path.col, "a variable in it is not set here: it opens nothing");
+                note(k, path.line, path.col,
+                     "it uses a variable that is not set, so it allows nothing");
         }
 }
 
@@ -85,7 +86,7 @@ static void check_preset(struct checking *k, const struct preset *p)
         return;
     }
     if (p->flags[PRESET_ALLOW_KEYCHAIN])
-        note(k, p->line, 1, "allow-keychain has no effect on Linux, which has none");
+        note(k, p->line, 1, "allow-keychain has no effect: Linux has no keychain");
     check_links(k, p);
     check_reads(k, p, &sum);
     check_paths(k, p);

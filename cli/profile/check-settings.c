@@ -92,7 +92,7 @@ size_t check_settings_found(struct settings *s, const char *files[LAYER_COUNT], 
     char cwd[PATH_MAX];
     size_t n = 0;
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory"), 0;
+        return err_sys(err, "cannot find the working directory"), 0;
     if (settings_init(s, cwd, err) < 0)
         return 0;
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++) {

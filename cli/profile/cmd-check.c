@@ -24,10 +24,10 @@ static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
     {"json", 'j', NULL, "print one JSON document", NULL},
-    {"settings", 's', NULL, "the files are settings; without one, those that count here", NULL},
+    {"settings", 's', NULL, "FILEs are settings; without FILE, check the ones in force here", NULL},
     {"linux", 0, NULL, "also list operations that have no counterpart on Linux", NULL},
-    {"no-lint", 0, NULL, "errors only: do not look for rules that never decide", NULL},
-    {"strict", 0, NULL, "exit 1 for warnings too", NULL},
+    {"no-lint", 0, NULL, "report errors only, not rules that never decide", NULL},
+    {"strict", 0, NULL, "exit with 1 for warnings, too", NULL},
     {0},
 };
 
@@ -118,7 +118,7 @@ static void note_linux(struct loaded *l)
                 continue;
             told[op] = true;
             char msg[160];
-            snprintf(msg, sizeof(msg), "%s has no counterpart on Linux: nothing there asks for it",
+            snprintf(msg, sizeof(msg), "%s has no counterpart on Linux, so the rule has no effect",
                      vocab_ops[op].name);
             add_at_rule(l, rule, DIAG_NOTE, "no-linux-counterpart", msg);
         }
@@ -279,9 +279,9 @@ static int run(struct cli_args *args)
     if (!args->npos && !text && args_has(args, "settings"))
         return check_found(args);
     if (!args->npos && !text)
-        return cli_usage(args, "which file?");
+        return cli_usage(args, "no file given");
     if (args->npos && text)
-        return cli_usage(args, "--text stands in place of a file");
+        return cli_usage(args, "give --text or a file, not both");
     struct totals sum = {0};
     OWN(buf) struct buf out = {0};
     if (json)
@@ -304,15 +304,16 @@ const struct cli_command cmd_check = {
     .usage = "[OPTION…] FILE…",
     .brief = "find mistakes in profiles, and rules that never decide",
     .about =
-        "Reads each FILE as a profile of its own (\"-\" is standard input) and prints what is\n"
-        "wrong with it as file:line:column, with the source line and a caret. In a profile\n"
-        "without errors it warns of rules that can never decide: shadowed by others,\n"
-        "replaced, contradictory, or with filters that nothing matches.\n"
-        "Prints nothing when all is well. A FILE that ends in .json is read as settings, one\n"
-        "in .yaml or .yml as presets, and what has no effect is told as well.\n"
+        "Checks each FILE as a separate profile (\"-\" is standard input) and prints mistakes as\n"
+        "file:line:column, with the source line and a caret. If a profile has no errors, warns\n"
+        "about rules that can never decide: shadowed by others, replaced, contradictory, or\n"
+        "with filters that nothing matches. Prints nothing if all is well.\n"
         "\n"
-        "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 when a file\n"
-        "cannot be read.",
+        "A FILE that ends in .json is checked as settings, and one that ends in .yaml or .yml as\n"
+        "presets; entries without effect are reported as well.\n"
+        "\n"
+        "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 if a file cannot\n"
+        "be read.",
     .options = options,
     .complete = "profile",
     .run = run,

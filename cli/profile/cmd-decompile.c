@@ -17,7 +17,7 @@
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"verify", 0, NULL, "compile the text again and prove that it decides alike", NULL},
+    {"verify", 0, NULL, "recompile the result and prove that it is equivalent", NULL},
     {0},
 };
 
@@ -52,8 +52,8 @@ static int verify(const struct loaded *l, const struct buf *text, struct bk_err 
     if (r < 0 || how == GRAPH_EQUAL)
         return r;
     return err_set(err, proof.differs ? BK_E_BUG : BK_E_LIMIT,
-                   proof.differs ? "the text decides %s differently"
-                                 : "whether the text decides %s alike could not be proved",
+                   proof.differs ? "the decompiled text decides %s differently"
+                                 : "cannot prove that the decompiled text decides %s the same way",
                    vocab_ops[proof.op].name);
 }
 
@@ -62,7 +62,7 @@ static int run(struct cli_args *args)
     struct bk_err err;
     bool from_text = load_from_text(args);
     if (args->npos != (from_text ? 0 : 1))
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     OWN(loaded) struct loaded l;
     if (load_or_complain(args, from_text ? NULL : args->pos[0], &l) != CLI_OK)
         return CLI_ERROR;
@@ -82,15 +82,15 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_decompile = {
     .name = "decompile",
     .usage = "[OPTION…] PROFILE",
-    .brief = "write the rules of a compiled profile as SBPL",
-    .about = "Prints SBPL that decides as PROFILE does: rules by family of operations, conditions\n"
-             "and modifiers restored, without what the compiler adds by itself. PROFILE is a\n"
-             "compiled profile, or SBPL, of which then only the rules are left: parameters have\n"
-             "their values, procedures have run.\n"
+    .brief = "turn a compiled profile back into SBPL",
+    .about = "Prints SBPL that is equivalent to PROFILE: rules grouped by family of operations,\n"
+             "with conditions and modifiers restored, without the rules that the compiler adds.\n"
+             "PROFILE is compiled, or SBPL; SBPL is reduced to its rules, with parameters\n"
+             "replaced by their values and procedures expanded.\n"
              "\n"
-             "A graph that cannot be written in bounded space is refused.\n"
+             "Refuses a graph whose text would be too large.\n"
              "\n"
-             "Exit status: 0 when the text was printed, 2 on error, also when --verify fails.",
+             "Exit status: 0 on success, 2 on error or if --verify fails.",
     .options = options,
     .complete = "profile",
     .run = run,

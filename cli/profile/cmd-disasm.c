@@ -13,8 +13,7 @@
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list the profiles of a collection", NULL},
     LOAD_BLOB_OPTIONS,
-    {"os", 0, "VERSION", "operations are those of this version, of several that have as many",
-     "os"},
+    {"os", 0, "VERSION", "name operations as in this version, if several fit", "os"},
     {0},
 };
 
@@ -72,7 +71,7 @@ static int run(struct cli_args *args)
     struct bk_err err;
     OWN(buf) struct buf out = {0};
     if (args->npos != 1)
-        return cli_usage(args, "which compiled profile?");
+        return cli_usage(args, "no compiled profile given");
     return disasm(args, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
 }
 
@@ -81,12 +80,12 @@ const struct cli_command cmd_disasm = {
     .usage = "[OPTION…] BLOB[:NAME]",
     .brief = "show the tables and nodes of a compiled profile",
     .about =
-        "Prints a compiled profile as it lies in the file: header, tables, every node with its\n"
-        "offset, its bytes and what they say, and the bytes behind the nodes. What cannot be\n"
-        "read is shown with the reason.\n"
+        "Prints a compiled profile in file order: header, tables, every node with its offset,\n"
+        "bytes and meaning, and the bytes after the nodes. Parts that cannot be decoded are\n"
+        "shown with the reason.\n"
         "\n"
-        "BLOB is a file or \"-\". Which version compiled it is told from its bytes. Of a\n"
-        "collection, NAME (or --name) adds which operations that profile begins where.",
+        "BLOB is a file or \"-\". Its bytes show which version compiled it. For a collection,\n"
+        "NAME (or --name) adds where that profile's operations start.",
     .options = options,
     .complete = "file",
     .run = run,

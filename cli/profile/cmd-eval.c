@@ -23,9 +23,9 @@ static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
     STACK_OPTIONS,
-    {"batch", 'b', NULL, "read questions from standard input, one a line", NULL},
-    {"json", 'j', NULL, "print JSON: one object a question", NULL},
-    {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
+    {"batch", 'b', NULL, "read questions from standard input, one per line", NULL},
+    {"json", 'j', NULL, "print JSON, one object per question", NULL},
+    {"quiet", 'q', NULL, "print nothing; the exit status is the answer", NULL},
     {0},
 };
 
@@ -182,13 +182,14 @@ static int run(struct cli_args *args)
     size_t first = stack_first(args); /* position of the operation */
     const char *profile = first && args->npos ? args->pos[0] : args_value(args, "profile");
     if (args->npos < first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (batch && args->npos > first)
-        return cli_usage(args, "with --batch the questions come from standard input");
+        return cli_usage(args, "--batch reads the questions from standard input");
     if (batch && profile && strcmp(profile, "-") == 0)
-        return cli_usage(args, "--batch reads standard input, so the profile cannot");
+        return cli_usage(args,
+                         "--batch reads standard input, so the profile cannot come from there");
     if (!batch && args->npos == first)
-        return cli_usage(args, "which operation?");
+        return cli_usage(args, "no operation given");
     OWN(stacked) struct stacked s;
     if (stack_or_complain(args, &s) != CLI_OK)
         return CLI_ERROR;
@@ -198,21 +199,21 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_eval = {
     .name = "eval",
     .usage = "[OPTION…] PROFILE OPERATION [ARGUMENT] [KEY=VALUE…]",
-    .brief = "say whether a profile allows an operation",
+    .brief = "test whether a profile allows an operation",
     .about =
-        "Asks a profile one question and prints allow or deny, the question and the rule that\n"
-        "decided. ARGUMENT is what the operation acts on: a path, a name, an address. KEY=VALUE\n"
-        "states further facts, KEY being a filter: vnode-type=DIRECTORY, target=self.\n"
+        "Tests one operation against a profile and prints allow or deny, the question, and the\n"
+        "rule that decided. ARGUMENT is what the operation acts on: a path, a name, an address.\n"
+        "KEY=VALUE adds facts, where KEY is a filter: vnode-type=DIRECTORY, target=self.\n"
         "\n"
-        "PROFILE is a file, \"-\" for standard input, or the name of a shipped profile.\n"
-        "With --batch, rows of OPERATION [ARGUMENT] [KEY=VALUE…] come from standard input; blanks\n"
-        "in a word are quoted as in a shell, lines that start with # are comments.\n"
+        "PROFILE is a file, \"-\" for standard input, or the name of a shipped profile. --batch\n"
+        "reads rows of OPERATION [ARGUMENT] [KEY=VALUE…] from standard input. Quote blanks in a\n"
+        "word as in a shell; lines that start with # are comments.\n"
         "\n"
-        "With --platform the question goes to a stack: what any layer denies is denied. An\n"
-        "extension holds for the path it was issued for and what lies below (or that name), and\n"
-        "opens only what a filter (extension …) asks for.\n"
+        "With --platform, every layer of the stack must allow the operation. An extension covers\n"
+        "the path it was issued for and everything below it (or that name), but only where a rule\n"
+        "has an (extension …) filter.\n"
         "\n"
-        "Exit status: 0 allow, 1 deny, 2 error; with --batch 0 when every row was answered.",
+        "Exit status: 0 allow, 1 deny, 2 error; with --batch, 0 if every row was answered.",
     .options = options,
     .complete = "profile operation file",
     .run = run,

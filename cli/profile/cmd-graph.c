@@ -27,7 +27,7 @@ extern char **environ;
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"format", 0, "FORMAT", "text, dot, json or svg; else by the name of -o, else text",
+    {"format", 0, "FORMAT", "text, dot, json or svg (default: by the name of FILE, else text)",
      "text dot json svg"},
     {"output", 'o', "FILE", "write to FILE", "file"},
     {0},
@@ -103,7 +103,7 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     err_set(err, BK_E_SYSTEM, "dot failed to draw the graph");
-    err_hint(err, "--format dot gives its input; naming an OPERATION makes the graph smaller");
+    err_hint(err, "--format dot shows its input; give an OPERATION for a smaller graph");
     return -1;
 }
 
@@ -129,12 +129,12 @@ static int run(struct cli_args *args)
 {
     size_t first = load_from_text(args) ? 0 : 1;
     if (args->npos < first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (args->npos > first + 1)
-        return cli_usage(args, "one operation at most");
+        return cli_usage(args, "give at most one operation");
     const struct format *format = choose_format(args);
     if (!format)
-        return cli_usage(args, "--format is text, dot, json or svg");
+        return cli_usage(args, "--format must be text, dot, json or svg");
     struct bk_err err;
     enum vocab_op op = OP_NONE;
     if (args->npos > first && question_operation(args->pos[first], &op, &err) < 0)
@@ -157,10 +157,11 @@ const struct cli_command cmd_graph = {
     .name = "graph",
     .usage = "[OPTION…] PROFILE [OPERATION]",
     .brief = "print the policy graph of a profile",
-    .about = "Prints what a profile compiles to: for each operation the tests that are made, in\n"
-             "order, and the decisions they lead to. With OPERATION only that one's part.\n"
-             "\n"
-             "SVG is drawn by Graphviz (the program dot), when it is installed.",
+    .about =
+        "Prints the graph that a profile compiles to: for each operation the tests, in order,\n"
+        "and the decisions they lead to. With OPERATION, prints only that operation's part.\n"
+        "\n"
+        "Graphviz (the program dot) draws SVG, if it is installed.",
     .options = options,
     .complete = "profile operation",
     .run = run,

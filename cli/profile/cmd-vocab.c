@@ -18,11 +18,11 @@
 #include "cli/profile/vocab-words.h"
 
 static const struct cli_option options[] = {
-    {"os", 0, "VERSION", "the words of one version: 14.4.1, 13, 10.15, ios9…", "os"},
+    {"os", 0, "VERSION", "only this version: 14.4.1, 13, 10.15, ios9…", "os"},
     {"ops", 0, NULL, "operations only", NULL},
     {"filters", 0, NULL, "filters only", NULL},
     {"modifiers", 0, NULL, "modifiers only", NULL},
-    {"changes", 0, "A..B", "what changed from version A to version B", NULL},
+    {"changes", 0, "A..B", "show what changed from version A to version B", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {0},
 };
@@ -213,7 +213,7 @@ static int unknown_word(const char *name, const struct vocab_query *q)
 {
     struct bk_err err;
     const char *near = vocab_suggest(name, strlen(name), q->kinds);
-    err_set(&err, BK_E_INPUT, "no operation, filter, modifier or constant is called \"%s\"", name);
+    err_set(&err, BK_E_INPUT, "unknown operation, filter, modifier or constant \"%s\"", name);
     if (near)
         err_hint(&err, "did you mean %s?", near);
     return cli_fail(&err);
@@ -246,9 +246,9 @@ static int run(struct cli_args *args)
     enum vocab_os a = VOCAB_NEWEST, b = VOCAB_NEWEST;
     const char *span = args_value(args, "changes"), *name = args->npos ? args->pos[0] : NULL;
     if (args->npos > 1)
-        return cli_usage(args, "one name or id at a time");
+        return cli_usage(args, "give at most one name or id");
     if (span && (name || args_has(args, "os")))
-        return cli_usage(args, "--changes goes with neither a name nor --os");
+        return cli_usage(args, "--changes takes neither a name nor --os");
     if (parse_query(args, &q, &err) < 0 || (span && versions_span(span, &a, &b, &err) < 0))
         return cli_fail(&err);
 
@@ -269,14 +269,14 @@ const struct cli_command cmd_vocab = {
     .name = "vocab",
     .usage = "[OPTION…] [NAME|ID]",
     .brief = "list and describe operations, filters and modifiers",
-    .about = "Without NAME, lists the words of the language with their ids. With NAME, tells all\n"
-             "that is known about one word: its other spellings, its id in each version, where an\n"
-             "operation stands in the tree and what happens to it when no rule speaks of it, what\n"
-             "filters, modifiers and constants go with it. With a number, the words that have it\n"
-             "as their id (in the newest version, or in --os).\n"
-             "\n"
-             "Versions: ios4 ios8.4.1 ios9.3 ios13.0 10.12 10.13 10.14 10.15 12.5 13.0 14.4.1;\n"
-             "what does not tell them apart may be left off, as in 14.",
+    .about =
+        "Without NAME, lists the words of the language with their ids. With NAME, describes one\n"
+        "word: its aliases, its id in each version, an operation's parents and its default when\n"
+        "no rule matches, and the filters, modifiers and constants it takes. With a number,\n"
+        "describes the words with that id (in the newest version, or in --os).\n"
+        "\n"
+        "Versions: ios4 ios8.4.1 ios9.3 ios13.0 10.12 10.13 10.14 10.15 12.5 13.0 14.4.1;\n"
+        "they can be shortened while unambiguous, as in 14.",
     .options = options,
     .complete = "name",
     .run = run,

@@ -14,7 +14,7 @@ static int unknown(const char *option, const char *given, struct bk_err *err)
     OWN(buf) struct buf known = {0};
     for (unsigned v = 0; v < VOCAB_OS_COUNT; v++)
         buf_fmt(&known, "%s%s", v ? ", " : "", vocab_os_name((enum vocab_os)v));
-    err_set(err, BK_E_INPUT, "--%s %s: not a version whose names are known", option, given);
+    err_set(err, BK_E_INPUT, "--%s %s: unknown version", option, given);
     err_hint(err, "known: %s", known.s ? known.s : "");
     return -1;
 }
@@ -33,7 +33,7 @@ int versions_span(const char *text, enum vocab_os *a, enum vocab_os *b, struct b
     const char *dots = strstr(text, "..");
     size_t n = dots ? (size_t)(dots - text) : 0;
     if (!dots || n >= sizeof(first)) {
-        err_set(err, BK_E_INPUT, "--changes wants two versions, not \"%s\"", text);
+        err_set(err, BK_E_INPUT, "--changes needs two versions, not \"%s\"", text);
         err_hint(err, "write --changes 13.0..14.4.1");
         return -1;
     }

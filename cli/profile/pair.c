@@ -30,9 +30,9 @@ int pair_or_complain(const struct cli_args *args, struct loaded_pair *out)
     struct loaded *sides = out->sides;
     memset(out, 0, sizeof(*out));
     if (args->npos != 2)
-        return cli_usage(args, "which two profiles?");
+        return cli_usage(args, "give two profiles");
     if (strcmp(args->pos[0], "-") == 0 || strcmp(args->pos[1], "-") == 0)
-        return cli_usage(args, "profiles that are compared come from files");
+        return cli_usage(args, "cannot compare a profile from standard input");
     for (int s = 0; s < 2; s++)
         if (load_or_complain(args, args->pos[s], &sides[s]) != CLI_OK)
             return CLI_ERROR;

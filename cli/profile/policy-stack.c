@@ -71,7 +71,7 @@ int stack_or_complain(const struct cli_args *args, struct stacked *out)
         return cli_fail(&err);
     }
     if (profile && load_from_text(args))
-        return cli_usage(args, "--profile or --text, not both");
+        return cli_usage(args, "give --profile or --text, not both");
     if (take_extensions(args, out) != CLI_OK)
         return CLI_ERROR;
     for (size_t i = 0; i < platforms; i++)

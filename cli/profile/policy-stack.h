@@ -10,9 +10,9 @@
  * extensions. */
 /* clang-format off */
 #define STACK_OPTIONS \
-    {"platform", 0, "PROFILE", "a platform profile, which has to allow it as well; may repeat", "profile"}, \
-    {"profile", 0, "PROFILE", "the process's profile, in place of the argument", "profile"}, \
-    {"extension", 0, "CLASS[:VALUE]", "the process holds an extension, for VALUE and what is below", NULL}
+    {"platform", 0, "PROFILE", "a platform profile that must also allow it; may repeat", "profile"}, \
+    {"profile", 0, "PROFILE", "the process's profile, instead of the argument", "profile"}, \
+    {"extension", 0, "CLASS[:VALUE]", "the process holds an extension, for VALUE and below", NULL}
 /* clang-format on */
 
 struct stacked {

@@ -32,7 +32,7 @@ static int take_word(char **from, char **to, struct bk_err *err)
         }
     }
     if (quote)
-        return err_set(err, BK_E_INPUT, "a quotation mark %c is never closed", quote);
+        return err_set(err, BK_E_INPUT, "unclosed quotation mark %c", quote);
     *from = *in ? in + 1 : in;
     *out++ = '\0';
     *to = out;

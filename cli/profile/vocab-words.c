@@ -249,7 +249,7 @@ static void show_constant(struct doc *d, size_t row)
     doc_open(d, "constant", vocab_constant_name(row));
     doc_number(d, "value", (long long)c->value);
     if (c->value < 0)
-        doc_text(d, "note", "its number is not public: it matches nothing");
+        doc_text(d, "note", "its value is not public, so it matches nothing");
     doc_list(d, "of", false);
     for (unsigned f = 0; f < FILTER_COUNT; f++)
         if (n = vocab_filter_constants(f, &first), row - first < n)

@@ -16,13 +16,13 @@
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
-    {"layer", 'l', "LAYER", "change this layer's file: user, project, local or policy",
+    {"layer", 'l', "LAYER", "the layer to change: user, project, local or policy",
      "user project local policy"},
-    {"settings", 's', "FILE", "count these settings in, as `buckle run` would", "file"},
+    {"settings", 's', "FILE", "include these settings, as `buckle run` would", "file"},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {"keys", 0, NULL, "list all keys", NULL},
     {"schema", 0, NULL, "print the JSON Schema", NULL},
-    {"files", 0, NULL, "list the files, whether they are there or not", NULL},
+    {"files", 0, NULL, "list the settings files, including missing ones", NULL},
     {0},
 };
 
@@ -30,7 +30,7 @@ static const char *const effects[] = {[EFFECT_USED] = "",
                                       [EFFECT_MACOS] = " (macOS only)",
                                       [EFFECT_HOST] = " (for programs that start commands)",
                                       [EFFECT_NONE] = " (accepted, no effect)",
-                                      [EFFECT_LATER] = " (not there yet)"};
+                                      [EFFECT_LATER] = " (not implemented yet)"};
 
 /* ---- lists ---- */
 
@@ -77,7 +77,7 @@ static int list_files(struct settings *s)
             continue;
         buf_fmt(&out, "%-8s ", settings_layer_name(id));
         buf_safe(&out, path, strlen(path));
-        buf_str(&out, access(path, F_OK) == 0 ? "\n" : "  (not there)\n");
+        buf_str(&out, access(path, F_OK) == 0 ? "\n" : "  (missing)\n");
     }
     return cli_emit(&out, CLI_OK);
 }
@@ -118,7 +118,7 @@ static void add_from(const struct settings *s, const struct setting_value *v, st
     if (l->id != LAYER_DEFAULTS)
         buf_fmt(out, ", line %u", jt_line(&l->text, v->json->at));
     if (v->ignored)
-        buf_fmt(out, "; does not count: %s", v->ignored);
+        buf_fmt(out, "; ignored: %s", v->ignored);
 }
 
 static int show_text(struct settings *s, struct buf *out)
@@ -216,12 +216,12 @@ static int show(const struct cli_args *args, struct settings *s)
     const char *project = settings_distrusted(s);
     if (status == CLI_OK && project)
         fprintf(stderr,
-                "buckle: what %s permits does not count: %s\n  hint: look at it, then say `buckle "
-                "trust`\n",
+                "buckle: the permissions that %s sets are ignored: %s\n  hint: review them, then "
+                "run `buckle trust`\n",
                 project,
                 settings_trust(s, project) == TRUST_CHANGED
-                    ? "its settings have changed since they were trusted"
-                    : "it is not trusted");
+                    ? "its settings have changed since you trusted them"
+                    : "the project is not trusted");
     return status;
 }
 
@@ -247,11 +247,11 @@ static int change(const struct cli_args *args, struct settings *s, enum settings
     struct bk_err err = {0};
     size_t want = how == EDIT_REMOVE ? 2 : 3;
     if (find_layer(args, &layer) < 0)
-        return cli_usage(args, "--layer is one of user, project, local, policy");
+        return cli_usage(args, "--layer must be user, project, local or policy");
     if (args->npos < want)
-        return cli_usage(args, args->npos < 2 ? "which key?" : "which value?");
+        return cli_usage(args, args->npos < 2 ? "no key given" : "no value given");
     if (how == EDIT_SET && args->npos > 3)
-        return cli_usage(args, "one value; a list is written as JSON: '[\"a\", \"b\"]'");
+        return cli_usage(args, "give one value; write a list as JSON: '[\"a\", \"b\"]'");
     if (how == EDIT_REMOVE && args->npos == 2 &&
         settings_edit(s, layer, how, args->pos[1], NULL, &err) < 0)
         return cli_fail(&err);
@@ -275,7 +275,7 @@ static int run(struct cli_args *args)
     if (args_has(args, "keys"))
         return list_keys(args_has(args, "json"));
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(&err, "cannot tell the working directory"), cli_fail(&err);
+        return err_sys(&err, "cannot find the working directory"), cli_fail(&err);
     if (settings_init(&s, cwd, &err) < 0)
         return cli_fail(&err);
     if (args_has(args, "files"))
@@ -284,22 +284,22 @@ static int run(struct cli_args *args)
         if (strcmp(args->pos[0], verbs[i]) == 0)
             return change(args, &s, (enum settings_edit)i);
     if (args->npos && strcmp(args->pos[0], "show") != 0)
-        return cli_usage(args, "%s is none of show, set, add, remove", args->pos[0]);
+        return cli_usage(args, "unknown action %s: use show, set, add or remove", args->pos[0]);
     return show(args, &s);
 }
 
 const struct cli_command cmd_settings = {
     .name = "settings",
     .usage = "[show | set KEY VALUE | add KEY VALUE… | remove KEY [VALUE…]]",
-    .brief = "show what settings come to, or change them",
-    .about = "Shows every setting that counts for a command started here, with the file and line\n"
-             "that it comes from, and what is said somewhere and does not count. Layers, each\n"
-             "winning over those before it: user, project, local, --settings FILE, policy.\n"
-             "Denials of all of them are united. What a project's own files permit counts only\n"
-             "after `buckle trust`.\n"
-             "\n"
-             "set, add and remove change one key of one file (--layer, by default the user's). A\n"
-             "VALUE is JSON, or a word: buckle settings add network.allowedDomains example.com",
+    .brief = "show the settings in force, or change them",
+    .about =
+        "Shows every setting for commands started here, with the file and line it comes from,\n"
+        "and settings that are ignored. The layers, from weakest to strongest: user, project,\n"
+        "local, --settings FILE, policy. The denials of all layers add up. Permissions that a\n"
+        "project's own files set are ignored until `buckle trust`.\n"
+        "\n"
+        "set, add and remove change one key in one file (--layer, by default the user's). A\n"
+        "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com",
     .options = options,
     .complete = "show|set|add|remove setting",
     .run = run,

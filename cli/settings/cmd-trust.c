@@ -14,9 +14,9 @@
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
-    {"list", 'l', NULL, "list the folders that are trusted", NULL},
-    {"remove", 'r', NULL, "do not trust the folder any longer", NULL},
-    {"yes", 'y', NULL, "do not ask", NULL},
+    {"list", 'l', NULL, "list trusted directories", NULL},
+    {"remove", 'r', NULL, "stop trusting the directory", NULL},
+    {"yes", 'y', NULL, "do not ask for confirmation", NULL},
     {0},
 };
 
@@ -63,8 +63,9 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
 static bool agreed(const char *folder, const struct buf *permits)
 {
     char answer[8] = "";
-    fprintf(stderr, "%s permits itself:\n%s", folder, permits->n ? permits->s : "  nothing\n");
-    fprintf(stderr, "Let that count, until its settings change? [y/N] ");
+    fprintf(stderr, "The settings of %s permit:\n%s", folder,
+            permits->n ? permits->s : "  nothing\n");
+    fprintf(stderr, "Trust them until they change? [y/N] ");
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
@@ -79,7 +80,7 @@ static int give(const struct cli_args *args, struct settings *s)
         return CLI_NO;
     if (settings_trust_give(s, &err) < 0)
         return cli_fail(&err);
-    printf("%s is trusted, as its settings are now\n", s->project);
+    printf("%s is trusted until its settings change\n", s->project);
     return CLI_OK;
 }
 
@@ -89,7 +90,7 @@ static int run(struct cli_args *args)
     struct bk_err err;
     char folder[PATH_MAX];
     if (args->npos > 1)
-        return cli_usage(args, "one folder");
+        return cli_usage(args, "give at most one directory");
     if (!realpath(args->npos ? args->pos[0] : ".", folder)) {
         /* a folder that is gone can still be forgotten */
         if (!args_has(args, "remove") || !args->npos || args->pos[0][0] != '/')
@@ -107,14 +108,15 @@ static int run(struct cli_args *args)
 
 const struct cli_command cmd_trust = {
     .name = "trust",
-    .usage = "[OPTION…] [FOLDER]",
-    .brief = "let what a project's own settings permit count",
-    .about = "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
-             "take away. What they permit counts only after this command, and only as long as\n"
-             "they stay, byte for byte, as they are now: the next pull may bring others.\n"
-             "\n"
-             "FOLDER is the working directory by default. On a terminal the permissions are shown\n"
-             "and a question is asked first.",
+    .usage = "[OPTION…] [DIR]",
+    .brief = "trust a project's settings until they change",
+    .about =
+        "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
+        "deny. What they permit is ignored until you trust the project, and again as soon as\n"
+        "a byte of them changes, since the next pull may bring different ones.\n"
+        "\n"
+        "DIR defaults to the working directory. On a terminal, shows the permissions and asks\n"
+        "for confirmation first.",
     .options = options,
     .complete = "dir",
     .run = run,

@@ -63,7 +63,8 @@ static json_t *text_of(const char *file, struct bk_err *err)
     json_t *j =
         f && !ferror(f) && buf_ok(&text) ? json_stringn(text.s ? text.s : "", text.n) : NULL;
     if (!j)
-        err_set(err, BK_E_INPUT, "%s cannot be read as text, so it could not be put back", file);
+        err_set(err, BK_E_INPUT,
+                "%s is not a readable text file, so the change could not be undone", file);
     return j;
 }
 
@@ -122,8 +123,8 @@ static int check_unchanged(const json_t *entry, const char *file, struct bk_err 
         return 0;
     if (!now)
         return -1;
-    err_set(err, BK_E_INPUT, "%s has been changed since; left as it is", file);
-    err_hint(err, "`buckle settings` changes single values");
+    err_set(err, BK_E_INPUT, "%s has changed since; left unchanged", file);
+    err_hint(err, "use `buckle settings` to change single values");
     return -1;
 }
 
@@ -153,7 +154,7 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     if (settings_lock(&lock, file, err) < 0 || check_unchanged(entry, file, err) < 0 ||
         put_back(entry, file, err) < 0)
         return -1;
-    buf_fmt(words, "undone, in %s: %s", file, change ? change : "a change");
+    buf_fmt(words, "undone in %s: %s", file, change ? change : "a change");
     json_array_remove(journal, json_array_size(journal) - 1);
     return journal_write(journal, path.s, err);
 }

@@ -217,10 +217,10 @@ def check_refused():
         r = buckle("compile", "--os", version, write("no.sb", HEAD + rule), "-o", "no.bin")
         ok(r.status == 2 and words in r.err, f"{rule[:70]} for {version}: {words}", r)
     for argv, words in [
-        (["p.sb"], "where to?"), (["-o", "x"], "which profile?"),
-        (["p.sb", "-o", "x", "--era", "B"], "--era is A or E"),
+        (["p.sb"], "no output file given"), (["-o", "x"], "no profile given"),
+        (["p.sb", "-o", "x", "--era", "B"], "--era must be A or E"),
         (["p.sb", "-o", "x", "--os", "13.0"], "known: 14.4.1"),
-        (["p.sb", "-o", "x", "--os", "ios4", "--era", "E"], "is not of era E"),
+        (["p.sb", "-o", "x", "--os", "ios4", "--era", "E"], "does not use era E"),
         (["p.sb", "-o", "no/such/folder/x"], "No such file"),
     ]:
         write("p.sb", HEAD)

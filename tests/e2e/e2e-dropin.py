@@ -183,7 +183,7 @@ def test_verbose(person, t):
     folder = person.folder()
     r = names.call(person, "sandbox-exec", "-v", "-p", text, "sh", "-c", "echo x >f; true",
                    cwd=folder)
-    absent = [line for line in r.err.split("\n") if "without a meaning on Linux" in line]
+    absent = [line for line in r.err.split("\n") if "no effect on Linux" in line]
     t.ok(len(absent) == 1 and absent[0].count("mach-lookup") == 1, "what only macOS has, once", r)
     t.ok("sandbox-exec: " in r.err and folder + "/f" in r.err, "what was denied", r)
     r = names.call(person, "sandbox-exec", "-p", text, "sh", "-c", "true")
@@ -329,7 +329,7 @@ def test_control_fd(person, t):
         os.write(theirs, line.encode() + b"\n")
     out, err = child.communicate(timeout=30)
     os.close(theirs)
-    told = err.decode().count("settings stay as they were")
+    told = err.decode().count("the old settings stay in force")
     t.ok(told == 2 and b"allowWriet" in err, "what is wrong is told in the debug log", err)
     t.ok(child.returncode in (7, 8), "a change, as far as the running command can be given it", err)
     t.ok(child.returncode == 7 or b"with the next command" in err, "it counts, or is said to wait", err)

@@ -637,14 +637,14 @@ def test_watch(person, t):
     run = Lines(person, "--updatable", "-s", file, "sh", "-c", script, cwd=w)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     person.write(file, '{"filesystem": {"denyRead": ["/x", ')
-    t.ok(run.says("settings stay as they were"), "half a file changes nothing, and is told", run.err())
+    t.ok(run.says("the old settings stay in force"), "half a file changes nothing, and is told", run.err())
     os.truncate(file, 100 << 20)
     os.utime(file)
     t.ok(run.says("larger"), "nor does one of 100 MB", run.err())
     person.write(file, "{}", 0 if person.uid else 0o600)
     t.ok(not person.uid or run.says("Permission denied"), "nor one that cannot be read", run.err())
     person.write(file, json.dumps({"filesystem": {"denyRead": [o]}}))
-    t.ok(run.says("count from here on"), "a change is taken over", run.err())
+    t.ok(run.says("the new settings are in force"), "a change is taken over", run.err())
     os.remove(file)
     t.ok(run.says("No such file"), "a file that is gone changes nothing", run.err())
     person.write(f"{w}/go", "")
@@ -685,7 +685,7 @@ def test_appears(person, t):
         out, err = child.stdout.read(), child.stderr.read()
     finally:
         child.wait()
-    t.ok(out == b"shut\nmade\n" and b"stay as they were" not in err, "what came from standard input is not read again",
+    t.ok(out == b"shut\nmade\n" and b"stay in force" not in err, "what came from standard input is not read again",
          out, err)
 
 
@@ -703,7 +703,7 @@ def test_control(person, t):
     line = json.dumps({"filesystem": {"denyRead": [o]}}).encode() + b"\n"
     for i in range(len(line)):
         os.write(theirs, line[i:i + 1])
-    t.ok(run.says("count from here on"), "a line that arrives in pieces is taken over", run.err())
+    t.ok(run.says("the new settings are in force"), "a line that arrives in pieces is taken over", run.err())
     time.sleep(0.3)
     os.write(theirs, b'{}\n')
     os.close(theirs)

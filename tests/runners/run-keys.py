@@ -18,7 +18,7 @@ PAGE = os.path.join(TOP, "docs", "settings.md")
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
 START, END = "from src/settings/keys.def -->\n", "<!-- /keys -->"
 EFFECTS = {"used": "", "macos": " *(macOS only)*", "host": " *(for programs that start commands)*",
-           "none": " *(no effect)*", "later": " *(not there yet)*"}
+           "none": " *(no effect)*", "later": " *(not implemented yet)*"}
 
 
 def table():
