@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Command lines are sorted in one pass: every word is an option, an option's value or a positional
- * argument, in that order of preference. Nothing is interpreted here; commands ask for what they
- * know by name. Messages for people leave the program here too, so that they all look alike.
+ * Parses a command line in one pass: every word is an option, an option's value or a positional
+ * argument, in that order of preference. Nothing is interpreted here; commands look options up by
+ * name. Error messages are printed here too, so that they all look alike.
  */
 
 #include "cli/args.h"
@@ -40,7 +40,7 @@ const char *cli_nearest(const char *name, const char *const *names, size_t n)
     return spelling_nearest(name, names, n);
 }
 
-/* What a command is called by; drop-in names are whole. */
+/* What precedes the command's name on a command line; nothing for compat names. */
 static const char *own_word(const struct cli_command *command)
 {
     return command->main ? "" : "buckle ";
@@ -70,7 +70,7 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     args->given[args->ngiven++] = (struct cli_given){option, value};
 }
 
-/* --switch=value, where that is understood. */
+/* --switch=value, for commands with Go's syntax. */
 static int take_truth(struct cli_args *args, const struct cli_option *o, const char *value,
                       struct bk_err *err)
 {
@@ -85,7 +85,7 @@ static int take_truth(struct cli_args *args, const struct cli_option *o, const c
     return err_set(err, BK_E_INPUT, "%s: --%s takes no value", args->command->name, o->name);
 }
 
-/* --name, --name=value or --name value; *i moves past a value taken from the next word. */
+/* --name, --name=value or --name value; advances *i past a value in the next word. */
 static int take_long(struct cli_args *args, int argc, char **argv, int *i, struct bk_err *err)
 {
     const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1), *equals = strchr(name, '=');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle help [COMMAND]`: the same texts as --help, for those who ask this way. */
+/* `buckle help [COMMAND]`: prints the same texts as --help. */
 
 #include "base/own.h"
 #include "cli/args.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* --help, from the tables that also drive parsing: what is listed here is what is understood. */
+/* --help, from the tables that also drive parsing, so that the two always agree. */
 
 #include "cli/help.h"
 
@@ -11,7 +11,7 @@
 
 enum { COLUMN = 28 };
 
-/* Characters, not bytes: usage lines contain "…". */
+/* Counts characters, not bytes: usage lines contain "…". */
 static size_t shown_width(const char *s)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle decide`: what would become of a command that an agent wants to run. */
+/* `buckle decide`: shows what would happen to a command that an agent wants to run. */
 
 #include <string.h>
 

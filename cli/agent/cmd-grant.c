@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle grant`: gives a run that is under way something more, until it ends. */
+/* `buckle grant`: gives an active run more access, until it ends. */
 
 #include <jansson.h>
 #include <stdio.h>

@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle hook`: an agent asks before it uses a tool, on standard input, and hears on standard
- * output what to do: run the command under Buckle, ask the person, leave it, or nothing. Whatever
- * goes wrong here is a refusal; its exit status 2 means the same to agents that look no further.
+ * `buckle hook`: an agent sends a message on standard input before it uses a tool. The answer on
+ * standard output tells it to run the command under Buckle, ask the user, leave the command alone,
+ * or not run it. Every failure here is a refusal: agents that only look at the exit status take 2
+ * for one.
  */
 
 #include <errno.h>
@@ -72,14 +73,14 @@ static json_t *read_message(void)
 
 /* ---- the command ---- */
 
-/* A call that is being answered. */
+/* The tool call that is being answered. */
 struct answering {
     const struct cli_args *args;
     struct hook_call call;
-    char program[PATH_MAX]; /* where we are, and will be in a moment */
+    char program[PATH_MAX]; /* path of this program, which the rewritten command runs */
     struct hook_root root;
     struct agent_view view;
-    const char **files; /* settings that were named */
+    const char **files; /* from --settings */
     size_t nfiles;
 };
 
@@ -92,7 +93,7 @@ static void answering_free(struct answering *a)
 }
 #define OWN_answering answering_free
 
-/* From the project's folder: the one that we are in may be the model's choice. */
+/* Relative to the project: the model may have chosen our working directory. */
 static int name_files(struct answering *a)
 {
     const char *file;
@@ -191,8 +192,7 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     if (!call->shell)
         return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
-        a.view.mode =
-            PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
+        a.view.mode = PERMISSION_PROMPT; /* an unknown mode must not ask less */
     if (program_path(a.program) < 0)
         return refuse("cannot find the path of buckle");
     if (hook_root(call, a.program, &a.root, &err) < 0)

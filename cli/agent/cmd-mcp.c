@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle mcp`: flags for the server in agent/mcp.c. */
+/* `buckle mcp`: command line of the server in agent/mcp.c. */
 
 #include "agent/mcp.h"
 

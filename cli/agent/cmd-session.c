@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle session`: a process that keeps a session (agent/keeper.h), as long as another one lives.
- */
+/* `buckle session`: runs a session (agent/session.h) until another process ends. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +23,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Until the owner ends. */
+/* Serves the session until its owner ends. */
 static int keep(struct session *k)
 {
     OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
@@ -40,7 +39,7 @@ static int keep(struct session *k)
     return CLI_ERROR;
 }
 
-/* Away from whoever started us: his terminal, his pipes, his folder. */
+/* Detaches from the parent's terminal, pipes and working directory. */
 static void go_away(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,8 +50,8 @@ static void go_away(void)
         _exit(1);
 }
 
-/* In the process that stays. Says its number to whoever waits for it, or that of the session which
- * is there already. */
+/* Runs in the session process. Writes its process ID to ready_fd, or that of the session that the
+ * owner already has. */
 static int stay(pid_t owner, int told, bool foreground)
 {
     static struct session k;
@@ -80,7 +79,7 @@ static int run(struct cli_args *args)
     char line[32] = "";
     if (args->npos)
         return cli_usage(args, "session takes options only");
-    if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* it may be somebody else's */
+    if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
     if (args_has(args, "foreground"))
         return stay(owner, STDOUT_FILENO, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle status`: how things stand for the working directory, in a few lines. */
+/* `buckle status`: a short overview of sandboxing in the working directory. */
 
 #include <string.h>
 

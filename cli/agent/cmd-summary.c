@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle summary`: what a model should be told about the sandbox. */
+/* `buckle summary`: describes the sandbox for a model. */
 
 #include "cli/agent/cli-agent-view.h"
 

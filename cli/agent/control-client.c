@@ -15,7 +15,7 @@
 
 enum { DOORS = 64 };
 
-/* One that could be meant. */
+/* A run or session that the user could mean. */
 struct candidate {
     const char *kind;
     pid_t pid;
@@ -51,7 +51,7 @@ static json_t *ask_about(const char *kind, pid_t pid)
     return door >= 0 ? control_server_ask(door, question, DESK_SOON_MS, &err) : NULL;
 }
 
-/* Runs that belong to a session are not spoken to one by one. */
+/* Leaves out runs that belong to a session: the session reaches all of them. */
 static void list_kind(const char *kind, struct candidates *c)
 {
     pid_t pids[DOORS];
@@ -72,7 +72,7 @@ static bool is_here(const struct candidate *c, const char *cwd)
     return n > 1 && strncmp(cwd, theirs, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/');
 }
 
-/* The only one, or the only one whose folder we are in; NULL when that leaves a doubt. */
+/* The only candidate, or the only one whose directory we are in. NULL if that is ambiguous. */
 static const struct candidate *choose(const struct candidates *c)
 {
     char cwd[PATH_MAX];
@@ -91,7 +91,7 @@ static const struct candidate *choose(const struct candidates *c)
     return found;
 }
 
-/* One line about each, so that the person can tell them apart. */
+/* Prints one line for each, so that the user can choose. */
 static void tell_candidates(const struct candidates *c)
 {
     for (size_t i = 0; i < c->n; i++) {

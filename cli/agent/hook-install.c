@@ -17,14 +17,14 @@
 #include "settings/write.h"
 
 static const struct agent {
-    const char *name, *file; /* below the home folder, or the project's */
+    const char *name, *file; /* relative to the home directory or the project */
     const char *event, *matcher;
 } agents[] = {
     {"claude", ".claude/settings.json", "PreToolUse", "Bash"},
     {"gemini", ".gemini/settings.json", "BeforeTool", "run_shell_command"},
 };
 
-/* Which agent, and which file of its. A path is taken for one of the first's kind. */
+/* Finds the agent and its file. A path counts as a file of the first agent. */
 static int find_file(const char *name, bool project, const struct agent **agent, struct buf *path,
                      struct bk_err *err)
 {
@@ -47,7 +47,7 @@ static int find_file(const char *name, bool project, const struct agent **agent,
     return -1;
 }
 
-/* Agents take it for a yes when a hook cannot be run, or ends in any way but with status 2. */
+/* Agents run the command if the hook cannot start or fails with any status other than 2. */
 static const char or_else[] = " hook || exit 2";
 
 static bool is_ours(const json_t *hook)
@@ -57,7 +57,8 @@ static bool is_ours(const json_t *hook)
     return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, or_else) == 0);
 }
 
-/* By its name when that leads here, which outlasts an update and a move to another machine. */
+/* Uses the bare name if PATH leads to this program: it survives updates and moving the file to
+ * another machine. */
 static int hook_command(struct buf *out, struct bk_err *err)
 {
     char self[PATH_MAX], found[PATH_MAX];
@@ -83,7 +84,7 @@ static int hook_command(struct buf *out, struct bk_err *err)
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
-/* The object or array below a key; made when it is missing, NULL when it is something else. */
+/* The object or array at a key, created if missing. NULL if it has another type. */
 static json_t *member(json_t *object, const char *key, json_type type)
 {
     json_t *found = json_object_get(object, key);
@@ -94,7 +95,7 @@ static json_t *member(json_t *object, const char *key, json_type type)
     return json_typeof(found) == type ? found : NULL;
 }
 
-/* What was ours goes, and with it what it leaves empty. How many there were. */
+/* Removes our hooks, and containers that become empty. Returns how many hooks it removed. */
 static size_t take_out(json_t *hooks, const char *event)
 {
     json_t *groups = json_object_get(hooks, event);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where an agent was started. Some agents set a variable for their hooks. For others the session of
- * the agent's process remembers the folder of the first call, which comes before the model has
- * changed it. Without a session, the kernel says where the agent's process is.
+ * Finds where an agent was started. Some agents set a variable for their hooks. For others, the
+ * session of the agent's process remembers the directory of the first call, which arrives before
+ * the model can change it. Without a session, /proc gives the working directory of the agent.
  */
 
 #include "cli/agent/hook-root.h"
@@ -21,7 +21,7 @@
 #include "base/own.h"
 #include "run/run-policy.h"
 
-/* The agent: our parent, or who started the shell that started us. */
+/* The agent: our parent, or the parent of the shell that started us. */
 static pid_t agent_process(void)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
@@ -63,7 +63,7 @@ pid_t hook_session(const char *program)
     return n > 0 ? (pid_t)strtol(line, NULL, 10) : 0;
 }
 
-/* The folder that the agent's process is in. */
+/* The working directory of the agent's process. */
 static bool agent_folder(char out[PATH_MAX])
 {
     char link[64];

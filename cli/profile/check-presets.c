@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Files of presets for `buckle check`: what is wrong, and what is said in vain. */
+/* `buckle check` on preset files: finds errors, and entries without effect. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void check_names(struct checking *k, const struct words *names, uint32_t 
             tell_at(k, FINDING_ERROR, line ? line : 1, 1);
 }
 
-/* ---- what has no effect ---- */
+/* ---- entries without effect ---- */
 
 static void check_links(struct checking *k, const struct preset *p)
 {
@@ -59,7 +59,7 @@ static void check_reads(struct checking *k, const struct preset *p, const struct
              "readable");
 }
 
-/* Paths that cannot be had, by trying. */
+/* Tries each path on its own, to find those that cannot be used. */
 static void check_paths(struct checking *k, const struct preset *p)
 {
     const struct path_base base = {.cwd = "/", .home = getenv("HOME")};

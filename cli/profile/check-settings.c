@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Settings files for `buckle check`: all that is wrong with one, and what it says in vain. */
+/* `buckle check` on settings files: finds all errors, and settings without effect. */
 
 #include "cli/profile/check-settings.h"
 
@@ -36,7 +36,7 @@ src_pos check_place_of(const struct source *s, const struct bk_err *err)
     return s->base + (src_pos)(at - s->text + (col < left ? col : left));
 }
 
-/* What only shows when paths are looked at: a variable that is not set, for instance. */
+/* Finds errors that show only when paths are resolved, such as an unset variable. */
 static void try_paths(struct checked_settings *c, const struct source *text, const char *path)
 {
     OWN(settings) struct settings s = {0};

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle catalog`: what profiles let a process do, by family of operations; what one lets it do
- * and another does not; and which operations came and went with versions of the system.
+ * `buckle catalog`: lists what profiles let a process do, by family of operations; compares two
+ * profiles; and lists operations that versions of the system added or removed.
  */
 
 #include <stdlib.h>
@@ -27,8 +27,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* The operations that are told of: those of --os or new with --changes, and of a compiled profile.
- */
+/* Chooses the operations to list: those of --os, or the new ones with --changes. */
 static int choose_ops(const struct cli_args *args, bool ops[OP_COUNT], struct bk_err *err)
 {
     const char *span = args_value(args, "changes");

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle check`: every file is loaded on its own and all its findings are told in the order of
- * the text. A profile that compiles is linted as well: rules that can never decide become
- * warnings, and with --linux operations that nothing on Linux asks for become notes. Lint speaks
- * of rules, findings of places, so places are looked up in the texts again.
+ * `buckle check`: loads every file separately and reports its findings in the order of the text. A
+ * profile that compiles is linted as well: rules that can never decide become warnings, and with
+ * --linux, operations without a counterpart on Linux become notes. Lint reports rules, but findings
+ * need positions, so the positions are looked up in the text again.
  */
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ static src_pos find_place(const struct source_map *map, const struct graph_origi
     return s->base + (src_pos)(at - s->text);
 }
 
-/* Adds a finding at a rule's place, its text underlined when it stands there on one line. */
+/* Adds a finding at a rule's position, and underlines the rule if it is on one line. */
 static struct diag *add_at_rule(struct loaded *l, uint32_t rule, enum diag_level level,
                                 const char *code, const char *msg)
 {
@@ -104,7 +104,7 @@ static void lint_found(void *arg, const struct graph_lint *lint)
                   by->text ? by->text : "");
 }
 
-/* Each operation is named once, at the first rule on it. */
+/* Reports each operation once, at its first rule. */
 static void note_linux(struct loaded *l)
 {
     bool told[OP_COUNT] = {false};
@@ -125,7 +125,7 @@ static void note_linux(struct loaded *l)
     }
 }
 
-/* Merges two lists that are each in the order of their places. */
+/* Merges two lists that are sorted by position. */
 static struct diag *merge(struct diag *a, struct diag *b)
 {
     struct diag *first = NULL, **end = &first;
@@ -139,7 +139,7 @@ static struct diag *merge(struct diag *a, struct diag *b)
     return first;
 }
 
-/* In the order of the text. Bottom-up merge sort: slot i holds a sorted list of 2^i findings. */
+/* Sorts by position. Bottom-up merge sort: slot i holds a sorted list of 2^i findings. */
 static void sort_findings(struct diags *d)
 {
     struct diag *slots[16] = {NULL}, *rest = d->first;
@@ -176,8 +176,7 @@ static void print_json(const struct diags *d, const char *name, struct buf *out)
     buf_str(out, "]}");
 }
 
-/* A file that cannot be had at all: told on standard error, and in the document when there is one.
- */
+/* Reports a file that cannot be read, on standard error and in the JSON document. */
 static void unreadable(const struct cli_args *args, const char *name, const struct bk_err *err,
                        struct totals *sum, struct buf *out)
 {
@@ -253,7 +252,7 @@ static void check_file(const struct cli_args *args, const char *name, struct tot
         load_findings(&l.unit, out);
 }
 
-/* The files that count for a command started here. */
+/* Checks the settings files in force in the working directory. */
 static int check_found(struct cli_args *args)
 {
     const char **pos = args->pos;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle compile`: a profile as the system it is for would have it. */
+/* `buckle compile`: writes a profile in the binary format of a system. */
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* NULL after having said why. */
+/* Returns NULL after printing the reason. */
 static const struct blob_version *choose_version(const struct cli_args *args)
 {
     const char *era = args_value(args, "era"), *os = args_value(args, "os");

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle decompile`: SBPL for a compiled profile, or the rules that are left of a program once it
- * has run. With --verify the text is compiled again and the two graphs are compared.
+ * `buckle decompile`: writes a compiled profile as SBPL, or reduces SBPL to its rules. --verify
+ * compiles the result again and compares the two graphs.
  */
 
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
 };
 
 struct proof {
-    uint16_t op; /* the first that is not proved */
+    uint16_t op; /* the first operation without a proof */
     bool differs;
 };
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle diff`: two profiles, text or compiled, operation by operation. Only operations that a
- * compiled one has are compared.
+ * `buckle diff`: compares two profiles, text or compiled, operation by operation. If one of them is
+ * compiled, only the operations that it has.
  */
 
 #include <string.h>

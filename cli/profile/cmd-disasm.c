@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle disasm`: a compiled profile, byte by byte, for people who want to check the decoder. */
+/* `buckle disasm`: shows a compiled profile byte by byte, for checking the decoder. */
 
 #include "base/own.h"
 #include "base/source.h"

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle eval`: one question or a batch of rows, one verdict line each. A deny is an answer; only
- * what could not be asked is an error. A bad row does not stop a batch: the others are answered,
- * and the exit status says that something was wrong.
+ * `buckle eval`: answers one question or a batch of rows, with one verdict line each. A deny is an
+ * answer; only a question that cannot be parsed is an error. A bad row does not stop a batch: the
+ * other rows are answered, and the exit status reports the error.
  */
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static const char *verdict_word(const struct graph_verdict *v)
     return v->allow ? "allow" : "deny";
 }
 
-/* In a stack, which layer it was that decided. */
+/* For a stack, also names the layer that decided. */
 static void print_text(const struct stacked *s, const char *const *words, size_t n,
                        const struct graph_stack_verdict *v, struct buf *out)
 {
@@ -110,7 +110,7 @@ static int answer(const struct cli_args *args, const struct stacked *s, const ch
     return v.verdict.allow ? CLI_OK : CLI_NO;
 }
 
-/* A row that is blank or a comment is CLI_OK without output. */
+/* A blank row or a comment gives CLI_OK and no output. */
 static int answer_row(const struct cli_args *args, const struct stacked *s, char *line, size_t len,
                       struct buf *out, struct bk_err *err)
 {
@@ -127,7 +127,7 @@ static int answer_row(const struct cli_args *args, const struct stacked *s, char
     return n ? answer(args, s, words, n, out, err) : CLI_OK;
 }
 
-/* With --json a bad row still gives an object, so that rows and objects can be counted off. */
+/* With --json, a bad row still gives an object, so that rows and objects correspond. */
 static int bad_row(const struct cli_args *args, size_t row, struct bk_err *err, struct buf *out)
 {
     err_place(err, "<stdin>", (uint32_t)row, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle explain`: the evaluator's own walk, told step by step. */
+/* `buckle explain`: shows the evaluator's steps. */
 
 #include "analyze/analyze.h"
 #include "api/question.h"

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle graph`: the policy graph in four spellings. Three are printed here; SVG is what
- * Graphviz makes of the dot text, which is written to its standard input without a shell between.
+ * `buckle graph`: prints the policy graph in four formats. For SVG, Graphviz's dot reads the dot
+ * text from its standard input; no shell is involved.
  */
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static const struct format *find_format(const char *name)
     return NULL;
 }
 
-/* NULL when --format names none. */
+/* Returns NULL if --format is unknown. */
 static const struct format *choose_format(const struct cli_args *args)
 {
     const char *name = args_value(args, "format"), *path = args_value(args, "output");
@@ -94,7 +94,7 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
     if (start_dot(read_end, out, &pid, err) < 0)
         return -1;
     close(steal_fd(&read_end));
-    signal(SIGPIPE, SIG_IGN); /* a dot that gives up early is told by its exit status */
+    signal(SIGPIPE, SIG_IGN); /* if dot ends early, its exit status reports it */
     (void)fd_write_all(write_end, text->s, text->n);
     close(steal_fd(&write_end));
     int status = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle profile`: the SBPL that settings come to, as `buckle run` or macOS would get it. */
+/* `buckle profile`: prints the SBPL that settings produce, for `buckle run` or for macOS. */
 
 #include <limits.h>
 #include <string.h>

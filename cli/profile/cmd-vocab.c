@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle vocab`: the words of SBPL. Three questions: what is there (tables), what is this word
- * (everything known about it), what changed between two versions. Descriptions are written once,
- * as labelled fields and lists, and the writer of doc.h puts them out as text or as JSON.
+ * `buckle vocab`: the words of SBPL. Lists them in tables, describes one word in full, or shows
+ * what changed between two versions. Descriptions consist of labelled fields and lists, which doc.h
+ * writes as text or as JSON.
  */
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void table_op(struct buf *out, const struct vocab_query *q, unsigned op)
             when);
 }
 
-/* One version's operations go by id, all of them by family. */
+/* Sorts the operations of one version by id, and those of all versions by family. */
 static void table_ops(struct buf *out, const struct vocab_query *q)
 {
     buf_fmt(out, "Operations; ids of %s\n",
@@ -91,8 +91,8 @@ static void table_modifiers(struct buf *out, const struct vocab_query *q)
     }
 }
 
-/* Before 13.0 neither the filters' nor the modifiers' ids are known, so only operations can be
- * told apart by version. */
+/* The ids of filters and modifiers are unknown before 13.0, so that only operations can be listed
+ * by version. */
 static bool only_ops_known(const struct vocab_query *q)
 {
     return q->os < VOCAB_MACOS_13_0;
@@ -224,7 +224,7 @@ static bool is_number(const char *s)
     return *s && strlen(s) < 6 && s[strspn(s, "0123456789")] == '\0';
 }
 
-/* Everything asked for, in one array when it is JSON. False when the name means nothing. */
+/* Returns false if the name is unknown. */
 static bool answer(struct doc *d, struct vocab_query *q, const char *name)
 {
     if (name && is_number(name))

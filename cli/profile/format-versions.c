@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Versions of the system as options name them. */
+/* Parses versions of the system in options. */
 
 #include "cli/profile/format-versions.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Two profiles that are read alike. */
+/* Loads two profiles with the same case sensitivity. */
 
 #include "cli/profile/pair.h"
 
@@ -12,7 +12,7 @@ static bool folds(const struct loaded *l)
     return graph_options_of(l->graph)->fold_case;
 }
 
-/* A text is read as the other side minds case. */
+/* Reloads a text profile if the other side differs in case sensitivity. */
 static int read_alike(const struct cli_args *args, struct loaded *sides, int side)
 {
     struct loaded again;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* From options to a policy stack. All profiles are read with the same options. */
+/* Builds a policy stack from options. All profiles are read with the same options. */
 
 #include "cli/profile/policy-stack.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Words in full: all that the tables know about an operation, a filter, a modifier, a constant. */
+/* Describes an operation, filter, modifier or constant with everything the tables contain. */
 
 #include "cli/profile/vocab-words.h"
 
@@ -49,8 +49,8 @@ static void list_ids(struct doc *d, const struct vocab_op_info *op)
     doc_list_end(d, true);
 }
 
-/* Filters about the process and the system at large go with nearly everything: told apart, they
- * do not drown the operation's own. Those that only descendants take never match the operation
+/* Nearly every operation takes the filters about the process and the system, so they are listed
+ * separately from the operation's own. Filters that only descendants take never match the operation
  * itself. */
 enum part { OWN, COMMON, OF_CHILDREN };
 
@@ -156,7 +156,7 @@ static void list_forms(struct doc *d, unsigned filter)
     doc_list_end(d, false);
 }
 
-/* A name that stands twice means its first number. */
+/* A name that occurs twice has the first number. */
 static bool named_before(size_t first, size_t row)
 {
     for (size_t i = first; i < row; i++)
@@ -174,7 +174,7 @@ static void list_constants(struct doc *d, size_t first, size_t n)
     doc_list_end(d, true);
 }
 
-/* Most filters go with a few operations, some with nearly all: tell the shorter side. */
+/* Most filters apply to few operations, some to nearly all: lists the shorter side. */
 static void list_takers(struct doc *d, bool taken[OP_COUNT])
 {
     size_t takers = 0;

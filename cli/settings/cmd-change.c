@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle enable | disable | allow | deny | allow-net | undo`: the changes that people make most,
- * each to the right key of the right layer, and undone by one word.
+ * `buckle enable | disable | allow | deny | allow-net | undo`: the most common changes to settings,
+ * each of which `undo` can revert.
  */
 
 #include <limits.h>
@@ -62,7 +62,7 @@ static int choose_layer(const struct cli_args *args, enum layer_id *id, struct b
                 : 0;
 }
 
-/* All of them, or none: the file is put back when one fails. */
+/* Makes all changes or none: restores the file if one fails. */
 static int apply(struct settings *s, enum layer_id id, const struct change *list, size_t n,
                  const char *words, struct bk_err *err)
 {
@@ -98,7 +98,7 @@ static int change_settings(const struct cli_args *args, const struct change *lis
 
 /* ---- on and off ---- */
 
-/* One layer is not all there is. */
+/* Warns if another layer overrides the change. */
 static void tell_result(bool wanted)
 {
     OWN(agent_view) struct agent_view v = {0};
@@ -132,9 +132,9 @@ static int run_disable(struct cli_args *args)
     return turn(args, false);
 }
 
-/* ---- places ---- */
+/* ---- paths and hosts ---- */
 
-/* Whether anybody has said what may be written; if not, the working directory may, and stays so. */
+/* Whether any settings list writable paths; if not, the working directory is writable. */
 static bool writes_are_listed(struct bk_err *err)
 {
     OWN(settings) struct settings s = {0};
@@ -203,7 +203,7 @@ static int run_allow_net(struct cli_args *args)
     return change_settings(args, &one, 1, words.s ? words.s : "");
 }
 
-/* ---- back ---- */
+/* ---- undo ---- */
 
 static int run_undo(struct cli_args *args)
 {

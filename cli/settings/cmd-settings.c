@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle settings`: what all layers come to, with where each value comes from and what does not
- * count; and changing one key of one layer's file.
+ * `buckle settings`: shows the combined settings of all layers, with the origin of each value and
+ * the values that are ignored; or changes one key in the file of one layer.
  */
 
 #include <limits.h>
@@ -34,7 +34,7 @@ static const char *const effects[] = {[EFFECT_USED] = "",
 
 /* ---- lists ---- */
 
-/* Whether some value of it makes more possible, so that a project has to be trusted for it. */
+/* Whether some value of the key permits more, so that it counts only in a trusted project. */
 static bool can_open(const struct setting_key *k)
 {
     return k->stance == STANCE_OPENS || (k->stance == STANCE_CLOSES && k->shape == SHAPE_BOOL);
@@ -82,7 +82,7 @@ static int list_files(struct settings *s)
     return cli_emit(&out, CLI_OK);
 }
 
-/* ---- what the layers come to ---- */
+/* ---- showing ---- */
 
 static void add_plain(const struct setting_value *v, const struct setting_key *k, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle trust`: lets what a project's own settings permit count. */
+/* `buckle trust`: trusts a project's settings until they change. */
 
 #include <limits.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int list(struct settings *s)
     return cli_emit(&out, CLI_OK);
 }
 
-/* What would count from now on. */
+/* Lists what the project's settings permit. */
 static int show_permissions(struct settings *s, struct buf *out, struct bk_err *err)
 {
     char path[96];
@@ -92,7 +92,7 @@ static int run(struct cli_args *args)
     if (args->npos > 1)
         return cli_usage(args, "give at most one directory");
     if (!realpath(args->npos ? args->pos[0] : ".", folder)) {
-        /* a folder that is gone can still be forgotten */
+        /* a deleted directory can still be removed from the list */
         if (!args_has(args, "remove") || !args->npos || args->pos[0][0] != '/')
             return err_sys(&err, "%s", args->npos ? args->pos[0] : "."), cli_fail(&err);
         snprintf(folder, sizeof(folder), "%s", args->pos[0]);

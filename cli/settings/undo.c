@@ -31,7 +31,7 @@ int undo_lock(const struct settings *s, struct settings_lock *lock, struct bk_er
     return settings_lock(lock, path.s, err);
 }
 
-/* One that cannot be read is started anew: it is a convenience, not a record. */
+/* An unreadable journal is replaced by an empty one: it is a convenience, not a record. */
 static json_t *journal_read(const char *path)
 {
     json_t *j = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
@@ -49,7 +49,7 @@ static int journal_write(const json_t *journal, const char *path, struct bk_err 
     return settings_write_file(path, &text, 0600, err);
 }
 
-/* A file's text, or null when it is not there. */
+/* The text of a file, or JSON null if there is no file. NULL on error. */
 static json_t *text_of(const char *file, struct bk_err *err)
 {
     OWN(file) FILE *f = fopen(file, "re");
@@ -114,7 +114,7 @@ void undo_forget(struct settings *s)
         journal_write(journal, path.s, &err);
 }
 
-/* An entry without `after` is of a change that did not come to its end. */
+/* An entry without `after` belongs to a change that was interrupted. */
 static int check_unchanged(const json_t *entry, const char *file, struct bk_err *err)
 {
     const json_t *after = json_object_get(entry, "after");

@@ -117,7 +117,7 @@ def test_undo(person, t):
     settings = {"enabled": True}
     person.write(folder + "/.buckle/settings.json", json.dumps(settings))
     r = buckle(person, "disable", cwd=folder)
-    t.ok(r.status == 0 and "stays enabled here" in r.err, "what another layer holds against it is told", r)
+    t.ok(r.status == 0 and "keep it enabled here" in r.err, "what another layer holds against it is told", r)
     buckle(person, "undo", cwd=folder)
 
 

@@ -364,7 +364,7 @@ def test_with_run(person, t):
     t.ok(r.status == 125 and r.out == "", "a profile and a preset", r)
     file = person.write(person.folder() + "/p.yaml", "presets: { one: { allow: [ \"~/.npm\" ] } }\n")
     r = person.run("--config", file, "--preset", "one", "--debug", "sh", "-c", "echo x >~/.npm/i", cwd=work)
-    t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 places and TMPDIR" in r.err,
+    t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 paths and TMPDIR" in r.err,
          "--config, --debug", r)
     r = person.call([BUCKLE, "profile", "--config", file, "--preset", "one"], cwd=work)
     t.ok(r.status == 0 and "preset one, line 1" in r.out and "/.npm" in r.out, "buckle profile", r)
