@@ -71,8 +71,8 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
 }
 
 /* --switch=value, for commands with Go's syntax. */
-static int take_truth(struct cli_args *args, const struct cli_option *o, const char *value,
-                      struct bk_err *err)
+static int take_switch_value(struct cli_args *args, const struct cli_option *o, const char *value,
+                             struct bk_err *err)
 {
     static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True"};
     static const char *const no[] = {"false", "0", "f", "F", "FALSE", "False"};
@@ -99,7 +99,7 @@ static int take_long(struct cli_args *args, int argc, char **argv, int *i, struc
     if (!o)
         return unknown_long(args->command, name, n, err);
     if (!o->value && equals)
-        return take_truth(args, o, equals + 1, err);
+        return take_switch_value(args, o, equals + 1, err);
     if (!o->value) {
         add_given(args, o, NULL);
         return 0;
@@ -210,7 +210,7 @@ const char *args_value(const struct cli_args *args, const char *name)
     return n ? args_nth(args, name, n - 1) : NULL;
 }
 
-static void say(struct buf *line)
+static void print_error(struct buf *line)
 {
     if (buf_ok(line) && line->s)
         fputs(line->s, stderr);
@@ -221,7 +221,7 @@ int cli_fail(const struct bk_err *err)
     OWN(buf) struct buf line = {0};
     buf_str(&line, "buckle: ");
     err_lines(err, &line);
-    say(&line);
+    print_error(&line);
     return CLI_ERROR;
 }
 
@@ -236,7 +236,7 @@ int cli_usage(const struct cli_args *args, const char *fmt, ...)
     buf_fmt(&line, "buckle: %s: ", args->command->name);
     buf_safe(&line, text, strlen(text));
     buf_fmt(&line, "\n  usage: buckle %s %s\n", args->command->name, args->command->usage);
-    say(&line);
+    print_error(&line);
     return CLI_ERROR;
 }
 

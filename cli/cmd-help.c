@@ -7,7 +7,7 @@
 #include "cli/args.h"
 #include "cli/help.h"
 
-static int run(struct cli_args *args)
+static int cmd_help_run(struct cli_args *args)
 {
     if (args->npos > 1)
         return cli_usage(args, "give at most one command");
@@ -32,5 +32,5 @@ const struct cli_command cmd_help = {
     .about = "Prints the same as `buckle COMMAND --help`. Without COMMAND, lists the commands.",
     .options = options,
     .complete = "command",
-    .run = run,
+    .run = cmd_help_run,
 };

@@ -465,7 +465,7 @@ static const struct shell {
     void (*print)(struct buf *out);
 } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 
-static int run(struct cli_args *args)
+static int cmd_completions_run(struct cli_args *args)
 {
     if (args->npos != 1)
         return cli_usage(args, "no shell given");
@@ -491,5 +491,5 @@ const struct cli_command cmd_completions = {
              "    source <(buckle completions bash)",
     .options = options,
     .complete = "bash|zsh|fish",
-    .run = run,
+    .run = cmd_completions_run,
 };

@@ -37,7 +37,7 @@ const char *view_shell(const struct cli_args *args)
 }
 
 int view_print(const struct cli_args *args,
-               void (*say)(const struct agent_view *v, struct buf *out))
+               void (*print)(const struct agent_view *v, struct buf *out))
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
@@ -50,7 +50,7 @@ int view_print(const struct cli_args *args,
         summary_json(&v, &out);
         buf_chr(&out, '\n');
     } else {
-        say(&v, &out);
+        print(&v, &out);
     }
     return cli_emit(&out, CLI_OK);
 }

@@ -22,6 +22,6 @@ const char *view_shell(const struct cli_args *args);
 
 /* Implements a command that takes these options and --json, and prints what is in force. */
 int view_print(const struct cli_args *args,
-               void (*say)(const struct agent_view *v, struct buf *out));
+               void (*print)(const struct agent_view *v, struct buf *out));
 
 #endif

@@ -24,7 +24,7 @@ static const int statuses[] = {
     [DECIDE_ASK] = IS_ASKED,
 };
 
-static int run(struct cli_args *args)
+static int cmd_decide_run(struct cli_args *args)
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
@@ -59,5 +59,5 @@ const struct cli_command cmd_decide = {
              "\n"
              "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 1 refuse, 2 error.",
     .options = options,
-    .run = run,
+    .run = cmd_decide_run,
 };

@@ -22,7 +22,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int grant(int door, const char *option, const char *given, bool *waits, struct bk_err *err)
+static int send_grant(int control, const char *option, const char *given, bool *waits,
+                      struct bk_err *err)
 {
     OWN(json) json_t *message = json_object();
     OWN(buf) struct buf path = {0};
@@ -32,7 +33,7 @@ static int grant(int door, const char *option, const char *given, bool *waits, s
     snprintf(name, sizeof(name), "allow-%s", option);
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
-    OWN(json) json_t *answer = control_server_ask(door, message, DESK_LONG_MS, err);
+    OWN(json) json_t *answer = control_server_ask(control, message, DESK_LONG_MS, err);
     if (!answer)
         return -1;
     const char *later = json_string_value(json_object_get(answer, "waits"));
@@ -45,7 +46,7 @@ static int grant(int door, const char *option, const char *given, bool *waits, s
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_grant_run(struct cli_args *args)
 {
     static const char *const kinds[] = {"read", "write", "net"};
     struct bk_err err;
@@ -58,12 +59,13 @@ static int run(struct cli_args *args)
     if (n == 0)
         return cli_usage(args, "nothing to grant: give --read, --write or --net");
     OWN(fd)
-    int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
-    if (door < 0)
+    int control =
+        control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
+    if (control < 0)
         return cli_fail(&err);
     for (size_t k = 0; k < 3; k++)
         for (size_t i = 0; i < args_count(args, kinds[k]); i++)
-            if (grant(door, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
+            if (send_grant(control, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
                 return cli_fail(&err);
     return waits ? CLI_NO : CLI_OK;
 }
@@ -80,5 +82,5 @@ const struct cli_command cmd_grant = {
         "Exit status: 0 if everything was granted, 1 if part of it takes effect only with the\n"
         "next command (a kernel wall prevents it; see `buckle run --grantable`), 2 on error.",
     .options = options,
-    .run = run,
+    .run = cmd_grant_run,
 };

@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
 
 enum { REFUSED = 2, MESSAGE_MOST = 16 << 20 };
 
-static int say(json_t *answer, int status)
+static int print_answer(json_t *answer, int status)
 {
     OWN(json) json_t *a = answer;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
@@ -51,7 +51,7 @@ static int say(json_t *answer, int status)
 static int refuse(const char *reason)
 {
     fprintf(stderr, "buckle: %s\n", reason);
-    return say(hook_refusal(reason), REFUSED);
+    return print_answer(hook_refusal(reason), REFUSED);
 }
 
 static json_t *read_message(void)
@@ -94,7 +94,7 @@ static void answering_free(struct answering *a)
 #define OWN_answering answering_free
 
 /* Relative to the project: the model may have chosen our working directory. */
-static int name_files(struct answering *a)
+static int resolve_files(struct answering *a)
 {
     const char *file;
     a->files = calloc(args_count(a->args, "settings") + 1, sizeof(*a->files));
@@ -110,7 +110,7 @@ static int name_files(struct answering *a)
     return a->files ? 0 : -1;
 }
 
-static void wrap(struct answering *a, struct buf *out)
+static void rewrite_command(struct answering *a, struct buf *out)
 {
     pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
     const struct cli_args *args = a->args;
@@ -162,14 +162,14 @@ static int carry_out(struct answering *a, struct decision d)
                                                [DECIDE_REFUSE] = HOOK_DENY};
     OWN(buf) struct buf wrapped = {0};
     if (d.action == DECIDE_REFUSE || !d.sandboxed)
-        return say(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
+        return print_answer(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
     const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
     if (all)
         return refuse_root(a->root.path, all);
-    wrap(a, &wrapped);
+    rewrite_command(a, &wrapped);
     if (!buf_ok(&wrapped))
         return refuse("out of memory");
-    return say(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
+    return print_answer(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
 }
 
 static int refuse_error(const struct bk_err *err)
@@ -190,14 +190,14 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
         return refuse("the message is not a tool call; the command does not run");
     if (!call->shell)
-        return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
+        return print_answer(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
         a.view.mode = PERMISSION_PROMPT; /* an unknown mode must not ask less */
     if (program_path(a.program) < 0)
         return refuse("cannot find the path of buckle");
     if (hook_root(call, a.program, &a.root, &err) < 0)
         return refuse_error(&err);
-    if (name_files(&a) < 0)
+    if (resolve_files(&a) < 0)
         return refuse("out of memory");
     if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
         return refuse_error(&err);
@@ -206,7 +206,7 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     return carry_out(&a, decide(&s, &r));
 }
 
-static int run(struct cli_args *args)
+static int cmd_hook_run(struct cli_args *args)
 {
     struct bk_err err;
     if (args->npos)
@@ -234,5 +234,5 @@ const struct cli_command cmd_hook = {
         "\n"
         "Exit status: 0 with an answer, 2 if nothing may run.",
     .options = options,
-    .run = run,
+    .run = cmd_hook_run,
 };

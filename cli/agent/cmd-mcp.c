@@ -27,8 +27,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int number(const struct cli_args *args, const char *option, unsigned long most,
-                  unsigned long *out, struct bk_err *err)
+static int read_number(const struct cli_args *args, const char *option, unsigned long most,
+                       unsigned long *out, struct bk_err *err)
 {
     const char *given = args_value(args, option);
     char *end;
@@ -45,10 +45,10 @@ static int number(const struct cli_args *args, const char *option, unsigned long
 static int read_limits(const struct cli_args *args, struct mcp_options *o, struct bk_err *err)
 {
     unsigned long timeout = 120, most = 600, output = 30000, procs = 4096;
-    if (number(args, "timeout", 86400, &timeout, err) < 0 ||
-        number(args, "max-timeout", 86400, &most, err) < 0 ||
-        number(args, "max-procs", 1 << 20, &procs, err) < 0 ||
-        number(args, "max-output", 16 << 20, &output, err) < 0)
+    if (read_number(args, "timeout", 86400, &timeout, err) < 0 ||
+        read_number(args, "max-timeout", 86400, &most, err) < 0 ||
+        read_number(args, "max-procs", 1 << 20, &procs, err) < 0 ||
+        read_number(args, "max-output", 16 << 20, &output, err) < 0)
         return -1;
     o->max_timeout_ms = (uint32_t)most * 1000;
     o->timeout_ms = (uint32_t)(timeout < most ? timeout : most) * 1000;
@@ -57,7 +57,7 @@ static int read_limits(const struct cli_args *args, struct mcp_options *o, struc
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_mcp_run(struct cli_args *args)
 {
     struct mcp_options o = {.program = "/proc/self/exe",
                             .shell = view_shell(args),
@@ -90,5 +90,5 @@ const struct cli_command cmd_mcp = {
         "sandbox_status and sandbox_violations report on the sandbox. The session's policy and\n"
         "events are available as resources. Everything ends when the client disconnects.",
     .options = options,
-    .run = run,
+    .run = cmd_mcp_run,
 };

@@ -24,7 +24,7 @@ static const struct cli_option options[] = {
 };
 
 /* Serves the session until its owner ends. */
-static int keep(struct session *k)
+static int serve_session(struct session *k)
 {
     OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
     while (owner >= 0) {
@@ -40,7 +40,7 @@ static int keep(struct session *k)
 }
 
 /* Detaches from the parent's terminal, pipes and working directory. */
-static void go_away(void)
+static void detach(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     setsid();
@@ -52,26 +52,26 @@ static void go_away(void)
 
 /* Runs in the session process. Writes its process ID to ready_fd, or that of the session that the
  * owner already has. */
-static int stay(pid_t owner, int told, bool foreground)
+static int run_session(pid_t owner, int ready_fd, bool foreground)
 {
     static struct session k;
     struct bk_err err;
     if (session_open(&k, "session", owner, &err) < 0) {
         pid_t other = control_socket_owner("session", owner);
-        return other > 0 && dprintf(told, "%d\n", (int)other) > 0 ? CLI_OK : cli_fail(&err);
+        return other > 0 && dprintf(ready_fd, "%d\n", (int)other) > 0 ? CLI_OK : cli_fail(&err);
     }
-    dprintf(told, "%d\n", (int)getpid());
+    dprintf(ready_fd, "%d\n", (int)getpid());
     if (!foreground) {
-        close(told);
-        go_away();
+        close(ready_fd);
+        detach();
     }
     prctl(PR_SET_NAME, "buckle-session", 0, 0, 0);
-    int status = keep(&k);
+    int status = serve_session(&k);
     session_close(&k);
     return status;
 }
 
-static int run(struct cli_args *args)
+static int cmd_session_run(struct cli_args *args)
 {
     const char *given = args_value(args, "for");
     pid_t owner = given ? (pid_t)strtol(given, NULL, 10) : getppid();
@@ -82,13 +82,13 @@ static int run(struct cli_args *args)
     if (owner <= 1 || (kill(owner, 0) < 0 && errno != EPERM)) /* EPERM: another user's process */
         return cli_usage(args, "--for: no such process");
     if (args_has(args, "foreground"))
-        return stay(owner, STDOUT_FILENO, true);
+        return run_session(owner, STDOUT_FILENO, true);
     if (pipe2(ready, O_CLOEXEC) < 0)
         return CLI_ERROR;
     pid_t child = fork();
     if (child == 0) {
         close(ready[0]);
-        return stay(owner, ready[1], false);
+        return run_session(owner, ready[1], false);
     }
     close(ready[1]);
     ssize_t n = child > 0 ? read(ready[0], line, sizeof(line) - 1) : 0;
@@ -105,5 +105,5 @@ const struct cli_command cmd_session = {
         "`buckle grant` reaches all its runs. It keeps events in memory only, and ends when the\n"
         "process it was started for ends. `buckle hook` starts one automatically.",
     .options = options,
-    .run = run,
+    .run = cmd_session_run,
 };

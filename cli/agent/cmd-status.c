@@ -38,7 +38,7 @@ static void list_layers(const struct settings *s, struct buf *out)
     buf_str(out, any ? "\n" : "none; the default profile\n");
 }
 
-static void say(const struct agent_view *v, struct buf *out)
+static void print_status(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     pid_t pids[1];
@@ -54,9 +54,9 @@ static void say(const struct agent_view *v, struct buf *out)
     summary_rules(v, out);
 }
 
-static int run(struct cli_args *args)
+static int cmd_status_run(struct cli_args *args)
 {
-    return view_print(args, say);
+    return view_print(args, print_status);
 }
 
 const struct cli_command cmd_status = {
@@ -66,5 +66,5 @@ const struct cli_command cmd_status = {
     .about = "Shows whether agents' commands run in a sandbox in the working directory, which\n"
              "settings apply, what is running, and what commands may read, write and reach.",
     .options = options,
-    .run = run,
+    .run = cmd_status_run,
 };

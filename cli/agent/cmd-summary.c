@@ -11,7 +11,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int run(struct cli_args *args)
+static int cmd_summary_run(struct cli_args *args)
 {
     return view_print(args, summary_text);
 }
@@ -25,5 +25,5 @@ const struct cli_command cmd_summary = {
         "commands may read, write and reach, where temporary files go, what a denial looks like\n"
         "and how to respond to it. Prints nothing if sandboxing is disabled.",
     .options = options,
-    .run = run,
+    .run = cmd_summary_run,
 };

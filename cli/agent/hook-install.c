@@ -48,13 +48,13 @@ static int find_file(const char *name, bool project, const struct agent **agent,
 }
 
 /* Agents run the command if the hook cannot start or fails with any status other than 2. */
-static const char or_else[] = " hook || exit 2";
+static const char hook_suffix[] = " hook || exit 2";
 
 static bool is_ours(const json_t *hook)
 {
     const char *text = json_text(hook, "command"), *at = text ? strstr(text, "buckle") : NULL;
     const char *rest = at ? strstr(at, " hook") : NULL;
-    return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, or_else) == 0);
+    return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, hook_suffix) == 0);
 }
 
 /* Uses the bare name if PATH leads to this program: it survives updates and moving the file to
@@ -80,7 +80,7 @@ static int hook_command(struct buf *out, struct bk_err *err)
     }
     if (!out->n)
         shell_word(out, self);
-    buf_str(out, or_else);
+    buf_str(out, hook_suffix);
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
@@ -96,7 +96,7 @@ static json_t *member(json_t *object, const char *key, json_type type)
 }
 
 /* Removes our hooks, and containers that become empty. Returns how many hooks it removed. */
-static size_t take_out(json_t *hooks, const char *event)
+static size_t remove_hooks(json_t *hooks, const char *event)
 {
     json_t *groups = json_object_get(hooks, event);
     size_t taken = 0;
@@ -116,12 +116,12 @@ static size_t take_out(json_t *hooks, const char *event)
     return taken;
 }
 
-static int put_in(json_t *root, const struct agent *a, const char *path, struct bk_err *err)
+static int add_hook(json_t *root, const struct agent *a, const char *path, struct bk_err *err)
 {
     OWN(buf) struct buf command = {0};
     json_t *hooks = json_is_object(root) ? member(root, "hooks", JSON_OBJECT) : NULL;
     if (hooks)
-        take_out(hooks, a->event);
+        remove_hooks(hooks, a->event);
     json_t *groups = hooks ? member(hooks, a->event, JSON_ARRAY) : NULL;
     if (!groups)
         return err_set(err, BK_E_INPUT,
@@ -162,9 +162,9 @@ int hook_install(const char *name, bool project, bool install, struct bk_err *er
     json_t *hooks = json_object_get(root, "hooks");
     if (!root && install)
         root = json_object();
-    if (install && put_in(root, agent, path.s, err) < 0)
+    if (install && add_hook(root, agent, path.s, err) < 0)
         return -1;
-    if (!install && take_out(hooks, agent->event) == 0) {
+    if (!install && remove_hooks(hooks, agent->event) == 0) {
         fprintf(stderr, "buckle: %s contains no hook of Buckle\n", path.s);
         return 0;
     }

@@ -22,10 +22,10 @@ void checked_settings_free(struct checked_settings *c);
 
 /* Shared by both. */
 void check_init(struct checked_settings *c);
-void check_tell(struct checked_settings *c, enum finding_level level, src_pos pos,
-                const struct bk_err *err);
+void check_report(struct checked_settings *c, enum finding_level level, src_pos pos,
+                  const struct bk_err *err);
 /* The position of an error's line and column in the text. */
-src_pos check_place_of(const struct source *s, const struct bk_err *err);
+src_pos check_position(const struct source *s, const struct bk_err *err);
 
 /* Lists the layers' existing files, in the arena of the settings. Returns how many. */
 size_t check_settings_found(struct settings *s, const char *files[LAYER_COUNT], struct bk_err *err);

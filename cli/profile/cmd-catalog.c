@@ -137,7 +137,7 @@ static int catalog_each(const struct cli_args *args, struct buf *out)
 
 /* ---- differences ---- */
 
-static int compare(const struct cli_args *args, struct buf *out)
+static int compare_profiles(const struct cli_args *args, struct buf *out)
 {
     struct bk_err err;
     struct catalog_diff d;
@@ -179,7 +179,7 @@ static int compare_versions(const struct cli_args *args, struct buf *out)
 
 /* ---- the command ---- */
 
-static int run(struct cli_args *args)
+static int cmd_catalog_run(struct cli_args *args)
 {
     bool from_text = load_from_text(args);
     OWN(buf) struct buf out = {0};
@@ -190,7 +190,7 @@ static int run(struct cli_args *args)
     if (args_has(args, "diff") && args_has(args, "platform"))
         return cli_usage(args, "--diff and --platform exclude each other");
     if (args_has(args, "diff"))
-        return compare(args, &out);
+        return compare_profiles(args, &out);
     if (args->npos || from_text)
         return catalog_each(args, &out);
     return args_has(args, "changes") ? compare_versions(args, &out)
@@ -214,5 +214,5 @@ const struct cli_command cmd_catalog = {
         "Exit status: 0 on success, 1 if --diff finds a difference, 2 on error.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_catalog_run,
 };

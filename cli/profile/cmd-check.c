@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int run(struct cli_args *args);
+static int cmd_check_run(struct cli_args *args);
 
 struct totals {
     size_t errors, warnings;
@@ -107,16 +107,16 @@ static void lint_found(void *arg, const struct graph_lint *lint)
 /* Reports each operation once, at its first rule. */
 static void note_linux(struct loaded *l)
 {
-    bool told[OP_COUNT] = {false};
+    bool reported[OP_COUNT] = {false};
     for (uint32_t rule = 0; rule < graph_rule_count(l->graph); rule++) {
         const struct graph_rule_info *r = graph_rule_at(l->graph, rule);
         if (r->implicit || r->is_default)
             continue;
         for (uint32_t i = 0; i < r->nops; i++) {
             enum vocab_op op = (enum vocab_op)r->ops[i];
-            if (told[op] || linux_has_operation(op))
+            if (reported[op] || linux_has_operation(op))
                 continue;
-            told[op] = true;
+            reported[op] = true;
             char msg[160];
             snprintf(msg, sizeof(msg), "%s has no counterpart on Linux, so the rule has no effect",
                      vocab_ops[op].name);
@@ -126,7 +126,7 @@ static void note_linux(struct loaded *l)
 }
 
 /* Merges two lists that are sorted by position. */
-static struct diag *merge(struct diag *a, struct diag *b)
+static struct diag *merge_findings(struct diag *a, struct diag *b)
 {
     struct diag *first = NULL, **end = &first;
     while (a && b) {
@@ -144,19 +144,19 @@ static void sort_findings(struct diags *d)
 {
     struct diag *slots[16] = {NULL}, *rest = d->first;
     while (rest) {
-        struct diag *run = rest;
+        struct diag *one = rest;
         rest = rest->next;
-        run->next = NULL;
+        one->next = NULL;
         size_t i = 0;
         for (; slots[i]; i++) {
-            run = merge(slots[i], run);
+            one = merge_findings(slots[i], one);
             slots[i] = NULL;
         }
-        slots[i] = run;
+        slots[i] = one;
     }
     d->first = NULL;
     for (size_t i = 0; i < 16; i++)
-        d->first = merge(slots[i], d->first);
+        d->first = merge_findings(slots[i], d->first);
     d->last = d->first;
     while (d->last && d->last->next)
         d->last = d->last->next;
@@ -266,13 +266,13 @@ static int check_found(struct cli_args *args)
         return CLI_OK;
     args->pos = files;
     args->npos = n;
-    int status = run(args);
+    int status = cmd_check_run(args);
     args->pos = pos;
     args->npos = 0;
     return status;
 }
 
-static int run(struct cli_args *args)
+static int cmd_check_run(struct cli_args *args)
 {
     bool json = args_has(args, "json"), text = load_from_text(args);
     if (!args->npos && !text && args_has(args, "settings"))
@@ -315,5 +315,5 @@ const struct cli_command cmd_check = {
         "be read.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_check_run,
 };

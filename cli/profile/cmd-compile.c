@@ -42,7 +42,7 @@ static const struct blob_version *choose_version(const struct cli_args *args)
     return v;
 }
 
-static int deliver(struct buf *out, const char *path)
+static int write_output(struct buf *out, const char *path)
 {
     struct bk_err err;
     if (strcmp(path, "-") == 0)
@@ -55,7 +55,7 @@ static int deliver(struct buf *out, const char *path)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_compile_run(struct cli_args *args)
 {
     size_t first = load_from_text(args) ? 0 : 1;
     if (args->npos != first)
@@ -77,7 +77,7 @@ static int run(struct cli_args *args)
     OWN(buf) struct buf out = {0};
     if (blob_encode(l.graph, version, &out, &err) < 0)
         return cli_fail(&err);
-    return deliver(&out, args_value(args, "output"));
+    return write_output(&out, args_value(args, "output"));
 }
 
 const struct cli_command cmd_compile = {
@@ -92,5 +92,5 @@ const struct cli_command cmd_compile = {
              "PROFILE may itself be compiled.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_compile_run,
 };

@@ -26,7 +26,7 @@ struct proof {
     bool differs;
 };
 
-static void note(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void note_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     struct proof *p = arg;
     if (p->op == OP_NONE)
@@ -34,7 +34,7 @@ static void note(void *arg, enum graph_equality how, const struct graph_differen
     p->differs = p->differs || how == GRAPH_DIFFERENT;
 }
 
-static int verify(const struct loaded *l, const struct buf *text, struct bk_err *err)
+static int verify_text(const struct loaded *l, const struct buf *text, struct bk_err *err)
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY,
                                .fold_case = graph_options_of(l->graph)->fold_case};
@@ -47,7 +47,7 @@ static int verify(const struct loaded *l, const struct buf *text, struct bk_err 
         sbpl_compile(&unit, &again, err) < 0)
         return -1;
     struct graph_diff_how alike = {.ops = l->compiled ? l->ops : NULL};
-    int r = graph_diff(l->graph, again, &alike, note, &proof, &how, err);
+    int r = graph_diff(l->graph, again, &alike, note_difference, &proof, &how, err);
     graph_free(again);
     if (r < 0 || how == GRAPH_EQUAL)
         return r;
@@ -57,7 +57,7 @@ static int verify(const struct loaded *l, const struct buf *text, struct bk_err 
                    vocab_ops[proof.op].name);
 }
 
-static int run(struct cli_args *args)
+static int cmd_decompile_run(struct cli_args *args)
 {
     struct bk_err err;
     bool from_text = load_from_text(args);
@@ -74,7 +74,7 @@ static int run(struct cli_args *args)
     struct decompile_options opt = {.ops = l.compiled ? l.ops : NULL, .origin = origin.s};
     if (sbpl_decompile(l.graph, &opt, &out, &err) < 0)
         return cli_fail(&err);
-    if (args_has(args, "verify") && verify(&l, &out, &err) < 0)
+    if (args_has(args, "verify") && verify_text(&l, &out, &err) < 0)
         return cli_fail(&err);
     return cli_emit(&out, CLI_OK);
 }
@@ -93,5 +93,5 @@ const struct cli_command cmd_decompile = {
              "Exit status: 0 on success, 2 on error or if --verify fails.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_decompile_run,
 };

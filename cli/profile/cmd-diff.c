@@ -25,15 +25,15 @@ static const struct cli_option options[] = {
     {0},
 };
 
-struct telling {
+struct diff_printer {
     const char *const *names;
     const struct loaded *sides;
     struct buf out;
 };
 
-static void tell(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void print_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
-    struct telling *t = arg;
+    struct diff_printer *t = arg;
     buf_str(&t->out, vocab_ops[d->op].name);
     if (how == GRAPH_UNDECIDED) {
         buf_str(&t->out, ": undecided\n");
@@ -54,9 +54,9 @@ static void tell(void *arg, enum graph_equality how, const struct graph_differen
     }
 }
 
-static int run(struct cli_args *args)
+static int cmd_diff_run(struct cli_args *args)
 {
-    struct telling t = {.names = args->pos};
+    struct diff_printer t = {.names = args->pos};
     enum graph_equality how = GRAPH_UNDECIDED;
     struct bk_err err;
     OWN(loaded_pair) struct loaded_pair pair;
@@ -65,7 +65,8 @@ static int run(struct cli_args *args)
     t.sides = pair.sides;
     struct graph_diff_how alike = {.ops = pair.ops, .verdicts = args_has(args, "verdicts")};
     int status = CLI_ERROR;
-    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, tell, &t, &how, &err) < 0)
+    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, print_difference, &t, &how,
+                   &err) < 0)
         cli_fail(&err);
     else
         status = how == GRAPH_EQUAL ? CLI_OK : how == GRAPH_DIFFERENT ? CLI_NO : CLI_ERROR;
@@ -90,5 +91,5 @@ const struct cli_command cmd_diff = {
         "Exit status: 0 equal, 1 different, 2 error or undecided.",
     .options = options,
     .complete = "profile profile",
-    .run = run,
+    .run = cmd_diff_run,
 };

@@ -17,7 +17,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int list(const struct blob *b, struct buf *out, struct bk_err *err)
+static int list_profiles(const struct blob *b, struct buf *out, struct bk_err *err)
 {
     if (!blob_is_collection(b))
         return err_set(err, BK_E_INPUT, "this is a single profile, not a collection");
@@ -31,12 +31,12 @@ static int list(const struct blob *b, struct buf *out, struct bk_err *err)
     return 0;
 }
 
-static int show(const struct cli_args *args, struct blob *b, const char *name, struct buf *out,
-                struct bk_err *err)
+static int print_profile(const struct cli_args *args, struct blob *b, const char *name,
+                         struct buf *out, struct bk_err *err)
 {
     enum vocab_os os;
     if (args_has(args, "list"))
-        return list(b, out, err);
+        return list_profiles(b, out, err);
     if (versions_os(args, &os, err) < 0 || (os != VOCAB_OS_ANY && blob_use_names(b, os, err) < 0))
         return -1;
     if (name && blob_choose_name(b, name, err) < 0)
@@ -59,14 +59,14 @@ static int disasm(const struct cli_args *args, struct buf *out, struct bk_err *e
     const struct source *s = source_read(&map, place.path, err);
     int r = s ? blob_open_as(&blob, s->text, s->len, era, err) : -1;
     if (r == 0)
-        r = show(args, &blob, place.profile, out, err);
+        r = print_profile(args, &blob, place.profile, out, err);
     if (r < 0 && s)
         err_place(err, s->name, 0, 0);
     arena_free(&arena);
     return r;
 }
 
-static int run(struct cli_args *args)
+static int cmd_disasm_run(struct cli_args *args)
 {
     struct bk_err err;
     OWN(buf) struct buf out = {0};
@@ -88,5 +88,5 @@ const struct cli_command cmd_disasm = {
         "NAME (or --name) adds where that profile's operations start.",
     .options = options,
     .complete = "file",
-    .run = run,
+    .run = cmd_disasm_run,
 };

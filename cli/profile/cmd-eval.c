@@ -87,8 +87,8 @@ static void print_json(const struct stacked *s, const char *const *words, size_t
 }
 
 /* Answers one question. Returns CLI_OK for allow, CLI_NO for deny, CLI_ERROR with *err. */
-static int answer(const struct cli_args *args, const struct stacked *s, const char *const *words,
-                  size_t n, struct buf *out, struct bk_err *err)
+static int answer_question(const struct cli_args *args, const struct stacked *s,
+                           const char *const *words, size_t n, struct buf *out, struct bk_err *err)
 {
     OWN(question) struct question q;
     if (question_parse(&q, words[0], words + 1, n - 1, err) < 0)
@@ -124,7 +124,7 @@ static int answer_row(const struct cli_args *args, const struct stacked *s, char
         return CLI_OK;
     if (shell_split(line, &words, &n, err) < 0)
         return CLI_ERROR;
-    return n ? answer(args, s, words, n, out, err) : CLI_OK;
+    return n ? answer_question(args, s, words, n, out, err) : CLI_OK;
 }
 
 /* With --json, a bad row still gives an object, so that rows and objects correspond. */
@@ -172,11 +172,11 @@ static int eval_one(const struct cli_args *args, const struct stacked *s, const 
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
-    int status = answer(args, s, words, n, &out, &err);
+    int status = answer_question(args, s, words, n, &out, &err);
     return status == CLI_ERROR ? cli_fail(&err) : cli_emit(&out, status);
 }
 
-static int run(struct cli_args *args)
+static int cmd_eval_run(struct cli_args *args)
 {
     bool batch = args_has(args, "batch");
     size_t first = stack_first(args); /* position of the operation */
@@ -216,5 +216,5 @@ const struct cli_command cmd_eval = {
         "Exit status: 0 allow, 1 deny, 2 error; with --batch, 0 if every row was answered.",
     .options = options,
     .complete = "profile operation file",
-    .run = run,
+    .run = cmd_eval_run,
 };

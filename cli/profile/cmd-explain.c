@@ -13,7 +13,7 @@ static const struct cli_option options[] = {
     LOAD_OPTIONS, LOAD_BLOB_OPTIONS, STACK_OPTIONS, {"json", 'j', NULL, "print JSON", NULL}, {0},
 };
 
-static int run(struct cli_args *args)
+static int cmd_explain_run(struct cli_args *args)
 {
     size_t first = stack_first(args); /* position of the operation */
     bool json = args_has(args, "json");
@@ -51,5 +51,5 @@ const struct cli_command cmd_explain = {
              "Exit status: 0 for either verdict, 2 on error.",
     .options = options,
     .complete = "profile operation file",
-    .run = run,
+    .run = cmd_explain_run,
 };

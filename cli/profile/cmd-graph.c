@@ -83,7 +83,7 @@ static int start_dot(int in, int out, pid_t *pid, struct bk_err *err)
     return -1;
 }
 
-static int draw(const struct buf *text, int out, struct bk_err *err)
+static int draw_svg(const struct buf *text, int out, struct bk_err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -107,8 +107,8 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
     return -1;
 }
 
-static int deliver(const struct format *f, const struct buf *text, const char *path,
-                   struct bk_err *err)
+static int write_output(const struct format *f, const struct buf *text, const char *path,
+                        struct bk_err *err)
 {
     OWN(fd) int file = -1;
     int out = STDOUT_FILENO;
@@ -119,13 +119,13 @@ static int deliver(const struct format *f, const struct buf *text, const char *p
         out = file;
     }
     if (f->through_dot)
-        return draw(text, out, err);
+        return draw_svg(text, out, err);
     return fd_write_all(out, text->s, text->n) == 0
                ? 0
                : err_sys(err, "%s", path ? path : "standard output");
 }
 
-static int run(struct cli_args *args)
+static int cmd_graph_run(struct cli_args *args)
 {
     size_t first = load_from_text(args) ? 0 : 1;
     if (args->npos < first)
@@ -150,7 +150,8 @@ static int run(struct cli_args *args)
         err_nomem(&err);
         return cli_fail(&err);
     }
-    return deliver(format, &out, args_value(args, "output"), &err) < 0 ? cli_fail(&err) : CLI_OK;
+    return write_output(format, &out, args_value(args, "output"), &err) < 0 ? cli_fail(&err)
+                                                                            : CLI_OK;
 }
 
 const struct cli_command cmd_graph = {
@@ -164,5 +165,5 @@ const struct cli_command cmd_graph = {
         "Graphviz (the program dot) draws SVG, if it is installed.",
     .options = options,
     .complete = "profile operation",
-    .run = run,
+    .run = cmd_graph_run,
 };

@@ -54,7 +54,7 @@ int profile_settings(const struct cli_args *args, struct settings *s, struct bk_
     return bare ? 0 : settings_add_defaults(s, err);
 }
 
-static int run(struct cli_args *args)
+static int cmd_profile_run(struct cli_args *args)
 {
     OWN(settings) struct settings s = {0};
     OWN(buf) struct buf out = {0};
@@ -86,5 +86,5 @@ const struct cli_command cmd_profile = {
         "`buckle explain`, or with --macos for sandbox-exec there. A run also adds its TMPDIR,\n"
         "whose name is known only then (--tmpdir names one here).",
     .options = options,
-    .run = run,
+    .run = cmd_profile_run,
 };

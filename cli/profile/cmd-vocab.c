@@ -178,7 +178,8 @@ static void filter_changes(struct doc *d, enum vocab_os a, enum vocab_os b)
     }
 }
 
-static void changes(struct doc *d, const struct vocab_query *q, enum vocab_os a, enum vocab_os b)
+static void print_changes(struct doc *d, const struct vocab_query *q, enum vocab_os a,
+                          enum vocab_os b)
 {
     char title[64];
     snprintf(title, sizeof(title), "%s to %s", vocab_os_name(a), vocab_os_name(b));
@@ -225,7 +226,7 @@ static bool is_number(const char *s)
 }
 
 /* Returns false if the name is unknown. */
-static bool answer(struct doc *d, struct vocab_query *q, const char *name)
+static bool print_answer(struct doc *d, struct vocab_query *q, const char *name)
 {
     if (name && is_number(name))
         return vocab_show_id(d, atoi(name), q);
@@ -239,7 +240,7 @@ static bool answer(struct doc *d, struct vocab_query *q, const char *name)
     return true;
 }
 
-static int run(struct cli_args *args)
+static int cmd_vocab_run(struct cli_args *args)
 {
     struct bk_err err;
     struct vocab_query q;
@@ -257,8 +258,8 @@ static int run(struct cli_args *args)
     if (q.json)
         buf_chr(&out, '[');
     if (span)
-        changes(&d, &q, a, b);
-    else if (!answer(&d, &q, name))
+        print_changes(&d, &q, a, b);
+    else if (!print_answer(&d, &q, name))
         return unknown_word(name, &q);
     if (q.json)
         buf_str(&out, "]\n");
@@ -279,5 +280,5 @@ const struct cli_command cmd_vocab = {
         "they can be shortened while unambiguous, as in 14.",
     .options = options,
     .complete = "name",
-    .run = run,
+    .run = cmd_vocab_run,
 };

@@ -9,7 +9,7 @@
 
 #include "base/own.h"
 
-static int unknown(const char *option, const char *given, struct bk_err *err)
+static int unknown_version(const char *option, const char *given, struct bk_err *err)
 {
     OWN(buf) struct buf known = {0};
     for (unsigned v = 0; v < VOCAB_OS_COUNT; v++)
@@ -23,7 +23,7 @@ int versions_os(const struct cli_args *args, enum vocab_os *os, struct bk_err *e
 {
     const char *name = args_value(args, "os");
     *os = VOCAB_OS_ANY;
-    return !name || vocab_os_find(name, os) ? 0 : unknown("os", name, err);
+    return !name || vocab_os_find(name, os) ? 0 : unknown_version("os", name, err);
 }
 
 int versions_span(const char *text, enum vocab_os *a, enum vocab_os *b, struct bk_err *err)
@@ -40,7 +40,7 @@ int versions_span(const char *text, enum vocab_os *a, enum vocab_os *b, struct b
     memcpy(first, text, n);
     first[n] = '\0';
     if (!vocab_os_find(first, &from) || !vocab_os_find(dots + 2, &to))
-        return unknown("changes", text, err);
+        return unknown_version("changes", text, err);
     *a = from;
     *b = to;
     return 0;

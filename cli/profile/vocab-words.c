@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void begin(struct doc *d, const struct vocab_query *q, const char *kind, const char *name)
+static void open_word(struct doc *d, const struct vocab_query *q, const char *kind,
+                      const char *name)
 {
     doc_open(d, kind, name);
     if (q->asked && strcmp(q->asked, name))
@@ -114,7 +115,8 @@ void vocab_show_op(struct doc *d, unsigned op, const struct vocab_query *q)
     const struct vocab_op_info *info = &vocab_ops[op];
     char text[256];
     enum vocab_filter subject = vocab_op_subject(op);
-    begin(d, q, info->message_filter ? "operation of a message filter" : "operation", info->name);
+    open_word(d, q, info->message_filter ? "operation of a message filter" : "operation",
+              info->name);
     if (q->os != VOCAB_OS_ANY && info->ids[q->os] < 0) {
         snprintf(text, sizeof(text), "not in %s", vocab_os_name(q->os));
         doc_text(d, "note", text);
@@ -193,7 +195,7 @@ void vocab_show_filter(struct doc *d, unsigned filter, const struct vocab_query 
     const struct vocab_filter_info *info = &vocab_filters[filter];
     bool taken[OP_COUNT];
     size_t first, n = vocab_filter_constants(filter, &first);
-    begin(d, q, "filter", info->name);
+    open_word(d, q, "filter", info->name);
     if (info->extension)
         doc_text(d, "history", "not Apple's");
     list_aliases(d, WORD_FILTER, filter);
@@ -222,7 +224,7 @@ void vocab_show_modifier(struct doc *d, unsigned mod, const struct vocab_query *
     const struct vocab_modifier_info *info = &vocab_modifiers[mod];
     bool taken[OP_COUNT];
     size_t first, n = vocab_modifier_constants(mod, &first);
-    begin(d, q, "modifier", info->name);
+    open_word(d, q, "modifier", info->name);
     list_aliases(d, WORD_MODIFIER, mod);
     doc_list(d, "ids", true);
     if (info->id_13_0 >= 0)

@@ -130,7 +130,7 @@ static int connect_to(const char *url, const char *where, struct bk_err *err)
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_connect_run(struct cli_args *args)
 {
     struct bk_err err;
     char where[PEER_TEXT + 2];
@@ -156,5 +156,5 @@ const struct cli_command cmd_connect = {
         "standard input and output. Use it as ssh's ProxyCommand; inside a sandbox with a\n"
         "filtered network, GIT_SSH_COMMAND does.",
     .options = options,
-    .run = run,
+    .run = cmd_connect_run,
 };

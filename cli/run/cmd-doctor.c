@@ -74,7 +74,7 @@ static void print_text(const struct doctor *d, struct buf *out)
     buf_chr(out, '\n');
 }
 
-static int run(struct cli_args *args)
+static int cmd_doctor_run(struct cli_args *args)
 {
     OWN(buf) struct buf out = {0};
     OWN(doctor) struct doctor d = {0};
@@ -97,5 +97,5 @@ const struct cli_command cmd_doctor = {
         "\n"
         "Exit status: 0 if the default profile can be enforced in full, 1 if not, 2 on error.",
     .options = options,
-    .run = run,
+    .run = cmd_doctor_run,
 };

@@ -33,7 +33,7 @@ static void say_command(const struct cli_args *args, struct buf *out)
     }
 }
 
-static int run(struct cli_args *args)
+static int cmd_wrap_run(struct cli_args *args)
 {
     OWN(settings) struct settings settings = {0};
     OWN(buf) struct buf command = {0};
@@ -69,5 +69,5 @@ const struct cli_command cmd_wrap = {
     .options = options,
     .complete = "command",
     .takes_command = true,
-    .run = run,
+    .run = cmd_wrap_run,
 };

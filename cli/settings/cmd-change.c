@@ -63,11 +63,11 @@ static int choose_layer(const struct cli_args *args, enum layer_id *id, struct b
 }
 
 /* Makes all changes or none: restores the file if one fails. */
-static int apply(struct settings *s, enum layer_id id, const struct change *list, size_t n,
-                 const char *words, struct bk_err *err)
+static int apply_changes(struct settings *s, enum layer_id id, const struct change *list, size_t n,
+                         const char *words, struct bk_err *err)
 {
     const char *path = settings_layer_path(s, id);
-    OWN(buf) struct buf told = {0};
+    OWN(buf) struct buf undone = {0};
     struct bk_err ignored;
     if (!path)
         return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
@@ -76,7 +76,7 @@ static int apply(struct settings *s, enum layer_id id, const struct change *list
         return -1;
     for (size_t i = 0; i < n; i++)
         if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
-            if (undo_last(s, &told, &ignored) < 0)
+            if (undo_last(s, &undone, &ignored) < 0)
                 undo_forget(s);
             return -1;
         }
@@ -91,7 +91,7 @@ static int change_settings(const struct cli_args *args, const struct change *lis
     enum layer_id id;
     struct bk_err err;
     if (open_settings(&s, &err) < 0 || choose_layer(args, &id, &err) < 0 ||
-        apply(&s, id, list, n, words, &err) < 0)
+        apply_changes(&s, id, list, n, words, &err) < 0)
         return cli_fail(&err);
     return CLI_OK;
 }
@@ -99,7 +99,7 @@ static int change_settings(const struct cli_args *args, const struct change *lis
 /* ---- on and off ---- */
 
 /* Warns if another layer overrides the change. */
-static void tell_result(bool wanted)
+static void warn_overridden(bool wanted)
 {
     OWN(agent_view) struct agent_view v = {0};
     struct bk_err err;
@@ -110,7 +110,7 @@ static void tell_result(bool wanted)
                 wanted ? "disabled" : "enabled");
 }
 
-static int turn(struct cli_args *args, bool on)
+static int set_enabled(struct cli_args *args, bool on)
 {
     const struct change one = {EDIT_SET, "enabled", on ? "true" : "false"};
     if (args->npos)
@@ -118,18 +118,18 @@ static int turn(struct cli_args *args, bool on)
     int status =
         change_settings(args, &one, 1, on ? "sandboxing is enabled" : "sandboxing is disabled");
     if (status == CLI_OK)
-        tell_result(on);
+        warn_overridden(on);
     return status;
 }
 
 static int run_enable(struct cli_args *args)
 {
-    return turn(args, true);
+    return set_enabled(args, true);
 }
 
 static int run_disable(struct cli_args *args)
 {
-    return turn(args, false);
+    return set_enabled(args, false);
 }
 
 /* ---- paths and hosts ---- */

@@ -84,7 +84,7 @@ static int list_files(struct settings *s)
 
 /* ---- showing ---- */
 
-static void add_plain(const struct setting_value *v, const struct setting_key *k, struct buf *out)
+static void print_value(const struct setting_value *v, const struct setting_key *k, struct buf *out)
 {
     OWN(buf) struct buf text = {0};
     if (setting_is_map(k->shape)) {
@@ -105,7 +105,7 @@ static void add_plain(const struct setting_value *v, const struct setting_key *k
     }
 }
 
-static void add_from(const struct settings *s, const struct setting_value *v, struct buf *out)
+static void print_origin(const struct settings *s, const struct setting_value *v, struct buf *out)
 {
     const struct settings_layer *l = v->layer;
     if (l->id == LAYER_DEFAULTS) {
@@ -137,12 +137,12 @@ static int show_text(struct settings *s, struct buf *out)
             if (v.at[i].ignored && v.at[i].layer->id == LAYER_DEFAULTS)
                 continue;
             buf_str(out, v.at[i].ignored ? "  - " : "    ");
-            add_plain(&v.at[i], k, out);
+            print_value(&v.at[i], k, out);
             do
                 buf_chr(out, ' ');
             while (out->n - from < 40 && buf_ok(out));
             buf_chr(out, ' ');
-            add_from(s, &v.at[i], out);
+            print_origin(s, &v.at[i], out);
             buf_chr(out, '\n');
         }
     }
@@ -198,7 +198,7 @@ static int show_json(struct settings *s, struct buf *out)
     return 0;
 }
 
-static int show(const struct cli_args *args, struct settings *s)
+static int show_settings(const struct cli_args *args, struct settings *s)
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
@@ -241,7 +241,7 @@ static int find_layer(const struct cli_args *args, enum layer_id *out)
     return -1;
 }
 
-static int change(const struct cli_args *args, struct settings *s, enum settings_edit how)
+static int change_key(const struct cli_args *args, struct settings *s, enum settings_edit how)
 {
     enum layer_id layer;
     struct bk_err err = {0};
@@ -261,7 +261,7 @@ static int change(const struct cli_args *args, struct settings *s, enum settings
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_settings_run(struct cli_args *args)
 {
     static const char *const verbs[] = {"set", "add", "remove"};
     OWN(settings) struct settings s = {0};
@@ -282,10 +282,10 @@ static int run(struct cli_args *args)
         return list_files(&s);
     for (size_t i = 0; i < 3 && args->npos; i++)
         if (strcmp(args->pos[0], verbs[i]) == 0)
-            return change(args, &s, (enum settings_edit)i);
+            return change_key(args, &s, (enum settings_edit)i);
     if (args->npos && strcmp(args->pos[0], "show") != 0)
         return cli_usage(args, "unknown action %s: use show, set, add or remove", args->pos[0]);
-    return show(args, &s);
+    return show_settings(args, &s);
 }
 
 const struct cli_command cmd_settings = {
@@ -302,5 +302,5 @@ const struct cli_command cmd_settings = {
         "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com",
     .options = options,
     .complete = "show|set|add|remove setting",
-    .run = run,
+    .run = cmd_settings_run,
 };

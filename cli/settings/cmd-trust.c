@@ -20,7 +20,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int list(struct settings *s)
+static int list_trusted(struct settings *s)
 {
     OWN(buf) struct buf out = {0};
     struct words folders = {0};
@@ -60,7 +60,7 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
     return 0;
 }
 
-static bool agreed(const char *folder, const struct buf *permits)
+static bool user_agrees(const char *folder, const struct buf *permits)
 {
     char answer[8] = "";
     fprintf(stderr, "The settings of %s permit:\n%s", folder,
@@ -69,14 +69,14 @@ static bool agreed(const char *folder, const struct buf *permits)
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static int give(const struct cli_args *args, struct settings *s)
+static int trust_project(const struct cli_args *args, struct settings *s)
 {
     OWN(buf) struct buf permits = {0};
     struct bk_err err;
     if (settings_add_found(s, &err) < 0 || show_permissions(s, &permits, &err) < 0)
         return cli_fail(&err);
     if (s->project && isatty(STDIN_FILENO) && !args_has(args, "yes") &&
-        !agreed(s->project, &permits))
+        !user_agrees(s->project, &permits))
         return CLI_NO;
     if (settings_trust_give(s, &err) < 0)
         return cli_fail(&err);
@@ -84,7 +84,7 @@ static int give(const struct cli_args *args, struct settings *s)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_trust_run(struct cli_args *args)
 {
     OWN(settings) struct settings s = {0};
     struct bk_err err;
@@ -100,9 +100,9 @@ static int run(struct cli_args *args)
     if (settings_init(&s, folder, &err) < 0)
         return cli_fail(&err);
     if (args_has(args, "list"))
-        return list(&s);
+        return list_trusted(&s);
     if (!args_has(args, "remove"))
-        return give(args, &s);
+        return trust_project(args, &s);
     return settings_trust_take(&s, folder, &err) < 0 ? cli_fail(&err) : CLI_OK;
 }
 
@@ -119,5 +119,5 @@ const struct cli_command cmd_trust = {
         "for confirmation first.",
     .options = options,
     .complete = "dir",
-    .run = run,
+    .run = cmd_trust_run,
 };

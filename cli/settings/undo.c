@@ -50,7 +50,7 @@ static int journal_write(const json_t *journal, const char *path, struct bk_err 
 }
 
 /* The text of a file, or JSON null if there is no file. NULL on error. */
-static json_t *text_of(const char *file, struct bk_err *err)
+static json_t *read_text(const char *file, struct bk_err *err)
 {
     OWN(file) FILE *f = fopen(file, "re");
     OWN(buf) struct buf text = {0};
@@ -73,7 +73,7 @@ int undo_remember(struct settings *s, const char *file, const char *words, struc
     OWN(buf) struct buf path = {0};
     if (journal_path(s, &path, err) < 0)
         return -1;
-    json_t *text = text_of(file, err);
+    json_t *text = read_text(file, err);
     if (!text)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
@@ -84,7 +84,7 @@ int undo_remember(struct settings *s, const char *file, const char *words, struc
     return journal_write(journal, path.s, err);
 }
 
-static json_t *newest(const json_t *journal)
+static json_t *newest_entry(const json_t *journal)
 {
     size_t n = json_array_size(journal);
     return n ? json_array_get(journal, n - 1) : NULL;
@@ -96,10 +96,10 @@ int undo_changed(struct settings *s, const char *file, struct bk_err *err)
     if (journal_path(s, &path, err) < 0)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
-    json_t *text = text_of(file, err);
+    json_t *text = read_text(file, err);
     if (!text)
         return -1;
-    json_object_set_new(newest(journal), "after", text);
+    json_object_set_new(newest_entry(journal), "after", text);
     return journal_write(journal, path.s, err);
 }
 
@@ -118,7 +118,7 @@ void undo_forget(struct settings *s)
 static int check_unchanged(const json_t *entry, const char *file, struct bk_err *err)
 {
     const json_t *after = json_object_get(entry, "after");
-    OWN(json) json_t *now = after ? text_of(file, err) : NULL;
+    OWN(json) json_t *now = after ? read_text(file, err) : NULL;
     if (!after || (now && json_equal(now, after)))
         return 0;
     if (!now)
@@ -128,7 +128,7 @@ static int check_unchanged(const json_t *entry, const char *file, struct bk_err 
     return -1;
 }
 
-static int put_back(const json_t *entry, const char *file, struct bk_err *err)
+static int restore_file(const json_t *entry, const char *file, struct bk_err *err)
 {
     const char *text = json_text(entry, "text");
     OWN(buf) struct buf content = {0};
@@ -144,7 +144,7 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     if (journal_path(s, &path, err) < 0)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
-    const json_t *entry = newest(journal);
+    const json_t *entry = newest_entry(journal);
     if (!entry)
         return 1;
     const char *change = json_text(entry, "change"), *file = json_text(entry, "file");
@@ -152,7 +152,7 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "the list of changes is damaged");
     OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
     if (settings_lock(&lock, file, err) < 0 || check_unchanged(entry, file, err) < 0 ||
-        put_back(entry, file, err) < 0)
+        restore_file(entry, file, err) < 0)
         return -1;
     buf_fmt(words, "undone in %s: %s", file, change ? change : "a change");
     json_array_remove(journal, json_array_size(journal) - 1);
