@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A command without a network: what it tries is refused and told, what it has at home works. Prints TAP.
+"""A command without a network: connections fail and are reported, loopback works. Prints TAP.
 """
 
 import json
@@ -39,13 +39,13 @@ def inside(person, script, *options):
 
 
 def events(person, script, *options):
-    """What is told, as programs read it: (operation, what, errno)."""
+    """The JSON events: (operation, what, errno)."""
     ran = inside(person, script, "--report", "json", *options)
     lines = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     return [(e.get("operation"), e.get("target"), e.get("errno")) for e in lines], ran
 
 
-# what is done, and the address that is told
+# action, and the reported address
 ROADS = (
     ('connect(S, ("192.0.2.1", 443))', "192.0.2.1:443"),
     ('connect(S, ("2001:db8::7", 80), socket.AF_INET6)', "[2001:db8::7]:80"),
@@ -82,7 +82,7 @@ def test_roads(person, t):
 
 
 def test_names(person, t):
-    """Programs that look a name up ask a name server, and that is what is told."""
+    """Programs that resolve a name contact a name server, which is what the report shows."""
     for server in ("192.0.2.53", "127.0.0.53"):
         ran = inside(person, f'tried("it", lambda: datagram().sendto(b"?", ("{server}", 53)))')
         t.ok(f"{server}:53 (a name was looked up; --watch-net tells which)" in ran.err and
@@ -100,7 +100,7 @@ def test_modifiers(person, t):
     t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is told", ran)
 
 
-# a server whose queue is full: who waits for it waits alone
+# a server with a full backlog: only its own client waits
 HOME = r"""
 def serve(address, family=socket.AF_INET):
     server = socket.socket(family, S); server.bind((address, 0)); server.listen()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The names of other programs that Buckle answers to, driven as scripts written for them do."""
+"""The compat names (sandbox-exec, srt, cage), used as existing scripts do."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ OPEN = "(version 1)(allow default)"
 
 
 def test_links():
-    """What is installed."""
+    """The installed links."""
     stage = os.environ.get("STAGE")
     if not stage:
         return
@@ -30,7 +30,7 @@ def test_links():
 
 
 def test_spec_commands(person, t):
-    """Reading a file's status, its contents, a listing, and what is allowed inside."""
+    """Reading a file's status, its contents, a listing, and what is allowed below."""
     home = person.folder("yourname")
     person.write(home + "/.bashrc", "secret\n")
     person.write(home + "/project/README.md", "readable\n")
@@ -139,7 +139,7 @@ def test_named_profiles(person, t):
     r = run("no-write", "sh", "-c", "echo x >f", cwd=folder)
     t.ok(r.status == 2 and not os.listdir(folder), "no-write: a file", r)
     t.ok(run("no-write", "sh", "-c", "echo x >/dev/null").status == 0, "no-write: /dev/null")
-    # the tests' own folders lie in /tmp
+    # the tests' own folders are in /tmp
     r = run("no-write-except-temporary", "sh", "-c", "echo x >f && rm f", cwd=folder)
     t.ok(r.status == 0, "no-write-except-temporary: in /tmp", r)
     r = run("no-write-except-temporary", "sh", "-c", "echo x >/usr/local/buckle-test-f")
@@ -283,7 +283,7 @@ def test_srt_mistakes(person, t):
 
 
 def test_others_proxies(person, t):
-    """Somebody else's proxies, also on the ports where ours would be."""
+    """External proxies, also on the ports that ours would use."""
     work = person.folder()
     file = work + "/s.json"
     fetch = ("python3 -c \"import os, socket; s = socket.create_connection(('localhost', "
@@ -313,7 +313,7 @@ def test_others_proxies(person, t):
 
 
 def test_control_fd(person, t):
-    """Settings that come while the command runs."""
+    """Settings that arrive while the command runs."""
     work, other = person.folder(), person.folder("other")
     file = person.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
     loop = (f"for i in 1 2 3 4 5 6 7 8; do (echo x >{other}/f) 2>/dev/null && exit 7; "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The network filtered by name where the kernel cannot redirect packets: the gate listens at single
+"""The network filtered by name where the kernel cannot redirect packets: the gate listens on single
 ports. Prints TAP.
 
-What holds with redirection has to hold here as well, at those ports.
+On those ports, the guarantees are the same as with redirection.
 """
 
 import importlib
@@ -49,7 +49,7 @@ def connect(host, port, kind="socket.SOCK_STREAM"):
 
 
 def heard(script):
-    """What the kernel refuses by itself is overheard, a moment later."""
+    """Refusals of the kernel itself are reported a moment later."""
     return script + "\nsleep 0.5"
 
 
@@ -76,7 +76,7 @@ def test_other_ports(net, who):
 
 
 def test_datagrams(net, who):
-    """Allowed or not, nothing leads them to the gate."""
+    """Datagrams never reach the gate, whether allowed or not."""
     net_tests.echo_servers(net)
     before = len(net.echo)
     for host in ("allowed.test", "192.0.2.7"):
@@ -102,7 +102,7 @@ E"""
 
 
 def test_late(net, who):
-    """A rule that comes while the command runs brings its port along."""
+    """A rule added while the command runs also opens its port."""
     going = net.start(who, LATE.format(port=8080), ["--grantable"], profile=HOSTS)
     going.await_file("tried")
     run = [p for p in descendants(going.child.pid) + [going.child.pid] if command_name(p) == "buckle"]
@@ -114,7 +114,7 @@ def test_late(net, who):
 
 
 def test_loopback(net, who):
-    """A rule about all of loopback is about the sandbox's, also at ports that the gate listens on."""
+    """A rule about all of loopback means the sandbox's own, also on the gate's ports."""
     host = dial_tests.Counter(dial_tests.listen(net, net.net.home, ("127.0.0.1", 443)))
     rules = HOSTS + '(allow network-outbound (remote ip "localhost:*"))'
     for at in ("127.0.0.1", "127.9.9.9", "0.0.0.0", "198.18.0.1"):
@@ -155,7 +155,7 @@ E"""
 
 
 def test_records(net, who):
-    """The stub hears questions to any name server, and answers in its stead."""
+    """The DNS stub answers queries to any name server."""
     done = net.boxed(who, "grep nameserver /etc/resolv.conf")
     net_tests.test_records(net, who, done.out.split()[1])
     net_tests.test_records(net, who)
@@ -164,7 +164,7 @@ def test_records(net, who):
 
 
 def test_refused(net, who):
-    """Nobody pretends: a filter refuses the sockets by which rules are laid."""
+    """Not pretended: a filter refuses the netlink sockets that set up rules."""
     dial_tests.move(who, "refused by the kernel", "no-netfilter")
     for test in (test_told, test_other_ports, net_tests.test_families):
         test(net, who)

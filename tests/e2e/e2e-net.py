@@ -26,7 +26,7 @@ from world import World
 # ---- clients ----
 
 
-# name: (what has to be installed, script for URL and host; must print "hello there")
+# name: (required program, script for URL and host, which must print "hello there")
 CLIENTS = {
     "curl": ("curl", CURL + "http://{host}/hello"),
     "curl, TLS and HTTP/2": ("curl", CURL + "--http2 https://{host}/hello"),
@@ -78,7 +78,7 @@ def test_addresses(net, who):
 
 
 def test_special(net, who):
-    """Allowed names that lead where no name should."""
+    """Allowed names that resolve to special addresses."""
     for name in ("rebind.test", "meta.test", "link.test", "own.test", "mapped.test"):
         for way in WAYS:
             done = net.boxed(who, CURL + f"http://{name}/hello", way=way)
@@ -90,7 +90,7 @@ def test_special(net, who):
 
 
 def under(net, who, settings, script, way="direct"):
-    """A script under settings."""
+    """Runs a script under settings."""
     world = World(who)
     path = os.path.join(world.top, "settings.json")
     with open(path, "w", encoding="utf-8") as f:
@@ -160,13 +160,13 @@ E"""
 
 
 def test_same_port(net, who):
-    """A server of the command's at the port of a host's: each keeps its own."""
+    """The command's server on the same port as a host's: each keeps its own."""
     done = net.boxed(who, SAME_PORT)
     tap.ok(done.out == "b'inside'\nTrue\nTrue\n", f"{who.name}: connections to a port that is served inside too", done)
 
 
 def test_local_ports(net, who):
-    """Ports of the host's loopback, opened one at a time."""
+    """Single ports of the host's loopback."""
     server = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(("127.0.0.1", 18080))
@@ -200,7 +200,7 @@ def test_local_ports(net, who):
     done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--dry-run"])
     tap.ok("port 18080 of loopback leads to this machine's (TCP and UDP)" in " ".join(done.out.split()),
            f"{who.name}: the plan says so", done)
-    # a port that both rules name leads to whoever listens
+    # a port in both rules leads to the side that listens
     done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--publish", "18080"])
     tap.ok(done.out == "from the host\n", f"{who.name}: a port in both directions, where the host listens", done)
     done = net.boxed(who, "true", ["--publish", "18080"])
@@ -238,7 +238,7 @@ def test_local_datagrams(net, who):
 
 
 def call(net, port, text=b"x", address="127.0.0.1"):
-    """From the machine at home; what is answered, or None."""
+    """Connects from the machine at home. Returns the answer, or None."""
     s = net.net.socket_in(net.net.home, socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     s.settimeout(10)
     try:
@@ -274,7 +274,7 @@ E"""
 
 
 def test_publish(net, who):
-    """Servers of the command's that the machine at home may call."""
+    """Servers of the command that the machine at home can reach."""
     world = World(who)
     policy = world.profile(PROFILE.replace("{server}", SERVER4))
     argv = [who.buckle(), "run", "--profile", policy, "--publish", "18090", "--publish", "18091", "--", "sh", "-c",
@@ -377,7 +377,7 @@ def test_environment(net, who):
 
 
 def test_socks(net, who):
-    """curl told to use SOCKS, with names and with addresses."""
+    """curl through SOCKS, with names and with addresses."""
     login = "login=${{ALL_PROXY#*//}}; login=${{login%@*}}; export no_proxy= NO_PROXY=; "
     ask = login + CURL + "-U $login --{how} localhost:1080 http://{host}/hello"
     done = net.boxed(who, ask.format(how="socks5-hostname", host="allowed.test"), way="proxy")
@@ -439,7 +439,7 @@ for where in (b"http://allowed.test", b""):
 
 
 def test_upgrade(net, who):
-    """A protocol that begins as HTTP, and is passed on after the server has agreed."""
+    """An upgraded protocol passes once the server has agreed."""
     if not hasattr(net, "upgrading"):
         net.upgrading = net.net.listen(SERVER4, 8090)
 
@@ -471,7 +471,7 @@ for where in (b"http://allowed.test:8090", b""):
 
 
 def test_reverse(net, who):
-    """Addresses that stand for names are found by them; others are not asked about."""
+    """Reverse lookups: known addresses give their names; others cause no query."""
     before = len(net.net.asked)
     done = net.boxed(who, """python3 - <<'E'
 import socket
@@ -493,7 +493,7 @@ E""")
 
 # ---- datagrams ----
 
-# sends and says what came back from whom, or why nothing did; "+": from a socket without a destination
+# sends, and prints the answer and its sender, or the error; "+": from an unconnected socket
 ECHO = '''python3 - <<'E'
 import socket
 def told(words):
@@ -581,7 +581,7 @@ def test_datagrams(net, who):
 
 
 def test_many_flows(net, who):
-    """More flows than the gate's table holds: the oldest are forgotten, the newest work."""
+    """More flows than the gate's table holds: it drops the oldest, and the newest work."""
     echo_servers(net)
     script = ("held = []\nat = socket.getaddrinfo('allowed.test', 9999, socket.AF_INET)[0][4]\n"
               "for i in range(3000):\n"
@@ -646,7 +646,7 @@ def test_upstream(net, who):
 
 # ---- records ----
 
-# asks any resolver address, and prints the code, whether it was cut, and each record's data
+# queries any resolver address, and prints the code, truncation, and each record's data
 RESOLVE = """python3 - <<'E'
 import socket, struct
 def skip(d, at):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: layers and trust; sockets and ports; bad input; changes while a command runs. What they
-mean for files is in e2e-settings-rows.py. Prints TAP.
+"""Settings: layers and trust; sockets and ports; bad input; changes while a command runs.
+e2e-settings-rows.py tests their meaning for files. Prints TAP.
 """
 
 import json
@@ -30,7 +30,7 @@ def trust(person, cwd, *words):
 
 
 def fresh(person):
-    """A person without settings, and a project."""
+    """A user without settings, and a project."""
     shutil.rmtree(os.path.join(person.home, ".config"), ignore_errors=True)
     return person.folder("project")
 
@@ -81,7 +81,7 @@ def test_layers(person, t):
     t.equal(values(person, w, "filesystem.allowWrite"), [".", "~/cache"], "nor when trust is taken back")
 
 
-# what a project that nobody trusts says, and what counts of it: nothing that widens
+# settings of an untrusted project, and what applies: nothing that widens access
 WIDENS = {
     "network": {"allowedDomains": ["evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
@@ -122,7 +122,7 @@ def test_distrust(person, t):
 
 
 def test_projects(person, t):
-    """Projects in each other: the inner one does not lift what the outer one denies."""
+    """Nested projects: the inner one cannot override denials of the outer one."""
     w, o = fresh(person), person.folder("outside")
     inner = os.path.join(w, "vendor/inner")
     person.write(f"{w}/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["private"], "allowWrite": [".", o]}}))
@@ -219,9 +219,9 @@ def test_protected(person, t):
          "a link that the command could have made opens nothing", r)
 
 
-# How a policy can leave writing free, and everything that could be said to open the places.
+# Policies that allow all writing, and everything that tries to open the protected paths.
 def loosest(person, w, *places):
-    """{name: command line that runs what follows it}"""
+    """{name: command line prefix}"""
     opens = [word for place in places for word in ("--allow-write", place)]
     everything = json.dumps({"filesystem": {"allowWrite": ["/", *places]}})
     disabled = json.dumps({"filesystem": {"disabled": True}})
@@ -250,7 +250,7 @@ def loosest(person, w, *places):
 
 
 def look(path):
-    """What a place is, with all that is in it; None when nothing is there."""
+    """A path's type and contents; None if it does not exist."""
     if not os.path.lexists(path):
         return None
     st = os.lstat(path)
@@ -263,12 +263,12 @@ def look(path):
 
 
 def hold(path):
-    """Which folder, or link, it is; one may be made where there was none, but no link."""
+    """The identity of a folder or symlink; a missing folder may be created, but no symlink."""
     return os.lstat(path).st_ino if os.path.lexists(path) else os.path.islink(path)
 
 
 def try_all(person, t, w, script, places, holders, env=None):
-    """Runs the script under each; places stay what they are, or absent, and what holds them in place."""
+    """Runs the script under each; the paths and their parents must stay unchanged, or missing."""
     for name, (program, *words) in loosest(person, w, *places).items():
         before, held = [look(p) for p in places], {p: hold(p) for p in holders if os.path.lexists(p)}
         command = [*words, *([] if program == "sandbox-exec" else ["--"]), "sh", "-c", script]
@@ -292,7 +292,7 @@ done 2>/dev/null; touch {w}/ran"""
 
 
 def test_places_of_ours(person, t):
-    """What decides about sandboxes is not written, whoever allows it."""
+    """No policy allows writing to files that configure sandboxes."""
     w = fresh(person)
     home = person.home
     places = [home + "/.config/buckle", home + "/.config/cage", home + "/.srt-settings.json", w + "/.buckle"]
@@ -308,7 +308,7 @@ def test_places_of_ours(person, t):
 
 
 def test_places_elsewhere(person, t):
-    """Nor where a variable or a link has put it into a folder that can be written."""
+    """Nor where a variable or a symlink has moved them into a writable folder."""
     w = fresh(person)
     xdg = w + "/cfg"
     policy = person.write(w + "/policy.json", "{}")
@@ -338,7 +338,7 @@ def test_places_elsewhere(person, t):
 
 
 def test_last_word(person, t):
-    """A profile cannot change what comes after it: the machine's policy, and the person's flags."""
+    """A profile cannot override what follows it: the machine's policy and the user's flags."""
     w, o = fresh(person), person.folder("outside")
     policy = person.write(person.home + "/last.json", json.dumps({"filesystem": {"denyWrite": [o]}}))
     for what, text in {
@@ -358,7 +358,7 @@ def test_last_word(person, t):
 
 
 def test_turned_links(person, t):
-    """Links that a command has made open nothing to the next one, whoever permits what."""
+    """Symlinks that a command creates give the next command no access, whatever is allowed."""
     w, o = fresh(person), person.folder("outside")
     secret = person.write(f"{o}/secret", "text\n")
     person.write(f"{w}/releases/1/file", "text\n")
@@ -390,7 +390,7 @@ def test_turned_links(person, t):
 
 
 def test_new_repository(person, t):
-    """What is made during the run is protected, too; a repository of its own may be set up."""
+    """Files created during the run are protected, too; the command may create its own repository."""
     if running.missing("git"):
         tap.skip("git is not installed")
         return
@@ -604,7 +604,7 @@ WAIT = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; slee
 
 
 class Lines:
-    """A run whose standard error is looked at while it goes on."""
+    """A run whose standard error can be read while it runs."""
 
     def __init__(self, person, *words, cwd, **how):
         self.path = os.path.join(person.home, "err")
@@ -653,7 +653,7 @@ def test_watch(person, t):
 
 
 def test_appears(person, t):
-    """Files that are not there when the command starts, nor the folders that they will be in."""
+    """Files whose folders do not exist when the command starts."""
     o = person.folder("outside")
     secret = person.write(f"{o}/secret", "text\n")
     text = json.dumps({"filesystem": {"denyRead": [o]}})

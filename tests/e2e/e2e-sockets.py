@@ -20,7 +20,7 @@ from running import eventually, for_everybody, missing
 
 PYTHON = "/usr/bin/python3"
 
-# What programs do with sockets among themselves: prints what came of it.
+# How programs use sockets internally: prints the results.
 AMONG = r"""
 import array, os, socket, threading
 U, D, S, P = socket.AF_UNIX, socket.SOCK_DGRAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET
@@ -164,7 +164,7 @@ tried("sendmsg", lambda: message(folder + "/datagram"))
 tried("relative", lambda: message(os.path.relpath(folder) + "/datagram"))
 """
 
-# each is harmless when nobody outside hears of it, whatever it is told
+# each is harmless if it reaches no outside process, whatever its result
 TRICKS = r"""
 a, b = socket.socketpair(U, D)
 tried("pair: sendto", lambda: a.sendto(b"x", folder + "/datagram"))
@@ -203,7 +203,7 @@ class Servers:
             self.all[name] = server
 
     def heard(self):
-        """How often each was reached since the last time."""
+        """How often each was reached since the last call."""
         count = {}
         for name, server in self.all.items():
             count[name] = 0
@@ -347,7 +347,7 @@ def test_gpg_agent(person, t):
 
 
 class Engine(threading.Thread):
-    """As much of Docker as answers."""
+    """A minimal Docker server."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -394,7 +394,7 @@ def test_log(person, t):
 
 @needs("psql")
 def test_postgresql(person, t):
-    """A real server at its usual socket, but for the folder."""
+    """A real server at its usual socket name, in another folder."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
     if not found or person.uid == 0:
         return tap.skip("initdb is not installed" if not found else
@@ -429,8 +429,8 @@ def test_names(person, t):
 
 
 if __name__ == "__main__":
-    if len(running.PEOPLE) > 1:  # ssh and D-Bus want to know who somebody is
+    if len(running.PEOPLE) > 1:  # ssh and D-Bus look users up
         running.PEOPLE[1] = running.Person("nobody", pwd.getpwnam("nobody").pw_uid)
     for_everybody([test_among, test_outside, test_abstract, test_ssh_agent, test_dbus, test_gpg_agent,
                    test_docker, test_log, test_postgresql, test_names])
-    tap.done()
+    sys.exit(tap.done())

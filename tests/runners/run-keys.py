@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of keys in docs/settings.md is what the program says; prints TAP.
+"""Checks that the table of keys in docs/settings.md matches the program; prints TAP.
 
     tests/runners/run-keys.py [--accept]
 """
