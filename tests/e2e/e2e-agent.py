@@ -193,7 +193,7 @@ def test_commands(agent, t, outside):
     expected[command] = {f"file-write-create {outside}/file"}
     t.ok(status == 1 and denied(err) == expected[command], "2 a file: the agent reads what was denied",
          err)
-    t.equal(for_person(err), "mine", "  and the person what the command said")
+    t.equal(for_person(err), "mine", "  and the user what the command said")
 
     command = "getent hosts host.example"
     status, out, err = agent.bash(command)
@@ -246,7 +246,7 @@ def test_session(person, t, how):
     t.equal(agent.bash(f"touch {outside}/file"), (0, "", ""), "9 after a change of settings: allowed")
     again = agent.told()
     t.ok(again != told and f"{folder}, {outside}" in again and "disabled by policy" not in again and
-         "dangerouslyDisableSandbox" in again, "  and told", again)
+         "dangerouslyDisableSandbox" in again, "  and reported", again)
 
     t.equal(agent.bypass(f"touch {elsewhere}/main")[0], 0, "10 a bypass that policy allows")
     sub = agent.sub_agent()

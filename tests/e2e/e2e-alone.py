@@ -73,7 +73,7 @@ def test_roads(person, t):
     for road, told in ROADS:
         got, ran = events(person, f"tried('it', lambda: {road})")
         t.equal(ran.out, "it EPERM\n", f"{told} is refused: {road}", ran)
-        t.ok([e[1] for e in got] == [told], f"{told} is told, once", got, ran)
+        t.ok([e[1] for e in got] == [told], f"{told} is reported, once", got, ran)
     got, ran = events(person, MANY)
     t.ok(ran.out == "many -1 EPERM\n" and [e[1] for e in got] == ["192.0.2.6:9"], "sendmmsg() as well", got, ran)
     ran = inside(person, 'tried("it", lambda: connect(S, ("192.0.2.1", 443)))')
@@ -97,7 +97,7 @@ def test_modifiers(person, t):
     got, ran = events(person, "for p in (80, 81, 82):\n tried(p, lambda: connect(S, ('192.0.2.1', p)))",
                       "--profile", profile)
     t.equal(ran.out, "80 EPERM\n81 ECONNREFUSED\n82 EPERM\n", "a rule says what is answered", ran)
-    t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is told", ran)
+    t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is reported", ran)
 
 
 # a server with a full backlog: only its own client waits
@@ -161,7 +161,7 @@ tried("unix", lambda: waits(socket.AF_UNIX, "full", "EAGAIN"))
 
 def test_home(person, t):
     ran = inside(person, HOME)
-    t.quiet(ran, "servers of its own, and nothing is told",
+    t.quiet(ran, "servers of its own, and nothing is reported",
             "v4 b'hello'\nany b'hello'\nv6 b'hello'\nnobody ECONNREFUSED\ndatagrams (b'x', b'y')\n"
             "its own patience (7, 0)\n")
     ran = inside(person, HOME.split("tried(")[0] + FULL)

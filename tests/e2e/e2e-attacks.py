@@ -31,11 +31,11 @@ GATE_KIB = 4096 * ROOM  # beyond idle memory
 def test_fronting(net, who):
     done = net.boxed(who, CURL + "-H 'Host: denied.test' http://allowed.test/where")
     tap.ok("denied.test" not in done.out and "the request names denied.test" in done.err,
-           f"{who.name}: another Host is refused and told", done)
+           f"{who.name}: another Host is refused and reported", done)
     done = net.boxed(who, CURL + f"-k --connect-to denied.test:443:allowed.test:443 "
                      "https://denied.test/where")
     tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
-           f"{who.name}: another name in the TLS hello is refused and told", done)
+           f"{who.name}: another name in the TLS hello is refused and reported", done)
     done = net.boxed(who, CURL + "-k -x http://allowed.test:3128 http://x.test/; "
                      "curl -sS -m 5 -k --proxytunnel -x $HTTPS_PROXY --connect-to "
                      "denied.test:443:allowed.test:443 https://denied.test/where", way="proxy")
@@ -47,7 +47,7 @@ def test_fronting(net, who):
     done = net.boxed(who, second)
     tap.ok("allowed.test" in done.out and "denied.test " not in done.out
            and "the request names denied.test" in done.err,
-           f"{who.name}: another Host in a second request is refused and told", done)
+           f"{who.name}: another Host in a second request is refused and reported", done)
 
 
 # name: what is sent to allowed.test; {host} is empty for a connection, and the address for a proxy
@@ -98,7 +98,7 @@ def test_smuggling(net, who):
             tap.ok(done.out and (answer == "" or answer.split()[1][0] == "4") and not log.read(),
                    f"{who.name}: {name}, {way}: refused, and no server hears of it", answer, done)
             if not proxied:
-                tap.ok("allowed.test:80 (" in done.err, f"{who.name}: {name}, {way}: told", done)
+                tap.ok("allowed.test:80 (" in done.err, f"{who.name}: {name}, {way}: reported", done)
             log.close()
 
 
@@ -129,7 +129,7 @@ def test_connect_to_loopback(net, who):
     rows = [line.split() for line in done.out.splitlines()]
     tap.ok(len(rows) == len(LOOPBACK) and all(row[1] in ("403", "400") and row[2] != "0" for row in rows) and
            not is_reached(listener), f"{who.name}: CONNECT and SOCKS to loopback spelled {len(LOOPBACK)} ways", done)
-    tap.ok("127.0.0.1:18022" in done.err and "denied" in done.err, f"{who.name}: and told", done)
+    tap.ok("127.0.0.1:18022" in done.err and "denied" in done.err, f"{who.name}: and reported", done)
     listener.close()
 
 
@@ -200,7 +200,7 @@ def test_very_many_names(net, who):
     tap.ok(done.out.startswith("[") and "3" in done.out and done.out.endswith(" 0\n"),
            f"{who.name}: 32,000 names: answered or refused, and the first still works", done)
     tap.ok(before and after - before <= 4 * GATE_KIB, f"{who.name}: they take {after - before} KiB of the gate", before)
-    tap.equal(net.net.asked[asked:], [], f"{who.name}: and none is told to the world")
+    tap.equal(net.net.asked[asked:], [], f"{who.name}: and none reaches the world")
 
 
 # ---- other protocols ----
@@ -362,7 +362,7 @@ def test_slow_heads(net, who):
     if not hasattr(net, "slow"):
         begin_slow_heads(net, who)
     done = net.slow.end(90)
-    tap.ok(done.out == "True\n", f"{who.name}: who says a byte a second is shown the door after a while", done)
+    tap.ok(done.out == "True\n", f"{who.name}: who says a byte a second is disconnected after a while", done)
 
 
 def flood(net):

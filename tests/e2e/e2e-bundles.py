@@ -52,7 +52,7 @@ def check_made():
         equal(r.out.split(), list(made), f"{era}: profiles are listed")
         r = buckle("disasm", path)
         ok(r.status == 0 and f"era {letter} " in r.out and "strings" in r.out,
-           f"{era}: told from its bytes", r.err or r.out[:300])
+           f"{era}: recognised by its bytes", r.err or r.out[:300])
         for name, source in made.items():
             r = buckle("diff", *fold(era), source, f"{path}:{name}")
             ok(r.status == 0, f"{era}: {name} in a bundle is its source", r)

@@ -247,7 +247,7 @@ def check_hand():
     clause, = e["allowed"]
     equal((clause["any"], clause["all"]), ([], []), "all services")
     equal([sbpl(x["all"]) for x in clause["except"]],
-          [['(global-name-prefix "com.")', "(uid 0)"]], "but for those, for that user")
+          [['(global-name-prefix "com.")', "(uid 0)"]], "except those, for that user")
 
     _, e = entry_for(c, "process-fork")
     equal(clauses(e), [], "nothing was said of it: it is denied")

@@ -92,7 +92,7 @@ def test_switch(person, t):
     t.ok("host.example" in r.err and settings_of(person) is None, "nor is it what is undone", r)
     r = buckle(person, "allow", "--layer", "local", "/opt", cwd=folder)
     t.ok(r.status == 0 and os.path.exists(folder + "/.buckle/settings.local.json"), "another layer", r)
-    t.ok("not trusted" in buckle(person, "status", cwd=folder).out, "is told as not trusted yet")
+    t.ok("not trusted" in buckle(person, "status", cwd=folder).out, "is reported as not trusted yet")
     buckle(person, "undo", cwd=folder)
     t.ok(not os.path.exists(folder + "/.buckle/settings.local.json"), "and undone as well")
 
@@ -117,7 +117,7 @@ def test_undo(person, t):
     settings = {"enabled": True}
     person.write(folder + "/.buckle/settings.json", json.dumps(settings))
     r = buckle(person, "disable", cwd=folder)
-    t.ok(r.status == 0 and "keep it enabled here" in r.err, "what another layer holds against it is told", r)
+    t.ok(r.status == 0 and "keep it enabled here" in r.err, "what another layer holds against it is reported", r)
     buckle(person, "undo", cwd=folder)
 
 
@@ -167,7 +167,7 @@ def test_summary(person, t):
             "what is written": ["Writing", folder, "/srv/out", "never", "/srv/out/not"],
             "hosts": ["Network", "*.example.org", "never bad.example.org"],
             "sockets": ["Unix sockets: /run/some.sock"],
-            "denials that are not told": ['"/usr/bin"', '"/opt/npm" of commands with "npm"'],
+            "denials that are not reported": ['"/usr/bin"', '"/opt/npm" of commands with "npm"'],
             "temporary files": ["$TMPDIR", "/tmp itself cannot"],
             "what counts as evidence": ["Operation not permitted", "does not resolve",
                                         "<sandbox_violations>", "ordinary one"],

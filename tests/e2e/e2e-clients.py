@@ -118,7 +118,7 @@ def test_git_ssh(net, who):
     options = (f" -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
                "-o LogLevel=ERROR -F none")
     clone = f"git clone -q root@{{host}}:{net.site}/repo.git got && cat got/file"
-    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is told"),
+    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is set"),
                        (f'export GIT_SSH_COMMAND="ssh{options}"; ', "as it likes")):
         done = net.boxed(who, how + clone.format(host="allowed.test"), way="proxy")
         tap.ok(done.out == "text\n", f"{who.name}: git over ssh, {words}", done)

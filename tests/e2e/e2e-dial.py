@@ -172,9 +172,9 @@ def test_attacks(net, who):
     tap.equal([got.get("server"), got.get("server at a port")], ["EPERM"] * 2,
               f"{who.name}: servers would be heard by the host's network, and are denied")
     wrong = [n for n in got if n.startswith("kind") and got[n] not in NOT_THERE]
-    tap.ok(not wrong and len(got) == 30, f"{who.name}: no socket but for TCP", *wrong, done)
+    tap.ok(not wrong and len(got) == 30, f"{who.name}: no socket except for TCP", *wrong, done)
     tap.ok(all(text in done.err for text in (f"{OTHER4}:8080", "127.0.0.1:18099", "0.0.0.0:18098")),
-           f"{who.name}: and what was denied is told", done)
+           f"{who.name}: and what was denied is reported", done)
     tap.equal(host.count, 0, f"{who.name}: nobody came to the host's own server")
     host.end()
 

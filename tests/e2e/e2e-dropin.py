@@ -278,7 +278,7 @@ def test_srt_mistakes(person, t):
     wrong("an unknown key", '{\n "filesystem": {\n "denyRaed": [] } }', "s.json:3", "denyRead")
     wrong("a wrong type", '{"filesystem": {"denyRead": "x"}}', "s.json:1")
     person.write(person.home + "/.srt-settings.json", "{")
-    tell("the person's own file", ["echo ran"], ".srt-settings.json")
+    tell("the user's own file", ["echo ran"], ".srt-settings.json")
     os.unlink(person.home + "/.srt-settings.json")
 
 
@@ -330,7 +330,7 @@ def test_control_fd(person, t):
     out, err = child.communicate(timeout=30)
     os.close(theirs)
     told = err.decode().count("the old settings stay in force")
-    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is told in the debug log", err)
+    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is reported in the debug log", err)
     t.ok(child.returncode in (7, 8), "a change, as far as the running command can be given it", err)
     t.ok(child.returncode == 7 or b"with the next command" in err, "it counts, or is said to wait", err)
     r = srt(person, "--control-fd", "99", "echo ran")
@@ -354,7 +354,7 @@ def test_debug(person, t):
          "1080" in r.err and "8080" in r.err, "settings, restrictions, others' ports", r)
     t.ok(secret not in r.err and "a.example" not in r.err, "nothing secret", r)
     denied = [line for line in r.err.split("\n") if line.startswith("srt: ")]
-    t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, but for those to be ignored", r)
+    t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, except ignored ones", r)
     r = srt(person, "true", cwd=work)
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
 

@@ -277,7 +277,7 @@ def test_counts(who, sandbox):
         if line.startswith("{") and json.loads(line)["path"] == world.out("victim"):
             told += 1
     tap.ok(told == each * threads + 1 and not wrong(done),
-           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many told", told,
+           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many reported", told,
            *wrong(done), done.err[:2000])
 
 

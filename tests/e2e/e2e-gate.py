@@ -191,7 +191,7 @@ def attack(net, who, port, attacks):
                f"{who.name}: port {port}: {name}: the other name is not heard, and the connection ends",
                done.said[i:i + 1], done)
     told = [e for e in done.events if "lenient.test" in json.dumps(e)]
-    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is told", len(told), done)
+    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is reported", len(told), done)
 
 
 def test_requests(net, who):
@@ -264,13 +264,13 @@ def test_others(net, who):
     for i, (port, text) in enumerate(OTHERS.items()):
         got = done.said[i][1] if i < len(done.said) else b""
         tap.ok(b"got " + text in got and more in got, f"{who.name}: port {port}: {text[:20]!r} passes", got, done)
-    tap.equal(done.events, [], f"{who.name}: and nothing is told")
+    tap.equal(done.events, [], f"{who.name}: and nothing is reported")
     done = say(net, who, "".join(f"say(6380, {text!r}, wanted={text[-1:]!r})\n" for text in UNFINISHED))
     for i, text in enumerate(UNFINISHED):
         got = done.said[i][1] if i < len(done.said) else b""
         tap.ok(got.replace(b"got ", b"") == text,
                f"{who.name}: a first message that ends without a line: {text[:20]!r}", got[:100], done)
-    tap.equal(done.events, [], f"{who.name}: and nothing is told")
+    tap.equal(done.events, [], f"{who.name}: and nothing is reported")
     done = net.boxed(who, "printf QUIT | timeout 10 bash -c 'exec 3<>/dev/tcp/lenient.test/6380; cat >&3; head -c 8 <&3'",
                      profile=LENIENT)
     tap.equal(done.out, "got QUIT", f"{who.name}: one that ends with the connection")
@@ -345,7 +345,7 @@ def test_proxies(net, who):
                         (f'(remote ip "{ROUTER4}/24:3140")', f"{ROUTER4}:3140"), ('(remote ip "*:3140")', f"{ROUTER4}:3140")):
         done = net.boxed(who, fetch.format(where), profile=PROFILE + f"(allow network-outbound {rule})")
         tap.ok(done.status != 0 and not net.far_proxy and "CONNECT" in done.err,
-               f"{who.name}: not by {rule}, and told", net.far_proxy, done)
+               f"{who.name}: not by {rule}, and reported", net.far_proxy, done)
 
 
 def refusing_proxy(net):
@@ -471,7 +471,7 @@ def test_many_names(net, who):
     asked = {n for n in net.net.asked[before:] if n.endswith(".wild.test")}
     tap.ok(done.out == "True 0 0 0\nTrue True True\n" and 100 < len(asked) < 330,
            f"{who.name}: of 600 names below a wildcard {len(asked)} are asked for", done)
-    tap.ok("too many different names" in done.err, f"{who.name}: and the rest is told", done)
+    tap.ok("too many different names" in done.err, f"{who.name}: and the rest is reported", done)
     before = len(net.net.asked)
     done = net.boxed(who, ASK.replace("{script}", "print([ask('n%d.wild.test' % i)[0] for i in range(600)].count(2))"),
                      profile=PROFILE + "(allow network-outbound)\n(deny network-outbound (domain \"x.test\"))")

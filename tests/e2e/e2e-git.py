@@ -275,13 +275,13 @@ def test_rebase(person, t):
     t.ok(os.path.isdir(folder + "/.git/rebase-merge"), "a rebase begun inside is left", r)
     t.ok("git-rebase-todo" in r.err and "exec" in r.err, "and its lines that execute are reported", r)
     goes_on(folder)
-    t.ok(not trap.sprung(), "and are not run by the person's git rebase --continue", r)
+    t.ok(not trap.sprung(), "and are not run by the user's git rebase --continue", r)
 
     folder = repository(person)
     begin(folder)
     r = person.run("sh", "-c", "echo b >>notes && git add notes && git commit -q --amend --no-edit && "
                    "git rebase --continue", cwd=folder, env={"GIT_EDITOR": "true"})
-    t.quiet(r, "the person's rebase can go on inside")
+    t.quiet(r, "the user's rebase can go on inside")
     t.ok(not os.path.isdir(folder + "/.git/rebase-merge"), "to its end")
 
     folder = repository(person)
@@ -389,7 +389,7 @@ def test_named(person, t):
     folder = repository(person)
     person.write(person.home + "/.gitconfig", "[core]\n\thooksPath = .hooks\n")
     r = person.run("sh", "-c", "mkdir -p .hooks; echo x >.hooks/pre-commit", cwd=folder)
-    t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the person's own core.hooksPath", r)
+    t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the user's own core.hooksPath", r)
     os.unlink(person.home + "/.gitconfig")
     outer = person.folder()
     nested = os.path.join(outer, "nested")

@@ -97,7 +97,7 @@ def test_clients(net, who):
     before = log_size(net)
     done = net.boxed(who, CURL + f"-H 'Host: denied.test' --http2-prior-knowledge http://four.test:{PORT}/hello")
     tap.ok(done.status != 0 and b"denied.test" not in asked(net, before) and "the request names denied.test" in done.err,
-           f"{who.name}: curl with another authority: refused and told", done)
+           f"{who.name}: curl with another authority: refused and reported", done)
     if not shutil.which("node"):
         tap.skip("node is not installed")
         return
@@ -107,7 +107,7 @@ def test_clients(net, who):
     done = net.boxed(who, node("four.test", PORT, [f"four.test:{PORT}", "denied.test", "four.test"]))
     tap.ok(f"four.test:{PORT} hello there\n" in done.out and "denied.test hello" not in done.out and
            b"denied.test" not in asked(net, before) and "the request names denied.test" in done.err,
-           f"{who.name}: node's http2 with another authority on the second stream: refused and told", done)
+           f"{who.name}: node's http2 with another authority on the second stream: refused and reported", done)
 
 
 def test_upgrade(net, who):
@@ -233,7 +233,7 @@ def test_frames(net, who):
     done = gate_tests.say(net, who, script, profile=PROFILE)
     for i, name in enumerate(FRAMES):
         tap.ok(len(done.said) == len(FRAMES) and done.said[i][2], f"{who.name}: {name}: refused", done.said[i:i + 1], done)
-    tap.ok(len(done.events) == len(FRAMES), f"{who.name}: each of {len(FRAMES)} is told", len(done.events), done)
+    tap.ok(len(done.events) == len(FRAMES), f"{who.name}: each of {len(FRAMES)} is reported", len(done.events), done)
     tap.ok(b"denied.test" not in asked(net, before), f"{who.name}: and the server hears of no other name")
 
 

@@ -274,7 +274,7 @@ def test_whole_home(person, t):
         t.ok(r.status == 0, "but not a project that an agent speaks of from there", r)
     got = moving(person, person.home, [{"cwd": person.home, "in": person.home, "words": ["--here"],
                                         "command": "echo x > here && cat here"}])
-    t.equal(got, [[0, "x\n"]], "--here is the person's word for it")
+    t.equal(got, [[0, "x\n"]], "--here is the user's word for it")
     settings(person, autoAllowBashIfSandboxed=True, filesystem={"allowWrite": [project]})
     got = moving(person, person.home, [
         {"cwd": person.home, "in": person.home, "command": f"echo x > {project}/listed"},
@@ -430,7 +430,7 @@ def test_install(person, t):
     with open(path, encoding="utf-8") as f:
         t.ok(r.status == 2 and f.read() == '{"hooks": ', "a file that is broken stays as it is", r)
     r = person.call([running.BUCKLE, "hook", "--install", "nobody"])
-    t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is told", r)
+    t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is reported", r)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def judge(name, r, words):
         ok(in_time and r.status == 1 and told, f"{name}: ends in an error", r)
     ok(not any(c in said for c in "\x1b\0\x07"), f"{name}: sends nothing raw to the terminal",
        repr(said[:500]))
-    ok(len(said) < 1 << 20, f"{name}: is told briefly", len(said))
+    ok(len(said) < 1 << 20, f"{name}: is reported briefly", len(said))
 
 
 def test_profiles():

@@ -135,12 +135,12 @@ def test_log(person, t):
 
 
 # Tries every way to a control socket, and prints which one worked.
-KNOCK = """
+CONNECT = """
 import ctypes, os, socket, stat, sys
 kind, uid, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 grant = b'{"grant": "allow-write", "what": "/"}'
 
-# What the keeper wants to see first, for those who can read it; else a guess.
+# The secret that the server expects first, if readable; else a guess.
 def key():
     try:
         for fd in os.listdir("/proc/%d/fd" % pid):
@@ -225,21 +225,21 @@ POLICIES = {
 }
 
 
-def doors_file(uid):
+def socket_names(uid):
     """Names of this user's control sockets, as the kernel lists them."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
         return [line.split()[-1] for line in f if f"buckle-run-{uid}-" in line or
                 f"buckle-session-{uid}-" in line]
 
 
-def knocks(person, t, what, words, env, policy):
+def check_no_way(person, t, what, words, env, policy):
     """Tries to connect from inside a sandbox that allows everything a policy can allow."""
     folder = person.folder()
     allowing = person.profile("allowing.sb", policy)
-    knock = person.write(person.home + "/knock.py", KNOCK)
+    connect = person.write(person.home + "/connect.py", CONNECT)
     kind, pid = words
     # its own run is known only after the start
-    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {knock} {kind} {person.uid} $(cat pid)"
+    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {connect} {kind} {person.uid} $(cat pid)"
     run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c", script, cwd=folder, env=env)
     person.write(folder + "/pid.new", f"{pid or run.child.pid}\n")
     os.rename(folder + "/pid.new", folder + "/pid")
@@ -255,26 +255,26 @@ def test_no_way_in(person, t):
                            if person.uid == os.geteuid() else
                            [running.BUCKLE, "session", "--foreground", "--for", str(other.child.pid)],
                            stdout=subprocess.PIPE)
-    keeper = int(session.stdout.readline())
+    session_pid = int(session.stdout.readline())
     server = Client(person, person.folder(), "--grantable", "--mode=open")
-    doors = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
-             "a session's": ("session", keeper), "a server's": ("session", server.child.pid)}
+    sockets = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
+               "a session's": ("session", session_pid), "a server's": ("session", server.child.pid)}
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
-            for door, words in doors.items():
-                knocks(person, t, f"{place}, {name}: {door} door stays shut", words, env, policy)
+            for control, words in sockets.items():
+                check_no_way(person, t, f"{place}, {name}: {control} control socket is out of reach", words, env, policy)
         r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
                          person.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
                          str(other.child.pid), "--write", "/"], env=env, cwd=person.folder())
         t.ok(r.status == 2, f"{place}: `buckle grant` has no effect inside", r)
-    said = server.bash(f"python3 {person.home}/knock.py session {person.uid} {server.child.pid}")
+    said = server.bash(f"python3 {person.home}/connect.py session {person.uid} {server.child.pid}")
     t.equal(said.facts["stdout"], "done\n", "a server's own command does not reach it", said)
     said = server.bash("sleep 20", run_in_background=True)
-    r = person.call(["python3", person.home + "/knock.py", "session", str(person.uid),
+    r = person.call(["python3", person.home + "/connect.py", "session", str(person.uid),
                      str(server.child.pid)])
-    t.ok("reached by its name" in r.out, "while the person outside does, by its name", r)
-    t.ok(all(name.startswith("@") for name in doors_file(person.uid)), "which is no file's",
-         doors_file(person.uid))
+    t.ok("reached by its name" in r.out, "while the user outside does, by its name", r)
+    t.ok(all(name.startswith("@") for name in socket_names(person.uid)), "which is no file's",
+         socket_names(person.uid))
     t.equal(other.say("log").out, "", "nothing was granted to the run")
     os.kill(other.child.pid, signal.SIGTERM)
     other.end()
@@ -338,11 +338,11 @@ def test_key(person, t):
     t.ok(eventually(lambda: names <= {command_name(p) for p in descendants(run.child.pid)}),
          "a run with all its helpers")
     t.ok(key_of(run.child.pid), "its controller has a key")
-    door = socket_of(run.child.pid, person.uid)
-    t.ok(door, "and a door")
+    control = socket_of(run.child.pid, person.uid)
+    t.ok(control, "and a control socket")
     for pid in descendants(run.child.pid)[1:]:
         held = links_of(pid)
-        t.ok(not any("buckle-key" in name or name == f"socket:[{door}]" for name in held),
+        t.ok(not any("buckle-key" in name or name == f"socket:[{control}]" for name in held),
              f"{command_name(pid)} holds neither", held)
     with open(key_of(run.child.pid), "rb") as f:
         key = f.read()
@@ -372,7 +372,7 @@ def test_key(person, t):
 FAKE = """
 import json, os, select, socket, sys
 uid, agent = sys.argv[1], sys.argv[2]
-doors = []
+sockets = []
 key = os.memfd_create("buckle-key")
 os.write(key, bytes(32))
 for name in "session-for-%s-%s" % (uid, agent), "session-%s-%d" % (uid, os.getpid()), \
@@ -381,14 +381,14 @@ for name in "session-for-%s-%s" % (uid, agent), "session-%s-%d" % (uid, os.getpi
     try:
         s.bind("\\0buckle-" + name)
         s.listen(5)
-        doors.append(s)
+        sockets.append(s)
     except OSError:
         pass
-print("pid", os.getpid(), len(doors), flush=True)
+print("pid", os.getpid(), len(sockets), flush=True)
 gift = [{"grant": "allow-write", "what": "/"}]
-while select.select(doors + [sys.stdin], [], [])[0] != [sys.stdin]:
-    for door in select.select(doors, [], [], 0)[0]:
-        guest = door.accept()[0]
+while select.select(sockets + [sys.stdin], [], [])[0] != [sys.stdin]:
+    for control in select.select(sockets, [], [], 0)[0]:
+        guest = control.accept()[0]
         guest.settimeout(1)
         try:
             for _ in range(3):
@@ -425,9 +425,9 @@ def fakes(person, t, what, env, policy):
     t.ok(r.out.strip() != said[1].decode(), f"{what}: it is no session of an agent's", r)
     r = person.run("--session", said[1].decode(), "touch", outside + "/x", cwd=folder)
     t.ok(r.status != 0 and not os.path.exists(outside + "/x"), f"{what}: no run joins it", r)
-    for door in "--session", "--run":
-        r = person.call([running.BUCKLE, "grant", door, said[1].decode(), "--write", outside])
-        t.equal(r.status, 2, f"{what}: nor does a grant reach it ({door})", r)
+    for option in "--session", "--run":
+        r = person.call([running.BUCKLE, "grant", option, said[1].decode(), "--write", outside])
+        t.equal(r.status, 2, f"{what}: nor does a grant reach it ({option})", r)
     agent.kill()
     agent.wait()
     _, out, err = drive.finish(inside, b"\n")
@@ -440,8 +440,8 @@ def test_others(person, t):
     root = running.PEOPLE[0]
     run = Under(root, "--grantable", "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
-    knock = person.write(person.home + "/knock.py", KNOCK)
-    r = person.call(["python3", knock, "run", "0", str(run.child.pid)])
+    connect = person.write(person.home + "/connect.py", CONNECT)
+    r = person.call(["python3", connect, "run", "0", str(run.child.pid)])
     t.equal(r.out, "done\n", "another user is not let in", r)
     os.kill(run.child.pid, signal.SIGTERM)
     run.end()

@@ -104,7 +104,7 @@ def test_denies(who):
     done = ended(child, 120)
     tap.ok(fine(done) and counted(done, "answered") == each * threads,
            f"{who.name}: {each * threads} denied calls were answered", done)
-    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were told")
+    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were reported")
     early, late = sizes[len(sizes) // 4:len(sizes) // 2], sizes[len(sizes) // 2:]
     tap.ok(len(sizes) > 4 and max(late) <= max(early) + 256,
            f"{who.name}: memory does not grow with them", sizes[:5], sizes[-5:])
@@ -120,7 +120,7 @@ def test_threads(who):
     tap.ok(fine(done), f"{who.name}: 64 threads at full speed", done)
     denied = counted(done, "denied") or 0
     tap.ok(denied >= 64 and told(done) == denied + 1 and world.intact(),
-           f"{who.name}: what they were denied was told, nothing outside changed", denied, done)
+           f"{who.name}: what they were denied was reported, nothing outside changed", denied, done)
 
 
 def test_processes(who):
@@ -128,7 +128,7 @@ def test_processes(who):
     done = who.boxed(escape("wear-processes", world.inside, world.outside, PROCESSES), world,
                      timeout=240)
     tap.ok(fine(done), f"{who.name}: {PROCESSES} short processes", done)
-    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and told")
+    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and reported")
 
 
 def test_at_once(who):

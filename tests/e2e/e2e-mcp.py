@@ -41,7 +41,7 @@ def test_session(person, t):
 
     said = c.bash(f"touch {outside}/x")
     t.ok(said.error and said.facts["exitCode"] == 1 and said.facts["violations"] == 1 and
-         "[exit status 1]" in said.text, "a failure is told", said)
+         "[exit status 1]" in said.text, "a failure is reported", said)
     said = c.bash("touch no", dangerouslyDisableSandbox=True)
     t.ok(said.error and "person" in said.text and not os.path.exists(folder + "/src/no"),
          "nobody can be asked, so nothing runs outside", said)
@@ -134,7 +134,7 @@ def test_current(person, t):
     t.ok(outside in buckle(person, folder, "log").out, "from its own folder, the server")
     r = buckle(person, "/", "log")
     t.ok(r.status == 2 and f"--session {c.child.pid}: mcp, in {folder}" in r.err and
-         f"--run {lone.pid}: sh -c" in r.err, "from elsewhere, all are told", r)
+         f"--run {lone.pid}: sh -c" in r.err, "from elsewhere, all are listed", r)
     lone.terminate()
     lone.wait()
     c.close()
@@ -182,7 +182,7 @@ def test_whole_home(person, t):
              f"{folder}: no command runs", said)
         c.close()
     c = Client(person, person.home, "--here")
-    t.equal(c.bash("echo x > here && cat here").text, "x\n", "--here is the person's word for it")
+    t.equal(c.bash("echo x > here && cat here").text, "x\n", "--here is the user's word for it")
     c.close()
     settings(person, filesystem={"allowWrite": [project]})
     c = Client(person, person.home)
@@ -223,7 +223,7 @@ def test_outside_is_apart(person, t):
     t.ok(not said.facts["sandboxed"] and said.text.startswith("good\n"),
          "a job inside does not rewrite an outer tool's script", said)
     t.equal(said.text.split("\n")[1], f"{own} {own} {person.env['XDG_RUNTIME_DIR']}",
-            "its folders are the person's own")
+            "its folders are the user's own")
     for what, go in {"TMPDIR": 'cd "$TMPDIR"', "a link to it": f'ln -s "$TMPDIR" l; cd l; echo {folder}/l >&9',
                      "a folder in it": 'mkdir -p "$TMPDIR/a/b"; cd "$TMPDIR/a/b"'}.items():
         c.bash(go)
@@ -252,7 +252,7 @@ def test_asking(person, t):
             "dangerouslyDisableSandbox": True}})
         question = c.read()
         t.ok(question["method"] == "elicitation/create" and "echo ran" in
-             question["params"]["message"], f"the person is asked ({action})", question)
+             question["params"]["message"], f"the user is asked ({action})", question)
         c.send({"id": question["id"], "result": {"action": action, "content": {}}})
         said = Said(c.wait(number)["result"])
         t.equal("ran" in said.text, runs, f"and {'it runs' if runs else 'it does not run'}", said)
@@ -266,7 +266,7 @@ def test_progress(person, t):
     c.wait(number)
     notes = [n["params"] for n in c.notes if n["method"] == "notifications/progress"]
     t.ok(len(notes) >= 2 and all(n["progressToken"] == "p1" for n in notes) and
-         "step 1" in notes[0]["message"], "progress is told as it is made", c.notes)
+         "step 1" in notes[0]["message"], "progress is reported as it is made", c.notes)
     t.ok(all(a["progress"] < b["progress"] for a, b in zip(notes, notes[1:])), "and only grows",
          notes)
     c.close()

@@ -104,13 +104,13 @@ def test_denied(who):
                               "readlinkat-empty", "llistxattr", "faccessat2-read")]
     expected += [((call, ".env"), "ENOSYS") for call in ("file-getattr", "listxattrat")]
     expected += [((call, "other"), "ok") for call in following if call != "getxattr"]
-    check_batch(who, world, expected, "what is denied is not told", ["--profile", profile])
+    check_batch(who, world, expected, "denied metadata is not revealed", ["--profile", profile])
     done = who.boxed([tool("probe"), "stat-path", ".env"], world,
                      ["--profile", profile, "--report", "json"])
     events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
     told = [e for e in events if e.get("operation") == "file-read-metadata"]
     tap.ok(len(told) == 1 and told[0].get("path") == world.path(".env"),
-           f"{who.name}: a denied look is told with its path", str(events), done.err)
+           f"{who.name}: a denied look is reported with its path", str(events), done.err)
 
 
 def test_race(who):

@@ -54,7 +54,7 @@ def main():
     failing = dict(root, **{"apt-get": "#!/bin/sh\nexit 100\n"})
     status, out, calls = need(failing, "gone")
     ok(status == 1 and "could not install: gone" in out and "SKIP_DEPS=1" in out,
-       "a failing installation is told", status, out)
+       "a failing installation is reported", status, out)
     other = {"id": "#!/bin/sh\necho 0\n"}
     equal(need(other, "gone"), (0, "", []), "other systems are left alone")
     return done()

@@ -58,12 +58,12 @@ def test_other_ports(net, who):
     for host, port in (("four.test", 8080), ("192.0.2.7", 7777)):
         done = net.boxed(who, heard(connect(host, port)), profile=HOSTS)
         tap.ok(done.out == "ECONNREFUSED\n" and f"{host}:{port}" in done.err,
-               f"{who.name}: a port that is not listened on is refused, and told", done)
+               f"{who.name}: a port that is not listened on is refused, and reported", done)
     done = net.boxed(who, heard(connect("2001:db8::7", 7777).replace("AF_INET,", "AF_INET6,")), profile=HOSTS)
     tap.ok(done.out == "ECONNREFUSED\n" and "[2001:db8::7]:7777" in done.err, f"{who.name}: by IPv6 as well", done)
     done = net.boxed(who, heard(connect("four.test", 993) + "\n" + connect("127.0.0.1", 7777)), profile=HOSTS)
     tap.ok(":7777" not in done.err and ":993" not in done.err,
-           f"{who.name}: what is heard, and what is loopback's own, is not told so", done)
+           f"{who.name}: what is heard, and what is loopback's own, is not reported as refused", done)
     done = net.boxed(who, CURL + "http://four.test:8080/hello", way="proxy", profile=HOSTS)
     tap.ok(done.out == "hello there\n", f"{who.name}: which a proxy's client reaches", done)
     named = HOSTS.replace('"four.test"', '"four.test:8080"')
@@ -72,7 +72,7 @@ def test_other_ports(net, who):
     done = net.boxed(who, CURL + "http://allowed.test:8079/hello", profile=HOSTS + """
 (deny network-outbound (domain "allowed.test:8079"))""")
     tap.ok(done.status != 0 and "allowed.test:8079" in done.err,
-           f"{who.name}: one that a rule denies is denied, and told", done)
+           f"{who.name}: one that a rule denies is denied, and reported", done)
 
 
 def test_datagrams(net, who):
@@ -82,7 +82,7 @@ def test_datagrams(net, who):
     for host in ("allowed.test", "192.0.2.7"):
         done = net.boxed(who, heard(connect(host, 9999, "socket.SOCK_DGRAM")))
         tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before and f"{host}:9999" in done.err,
-               f"{who.name}: datagrams to {host} are refused, and told", done)
+               f"{who.name}: datagrams to {host} are refused, and reported", done)
     done = net.boxed(who, heard(connect("127.0.0.1", 9999, "socket.SOCK_DGRAM")))
     tap.ok(done.out == "ECONNREFUSED\n" and ":9999" not in done.err, f"{who.name}: loopback's are nobody's affair", done)
 

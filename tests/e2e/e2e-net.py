@@ -52,7 +52,7 @@ def test_clients(net, who):
                    f"{who.name}: {name} ({way}): an allowed host", done)
             done = net.boxed(who, script.format(host="denied.test"), way=way)
             tap.ok(done.status != 0 and "hello" not in done.out and "denied.test" in done.err and
-                   "buckle:" in done.err, f"{who.name}: {name} ({way}): a denied host, and told", done)
+                   "buckle:" in done.err, f"{who.name}: {name} ({way}): a denied host, and reported", done)
 
 
 def test_families(net, who):
@@ -83,7 +83,7 @@ def test_special(net, who):
         for way in WAYS:
             done = net.boxed(who, CURL + f"http://{name}/hello", way=way)
             tap.ok(done.status != 0, f"{who.name}: {name} ({way})", done)
-            tap.ok(name in done.err and "denied" in done.err, f"{who.name}: {name} ({way}) is told",
+            tap.ok(name in done.err and "denied" in done.err, f"{who.name}: {name} ({way}) is reported",
                    done)
     done = net.boxed(who, CURL + "http://half.test/hello")
     tap.ok(done.out == "hello there\n", f"{who.name}: of two addresses the harmless one", done)
@@ -556,7 +556,7 @@ def test_datagrams(net, who):
     tap.ok(done.out.count("ConnectionRefusedError") == 3 and len(net.echo) == before,
            f"{who.name}: datagrams that are not allowed are refused at once", done)
     tap.ok(f"{OTHER4}:9999" in done.err and f"[{internet.OTHER6}]:9999" in done.err and
-           "broken.test:9999" in done.err, f"{who.name}: and told, with name and port", done)
+           "broken.test:9999" in done.err, f"{who.name}: and reported, with name and port", done)
     done = ask(f"ask('{OTHER4}', 9999, socket.AF_INET); ask('{OTHER4}', 443, socket.AF_INET)",
                "--allow-net", f"{OTHER4}:9999")
     tap.ok(done.out == f"{OTHER4} 9999 got ping\n{OTHER4} 443 ConnectionRefusedError\n",
@@ -567,11 +567,11 @@ def test_datagrams(net, who):
     for name in ("rebind.test", "meta.test", "own.test"):
         done = ask(f"ask('{name}', 9999, socket.AF_INET)")
         tap.ok("ConnectionRefusedError" in done.out and f"{name}:9999 (" in done.err,
-               f"{who.name}: datagrams to {name} are refused and told", done)
+               f"{who.name}: datagrams to {name} are refused and reported", done)
     before = len(net.echo)
     done = ask("ask('allowed.test', 443, socket.AF_INET, bytes([0xc3, 0, 0, 0, 1]) + bytes(1200))")
     tap.ok("ConnectionRefusedError" in done.out and "QUIC" in done.err and len(net.echo) == before,
-           f"{who.name}: QUIC, which hides its names, is refused and told", done)
+           f"{who.name}: QUIC, which hides its names, is refused and reported", done)
     done = ask("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 9999))\n"
                "ask('allowed.test', 9999, socket.AF_INET)\n"
                "c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); c.sendto(b'own', ('127.0.0.1', 9999))\n"
@@ -636,7 +636,7 @@ def test_upstream(net, who):
     echo_servers(net)
     done, _, _ = via("http://HOST:3129", ECHO.replace("{script}", "ask('allowed.test', 9999, socket.AF_INET)"))
     tap.ok("ConnectionRefusedError" in done.out and "upstream" in done.err,
-           f"{who.name}: datagrams are refused and told", done)
+           f"{who.name}: datagrams are refused and reported", done)
     done, _, _ = via("ftp://x", "true")
     tap.ok(done.status == 2 or "no proxy" in done.err, f"{who.name}: no proxy's address", done)
     done = net.boxed(who, "true", ["--upstream", "http://p:1"], profile="(version 1)\n(allow default)\n")
@@ -702,7 +702,7 @@ def test_records(net, who, server="192.0.2.53"):
     done, asked = ask("ask('denied.test', 16); ask('_db._tcp.denied.test', 33); "
                       "ask('secret._db.denied.test', 16); ask('nowhere.six.test', 16)")
     tap.ok([l.split()[1] for l in done.out.splitlines()] == ["3"] * 4 and not asked and
-           "denied.test" in done.err, f"{who.name}: records of denied names are not asked for, and told",
+           "denied.test" in done.err, f"{who.name}: records of denied names are not asked for, and reported",
            asked, done)
     done, _ = ask("ask('six.test', 16); ask('_x._tcp.six.test', 33)")
     tap.ok([l.split()[1:3] for l in done.out.splitlines()] == [["0", "whole"], ["3", "whole"]],

@@ -308,7 +308,7 @@ def test_fork(who):
     check(who, run(who, world, OPEN, escape("fork-forms"), "--report", "none"),
           {**{form: "ok" for form in forms}, "thread": "ok"}, "both where nothing is denied")
     done, seen = events(who, world, OPEN + "(deny process-fork)", ["sh", "-c", "true; (true)"])
-    tap.ok([s[0] for s in seen] == ["process-fork"], f"{who.name}: a fork that is denied is told",
+    tap.ok([s[0] for s in seen] == ["process-fork"], f"{who.name}: a fork that is denied is reported",
            done, seen)
     done = run(who, world, OPEN + "(deny process-fork)", escape("fork-forms"), "--accept-weaker",
                env={"BUCKLE_PRETEND": "seccomp_notify=0"})
@@ -371,7 +371,7 @@ def test_signal_numbers(who):
     done, seen = events(who, world, OPEN + "(deny signal (signal-number SIGUSR1))",
                         ["bash", "-c", "kill -USR1 $$; echo alive"])
     tap.ok(done.out == "alive\n" and len(seen) == 1 and seen[0][0] == "signal" and
-           seen[0][1].startswith("SIGUSR1 to itself"), f"{who.name}: a denied signal is told", done,
+           seen[0][1].startswith("SIGUSR1 to itself"), f"{who.name}: a denied signal is reported", done,
            seen)
     # the receiver learns the sender
     catch = "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {10})\npid = os.fork()\n" \
@@ -471,7 +471,7 @@ def test_code(who):
            "data made executable": "EPERM", "shared to write": "EPERM", "personality": "EPERM",
            "file made executable": "ok"}, "no code but that of files")
     done, seen = events(who, world, files, escape("map", bad))
-    tap.ok(("file-map-executable", bad) in seen, f"{who.name}: code that is denied is told", seen)
+    tap.ok(("file-map-executable", bad) in seen, f"{who.name}: code that is denied is reported", seen)
     # programs continue: their code and libraries are in system paths
     done = run(who, world, files, ["python3", "-c", "import ctypes, ssl, sqlite3; print('fine')"])
     tap.equal(done.out, "fine\n", f"{who.name}: libraries are loaded where they may be")
@@ -516,7 +516,7 @@ def test_sysv(who):
         check(who, done, {call: "EPERM" if call in calls else "ok"
                           for some in SYSV.values() for call in some}, f"System V, without {kind}")
     done, seen = events(who, world, OPEN + "(deny ipc-sysv*)", ["ipcmk", "-S", "1"])
-    tap.ok(seen == [("ipc-sysv-sem", "semget")], f"{who.name}: a denied object is told", done, seen)
+    tap.ok(seen == [("ipc-sysv-sem", "semget")], f"{who.name}: a denied object is reported", done, seen)
 
 
 def test_posix(who):
@@ -677,10 +677,10 @@ def test_sockets(who):
     done = run(who, world, OPEN + "(deny system-socket)(allow system-socket (socket-domain AF_ROUTE))",
                escape("families"), "--report", "none")
     check(who, done, {**usual, "netlink": "ok", "vsock": "EPERM", "alg": "EPERM"},
-          "none but for routes")
+          "none except for routes")
     done = run(who, world, OPEN + "(deny system-socket (socket-domain AF_ROUTE))",
                escape("families"), "--report", "none")
-    check(who, done, {**usual, "netlink": "EPERM"}, "all but for routes")
+    check(who, done, {**usual, "netlink": "EPERM"}, "all except for routes")
 
 
 # ---- real work under the default profile ----

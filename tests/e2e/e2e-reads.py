@@ -239,7 +239,7 @@ def test_replaced(person, t):
     os.rename(home.path("x"), home.path("x.old"))
     home.write("x/y/z/key", "DEEPER")
     t.ok(denied("x/y/z/key", "DEEPER"), "whose outermost is replaced")
-    t.ok("denied" in talk.end(), "all of it is told")
+    t.ok("denied" in talk.end(), "all of it is reported")
 
 
 def test_shut(person, t):

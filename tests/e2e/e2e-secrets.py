@@ -43,7 +43,7 @@ def test_closed(person, t):
         full = f"{person.home}/{path}"
         r = person.run("cat", full, cwd=folder)
         t.ok(r.status != 0 and "SECRET" not in r.out and "Operation not permitted" in r.err and
-             full in r.err.split("buckle:")[-1], f"{path}: not read, and told", r)
+             full in r.err.split("buckle:")[-1], f"{path}: not read, and reported", r)
     paths = " ".join(f"{person.home}/{p}" for p in [*STORES, *PUBLIC])
     t.quiet(person.run("sh", "-c", f"stat {paths} >/dev/null && test -f {paths.split()[0]}",
                        cwd=folder), "sizes and times of all of them are visible")

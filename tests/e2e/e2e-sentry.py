@@ -413,7 +413,7 @@ def test_points(person, check):
                 ("one/key", "two", "two/inner", "three"))
     for name in ("one/key", "one/other", "two/key", "two/inner/key", "two/inner/fine", "three/fine"):
         w.write(name, name)
-    check_deeds(w, check, "several points", {
+    check_deeds(w, check, "several sentries", {
         "read one/key": "EPERM", "stat one/key": "OK 7", "read one/other": "OK b'one/other'",
         "list one": "OK ['key', 'other']", "read two/key": "EPERM", "read two/inner/key": "EPERM",
         "read two/inner/fine": "OK b'two/inner/fine'", "list two": "OK ['inner', 'key']",
@@ -642,7 +642,7 @@ def test_load(person, check):
              "eight threads find the same every time", ran)
     told = w.told()
     check.ok(told and set(told) == {("file-read-data", "secret", 3)} and len(told) == len(counts),
-             "each refusal is told once", len(told), len(counts), told[:3])
+             "each refusal is reported once", len(told), len(counts), told[:3])
 
 
 def test_many(person, check):

@@ -552,7 +552,7 @@ def test_files(person, t):
         t.equal(r.status, 125, "and to be readable", r)
     person.write(path, '{"ripgrep": {}, "allowPty": true, "enabled": true, "seccomp": {}}')
     c = person.call([running.BUCKLE, "check", path], cwd=w)
-    t.ok(c.status == 0 and c.out.count("note:") == 4, "what has no effect is told by check", c)
+    t.ok(c.status == 0 and c.out.count("note:") == 4, "what has no effect is reported by check", c)
     t.quiet(person.run("-s", path, "true", cwd=w), "and accepted")
     person.write(path, '{"other": {"x": 1}, "sandbox": {"filesystem": {"denyRead": ["/x"]}}}')
     t.quiet(person.run("-s", path, "true", cwd=w), "a host's larger file")
@@ -637,7 +637,7 @@ def test_watch(person, t):
     run = Lines(person, "--updatable", "-s", file, "sh", "-c", script, cwd=w)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     person.write(file, '{"filesystem": {"denyRead": ["/x", ')
-    t.ok(run.says("the old settings stay in force"), "half a file changes nothing, and is told", run.err())
+    t.ok(run.says("the old settings stay in force"), "half a file changes nothing, and is reported", run.err())
     os.truncate(file, 100 << 20)
     os.utime(file)
     t.ok(run.says("larger"), "nor does one of 100 MB", run.err())
@@ -699,7 +699,7 @@ def test_control(person, t):
     os.close(ours)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     os.write(theirs, b'{"filesystem": {"denyWrites": []}}\n')
-    t.ok(run.says("denyWrites"), "a line that is wrong changes nothing, and is told", run.err())
+    t.ok(run.says("denyWrites"), "a line that is wrong changes nothing, and is reported", run.err())
     line = json.dumps({"filesystem": {"denyRead": [o]}}).encode() + b"\n"
     for i in range(len(line)):
         os.write(theirs, line[i:i + 1])
@@ -719,7 +719,7 @@ def test_waits(person, t):
     run = Lines(person, "-s", file, "sh", "-c", "touch ready; " + WAIT.format("[ -e go ]", "went"), cwd=w)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     person.write(file, json.dumps({"filesystem": {"denyRead": [o]}}))
-    t.ok(run.says("with the next command: file-read-data"), "without --updatable: what has to wait is told", run.err())
+    t.ok(run.says("with the next command: file-read-data"), "without --updatable: what has to wait is reported", run.err())
     person.write(f"{w}/go", "")
     run.end()
 
@@ -732,7 +732,7 @@ def test_reports(person, t):
     person.write(file, json.dumps({"ignoreViolations": {"other": [o]}}))
     r = person.run("-s", file, "sh", "-c", script, cwd=w)
     t.ok(o in r.err, "not for this one", r)
-    t.quiet(person.run("-s", file, "sh", "-c", ": other; " + script, cwd=w), "but for that one")
+    t.quiet(person.run("-s", file, "sh", "-c", ": other; " + script, cwd=w), "except that one")
 
 
 def test_profile(person, t):

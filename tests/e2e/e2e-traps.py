@@ -275,7 +275,7 @@ def trap_8(who):
     tap.ok(done.status == 0 and set(done.lines().values()) <= {"EPERM", "EACCES"}
            and not os.path.exists(world.path("made")),
            f"{who.name}: 8: a program that cannot be read is refused what is judged, at once", done)
-    tap.ok("memory cannot be read" in done.err, f"{who.name}: 8: and that is told", done)
+    tap.ok("memory cannot be read" in done.err, f"{who.name}: 8: and that is reported", done)
 
 
 # ---- 11: calls that lead around ----

@@ -65,7 +65,7 @@ def test_migrated(who, sandbox):
     tap.equal(after, before, f"{label} stay as they are")
     told = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
     tap.ok(sandbox == "walls" or any(e["path"] == old and e["operation"] == "file-ioctl" for e in told),
-           f"{label}: and it is told", done)
+           f"{label}: and it is reported", done)
 
 
 # ---- disks ----
@@ -85,7 +85,7 @@ def test_disks(who, sandbox, names):
     done = check_disk(who, f"{label} are closed", names, [*flags, "--report", "json"], env)
     told = {json.loads(line)["path"] for line in done.err.splitlines() if line.startswith("{")}
     judged = sandbox in ("asked", "bare", "exposed")
-    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is told", told)
+    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is reported", told)
 
 
 def test_disk_profiles(who, names):

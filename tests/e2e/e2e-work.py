@@ -137,7 +137,7 @@ def test_protected_in_repositories(person, t):
     before = person.sh("cat .git/config; ls -l .git/hooks", cwd=folder)
     for name, script in attempts.items():
         r = person.run("sh", "-ec", script, cwd=folder)
-        t.ok(r.status != 0 and "denied" in r.err, f"{name}: denied and told", r)
+        t.ok(r.status != 0 and "denied" in r.err, f"{name}: denied and reported", r)
         t.equal(person.sh("cat .git/config; ls -l .git/hooks", cwd=folder), before,
                 f"{name}: nothing changed")
         person.sh("rm -rf x other hidden", cwd=folder)

@@ -117,7 +117,7 @@ class ProcessRow:
         if len(names) != 1:
             raise NotHere("names no process, or several")
         if names[0] not in TARGETS:
-            raise NotHere("the first process is out of reach")
+            raise NotHere("init is out of reach")
         call, facts = TARGETS[names[0]]
         numbers = self.given("signal-number") or ["SIGCONT"]
         if numbers[0] not in LINUX_SIGNALS:
