@@ -8,7 +8,7 @@
 
 /* The settings that --settings, --no-settings and --bare choose, for the working directory. */
 int profile_settings(const struct cli_args *args, struct settings *s, struct bk_err *err);
-/* A port from an option, 0 without it. -1: it is none. */
+/* Reads a port from an option; 0 without the option. Returns -1 if it is not a port. */
 int profile_port(const struct cli_args *args, const char *name, uint16_t *out);
 
 #endif

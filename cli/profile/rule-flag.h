@@ -6,11 +6,12 @@
 #include "base/buf.h"
 #include "graph/graph.h"
 
-/* The rule behind a decision as `demo.sb:12: (deny file-write* …)`, or what stands in for it when
- * nobody wrote one. */
+/* The rule that decided, as `demo.sb:12: (deny file-write* …)`, or a description of the default or
+ * implicit rule. */
 void rule_text(const struct graph *g, uint32_t rule, struct buf *out);
 
-/* The same as a JSON object: kind ("written", "implicit", "default"), file, line, column, text. */
+/* The same as a JSON object: kind ("written", "implicit", "compiled", "default"), file, line,
+ * column, text. */
 void rule_json(const struct graph *g, uint32_t rule, struct buf *out);
 
 #endif

@@ -28,7 +28,7 @@ static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
 {
     uint16_t lo, hi;
     if (net_ports_parse(given, strlen(given), &lo, &hi, NULL) < 0 || lo != hi || lo == 0) {
-        err_set(err, BK_E_INPUT, "--publish %.80s is no port", given);
+        err_set(err, BK_E_INPUT, "--publish: %.80s is not a port", given);
         err_hint(err, "write a number: --publish 3000");
         return -1;
     }
@@ -86,13 +86,13 @@ static int unknown_socket(const char *name, struct bk_err *err)
         n++;
     }
     const char *near = spelling_nearest(name, names, n);
-    err_set(err, BK_E_INPUT, "--allow-socket: no socket is called %.80s", name);
+    err_set(err, BK_E_INPUT, "--allow-socket: unknown name %.80s", name);
     if (near)
-        err_hint(err, "did you mean %s? A path has a slash in it, an abstract name begins with @",
+        err_hint(err, "did you mean %s? A path contains a slash, an abstract name starts with @",
                  near);
     else
-        err_hint(err, "`buckle run --help` lists them; a path has a slash in it, an abstract name "
-                      "begins with @");
+        err_hint(err, "`buckle run --help` lists the names; a path contains a slash, an abstract "
+                      "name starts with @");
     return -1;
 }
 
@@ -186,7 +186,7 @@ static int set_params(struct run_flags *f, const struct cli_args *args, struct r
         memcpy(at, given, len);
         char *equals = strchr(at, '=');
         if (!equals || equals == at)
-            return err_set(err, BK_E_INPUT, "-D takes KEY=VALUE, not %s", given);
+            return err_set(err, BK_E_INPUT, "-D must be KEY=VALUE, not %s", given);
         *equals = '\0';
         f->params[i] = (struct sbpl_param){at, equals + 1};
         at += len;

@@ -103,7 +103,7 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     if (!option || !grants_know(option) || !what || !what[0])
-        return control_server_refuse(out, "what is to be granted?");
+        return control_server_refuse(out, "the message does not say what to grant");
     if (grants_add(&l->grants, option, what, &waits, &err) < 0)
         return control_server_refuse(out, err.msg);
     buf_str(out, "{\"ok\": true, \"waits\": ");
@@ -154,7 +154,7 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
     else if (json_object_get(m, "about"))
         answer_about(l, out);
     else
-        control_server_refuse(out, "nothing that a run knows how to answer");
+        control_server_refuse(out, "unknown request");
 }
 
 /* ---- a session ---- */
@@ -179,7 +179,7 @@ static int find_session(const char *where, struct bk_err *err)
         return control_client_session(where, err);
     long fd = strtol(where + 3, &end, 10);
     if (*end || fd <= STDERR_FILENO || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-        return err_set(err, BK_E_INPUT, "--session: %s is no open descriptor", where);
+        return err_set(err, BK_E_INPUT, "--session: %s is not an open file descriptor", where);
     return (int)fd;
 }
 
