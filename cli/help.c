@@ -83,9 +83,10 @@ const struct cli_command *find_command(const char *name)
 
 int unknown_command(const char *name)
 {
-    const char *names[32];
+    enum { COMMANDS_MAX = 64 };
+    const char *names[COMMANDS_MAX];
     size_t n = 0;
-    for (const struct cli_command *const *c = cli_commands; *c && n < 32; c++)
+    for (const struct cli_command *const *c = cli_commands; *c && n < COMMANDS_MAX; c++)
         names[n++] = (*c)->name;
     const char *near = cli_nearest(name, names, n);
     struct bk_err err;

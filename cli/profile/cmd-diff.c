@@ -12,7 +12,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/pair.h"
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 
 static const struct cli_option options[] = {
     {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},

@@ -16,7 +16,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/policy-stack.h"
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 #include "cli/profile/shell-split.h"
 
 static const struct cli_option options[] = {

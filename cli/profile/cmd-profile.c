@@ -9,7 +9,7 @@
 
 #include "base/own.h"
 #include "cli/args.h"
-#include "cli/profile/profile-name.h"
+#include "cli/profile/settings-options.h"
 #include "cli/run/run-presets.h"
 
 static const struct cli_option options[] = {

@@ -6,7 +6,7 @@
 #include "agent/wrap-command.h"
 #include "base/own.h"
 #include "cli/args.h"
-#include "cli/profile/profile-name.h"
+#include "cli/profile/settings-options.h"
 #include "macos/sandbox-exec.h"
 
 static const struct cli_option options[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_CLI_PROFILE_PROFILE_NAME_H
-#define BK_CLI_PROFILE_PROFILE_NAME_H
+#ifndef BK_CLI_PROFILE_SETTINGS_OPTIONS_H
+#define BK_CLI_PROFILE_SETTINGS_OPTIONS_H
 
 #include "cli/args.h"
 #include "settings/settings.h"

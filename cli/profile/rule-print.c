@@ -3,7 +3,7 @@
 
 /* Names the rule that decided, as one line of text or as JSON. */
 
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_CLI_PROFILE_RULE_FLAG_H
-#define BK_CLI_PROFILE_RULE_FLAG_H
+#ifndef BK_CLI_PROFILE_RULE_PRINT_H
+#define BK_CLI_PROFILE_RULE_PRINT_H
 
 #include "base/buf.h"
 #include "graph/graph.h"
