@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * A strict HTTP/1 parser (RFC 9112). It accepts one reading of each byte and rejects everything
+ * that two implementations might read differently. It allocates nothing: slices point into the
+ * input.
+ */
+
 #include "net/http.h"
 
 #include <stdio.h>
@@ -25,7 +31,7 @@ static bool is_token(struct slice s)
     return s.n > 0;
 }
 
-/* Visible bytes; a field's value may have spaces, tabs and bytes above ASCII besides. */
+/* Visible ASCII. A field's value may also have spaces, tabs and bytes above ASCII. */
 static bool is_visible(struct slice s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -58,7 +64,7 @@ static bool is(struct slice s, const char *word)
     return strlen(word) == s.n && strncasecmp(s.s, word, s.n) == 0;
 }
 
-/* Takes the next word off a comma-separated list; false when there is none. */
+/* Takes the next word off a comma-separated list; false at the end. */
 static bool next_word(struct slice *list, struct slice *word)
 {
     if (!list->n)
@@ -80,7 +86,7 @@ static bool has(struct slice list, const char *word)
     return false;
 }
 
-/* What it asks to become; a word may have a version behind it. */
+/* The protocols in an Upgrade field that matter here; a version may follow each. */
 static uint8_t read_upgrade(struct slice list)
 {
     static const struct {
@@ -107,7 +113,7 @@ bool http_is_method(const char *s, size_t n)
     return n > 0 && n <= LONGEST;
 }
 
-/* ---- the first line ---- */
+/* ---- the request line ---- */
 
 static const char *read_target(struct http_head *h)
 {
@@ -186,7 +192,7 @@ static const char *read_coding(struct slice v, struct http_head *h)
     return NULL;
 }
 
-/* The port counts only when both say one. */
+/* The ports must agree only if both are given. */
 static const char *read_host(struct slice v, struct http_head *h, bool *seen)
 {
     struct peer host;
@@ -236,9 +242,9 @@ static const char *read_field(struct slice line, struct http_head *h, bool *host
     return NULL;
 }
 
-/* ---- the head ---- */
+/* ---- the header ---- */
 
-/* The next line, without its end; false when it is not all there. */
+/* The next line without its line ending; false if incomplete. */
 static bool next_line(const char *data, size_t n, size_t *at, struct slice *line, bool *bad)
 {
     const char *end = memchr(data + *at, '\n', n - *at);
@@ -290,9 +296,9 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
     return n >= HTTP_HEAD_MAX ? bad(h, "a head that does not end") : HTTP_MORE;
 }
 
-/* ---- going on ---- */
+/* ---- forwarding ---- */
 
-/* What two neighbours say to each other is not for the third. */
+/* Fields for this hop only, which a proxy must not forward. */
 static bool is_for_us(const struct http_head *h, struct slice name)
 {
     static const char *const ours[] = {
@@ -344,7 +350,7 @@ void http_head_forward(const struct http_head *h, struct buf *out)
     buf_str(out, "\r\n");
 }
 
-/* ---- logging in ---- */
+/* ---- authentication ---- */
 
 void http_basic(const char *user, const char *password, char out[HTTP_BASIC])
 {
@@ -369,7 +375,7 @@ static bool read_status_line(struct slice line, struct http_answer *out, bool *o
     return line.n == 12 || line.s[12] == ' ';
 }
 
-/* What has no body, or what the fields say. */
+/* Decides where the body ends: by status, method or fields. */
 static void frame_answer(const struct http_head *h, bool head, bool old, struct http_answer *out)
 {
     out->close = h->close || old;
@@ -397,7 +403,7 @@ enum http_result http_answer_read(const char *data, size_t n, bool head, struct 
             frame_answer(&h, head, old, out);
             return HTTP_FOUND;
         }
-        /* only what frames it matters; a second Host would be the server's own affair */
+        /* only framing matters here; a second Host is the server's problem */
         bool host_seen = false;
         h.nfields = 0;
         if (read_field(line, &h, &host_seen))
@@ -432,7 +438,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The line that says how long a chunk is; extensions are passed over. */
+/* Reads a chunk-size line and skips its extensions. */
 static bool chunk_size(struct http_body *b, char c)
 {
     int v = hex(c);
@@ -456,8 +462,8 @@ static bool chunk_rest(struct http_body *b, char c)
            c != 0x7f;
 }
 
-/* Fields may follow the last chunk; an empty line ends them. line counts bytes of the current one,
- * with the top bit set after its carriage return. */
+/* Reads trailer fields after the last chunk, up to an empty line. line counts the bytes of the
+ * current line; the top bit marks its carriage return. */
 static bool trailer(struct http_body *b, char c)
 {
     enum { RETURNED = 1u << 31 };

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Parses the client's messages and writes replies. Each message has a length byte in front of its
+ * variable part, which is checked before it is used.
+ */
+
 #include "net/socks.h"
 
 #include <string.h>

@@ -210,7 +210,7 @@ static void test_numbers(struct loop *l, const char *way)
     close(d.watch.fd);
 }
 
-static void test_way(const struct loop_way *how, const char *way)
+static void test_way(const struct loop_ops *how, const char *way)
 {
     struct loop l;
     is_int(loop_init(&l, how), 0, "%s", way);

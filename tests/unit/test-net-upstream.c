@@ -11,7 +11,7 @@
 
 static struct upstream u;
 static struct bk_err err;
-static struct upstream_talk talk;
+static struct upstream_exchange talk;
 static struct peer host;
 
 static void test_addresses(void)
@@ -39,18 +39,18 @@ static void begin(const char *url, const char *where)
 {
     upstream_parse(url, &u, &err);
     peer_parse(where, strlen(where), &host);
-    talk = (struct upstream_talk){.to = &u, .host = &host, .port = 443};
+    talk = (struct upstream_exchange){.to = &u, .host = &host, .port = 443};
     upstream_begin(&talk);
 }
 
 static ssize_t hear(const void *data, size_t n)
 {
-    return upstream_hear(&talk, data, n);
+    return upstream_read(&talk, data, n);
 }
 
 static bool said(const void *data, size_t n)
 {
-    return talk.nsays == n && memcmp(talk.says, data, n) == 0;
+    return talk.nout == n && memcmp(talk.out, data, n) == 0;
 }
 
 #define SAID(text) said(text, sizeof(text) - 1)
@@ -74,7 +74,7 @@ static void test_http(void)
     is_int(HEAR("HTTP/1.1 407 Who\r\n\r\n"), -EACCES, "unknown");
     is_int(HEAR("HTTP/1.1 502 Bad\r\n\r\n"), -EHOSTUNREACH, "not reached");
     is_int(HEAR("SSH-2.0-x\r\n\r\n"), -EPROTO, "another protocol");
-    static char endless[UPSTREAM_HEARS];
+    static char endless[UPSTREAM_IN_MAX];
     memset(endless, 'a', sizeof(endless));
     memcpy(endless, "HTTP/1.1 200 OK\r\nX: ", 20);
     is_int(hear(endless, sizeof(endless)), -EPROTO, "a head without an end");
@@ -92,14 +92,14 @@ static void test_socks(void)
     ok(HEAR("\5\0") == 2 && SAID("\5\1\0\1\300\0\2\1\1\273"), "an address");
     ok(HEAR("\5\0\0\3\2ab\0\0more") == 9 && talk.done, "a reply with a name");
     begin("socks5://p", "2001:db8::1");
-    ok(HEAR("\5\0") == 2 && talk.nsays == 22 && talk.says[3] == 4, "an IPv6 address");
+    ok(HEAR("\5\0") == 2 && talk.nout == 22 && talk.out[3] == 4, "an IPv6 address");
     is_int(HEAR("\5\2\0\1"), -EACCES, "not allowed");
     is_int(HEAR("\5\5\0\1"), -ECONNREFUSED, "refused");
     is_int(HEAR("\5\0\0\7\0\0\0\0\0\0\0"), -EPROTO, "an address of no kind");
     begin("socks5://me:secret@p", "a.example");
     ok(SAID("\5\2\0\2"), "a greeting that offers a password");
     ok(HEAR("\5\2") == 2 && SAID("\1\2me\6secret"), "the password");
-    ok(HEAR("\1\0") == 2 && talk.says[1] == 1, "then the request");
+    ok(HEAR("\1\0") == 2 && talk.out[1] == 1, "then the request");
     begin("socks5://me:secret@p", "a.example");
     HEAR("\5\2");
     is_int(HEAR("\1\1"), -EACCES, "a wrong password");
