@@ -48,7 +48,7 @@ static json_t *ask_about(const char *kind, pid_t pid)
     struct bk_err err;
     OWN(json) json_t *question = json_pack("{s:b}", "about", 1);
     OWN(fd) int door = control_socket_connect(kind, pid, &err);
-    return door >= 0 ? control_server_ask(door, question, DESK_SOON_MS, &err) : NULL;
+    return door >= 0 ? control_server_ask(door, question, CONTROL_SOON_MS, &err) : NULL;
 }
 
 /* Runs that belong to a session are not spoken to one by one. */

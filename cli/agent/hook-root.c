@@ -80,7 +80,7 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
     json_t *question = json_pack("{s:s, s:s, s:s}", "root", cwd, "of", id, "start", start);
     OWN(fd) int door = question ? control_socket_connect("session", session, err) : err_nomem(err);
     OWN(json)
-    json_t *answer = door >= 0 ? control_server_ask(door, question, DESK_USUAL_MS, err) : NULL;
+    json_t *answer = door >= 0 ? control_server_ask(door, question, CONTROL_USUAL_MS, err) : NULL;
     const char *root = json_text(answer, "root");
     if (!answer)
         return -1;

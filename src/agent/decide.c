@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The gates, in order. What is refused is refused first; then it is settled where a command runs,
- * and only then whether somebody is asked. */
+/* The checks in order: first what refuses the command, then what puts it inside or outside the
+ * sandbox, and last whether to ask the user. */
 
 #include "agent/decide.h"
 

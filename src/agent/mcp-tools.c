@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The tools, each with its arguments: a shell whose commands run in the sandbox (mcp-call.c), those
- * it left in the background, and what the sandbox has to say. */
+/* The MCP tools and their arguments: a sandboxed shell (mcp-call.c), its background jobs, and the
+ * sandbox's status. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "agent/mcp-int.h"
 #include "base/own.h"
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 json_t *mcp_string(const char *s, size_t n)
 {
@@ -52,8 +52,8 @@ struct argument {
     json_type type;
 };
 
-/* An argument that nobody knows is a wish that would go unheard. */
-static const char *check(const json_t *given, const struct argument *known, size_t n)
+/* Rejects unknown arguments, because ignoring them would hide a mistake. */
+static const char *check_arguments(const json_t *given, const struct argument *known, size_t n)
 {
     static char why[160];
     const char *key;
@@ -89,7 +89,7 @@ static uint32_t timeout_of(const struct mcp *m, const json_t *given)
     return wanted <= 0 ? m->o->timeout_ms : wanted > most ? most : (uint32_t)wanted;
 }
 
-/* A shell of the agent's choice; ours is none, by whatever name. */
+/* A shell chosen by the agent, or NULL if it is the default one. */
 static const char *other_shell(const struct mcp *m, const json_t *given)
 {
     const char *shell = json_text(given, "shellExecutable");
@@ -281,7 +281,7 @@ void mcp_call_tool(struct mcp *m, const json_t *id, const json_t *params)
     }
     for (size_t i = 0; i < TOOLS; i++)
         if (strcmp(name, tools[i].name) == 0) {
-            const char *wrong = check(given, tools[i].arguments, tools[i].narguments);
+            const char *wrong = check_arguments(given, tools[i].arguments, tools[i].narguments);
             return wrong ? mcp_refuse(m, id, wrong) : tools[i].run(m, id, given, meta);
         }
     rpc_error(&m->rpc, id, RPC_PARAMS, "no tool is called %.100s", name);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a model is told about the sandbox its commands run in: what is open, what is closed, how a
- * refusal looks and what to do about one. Short, because it is read before every turn; complete,
- * because what is not told will be guessed. The same facts are there as JSON.
+ * Instructions for a model about the sandbox its commands run in: what is allowed and denied, how a
+ * denial looks, and what to do about it. Short, because the model reads it before every turn;
+ * complete, because it would guess the rest. The same facts are available as JSON.
  */
 
 #include <string.h>
@@ -38,7 +38,7 @@ static void add_words(struct buf *out, const struct words *list)
 
 /* ---- rules ---- */
 
-static void say_reading(const struct access *p, struct buf *out)
+static void describe_reading(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Reading: ");
     if (p->reads_nothing) {
@@ -57,7 +57,7 @@ static void say_reading(const struct access *p, struct buf *out)
     buf_str(out, ".\n");
 }
 
-static void say_writing(const struct agent_view *v, struct buf *out)
+static void describe_writing(const struct agent_view *v, struct buf *out)
 {
     const struct access *p = &v->result.policy;
     buf_str(out, "- Writing: ");
@@ -77,7 +77,7 @@ static void say_writing(const struct agent_view *v, struct buf *out)
                  "stay closed even there.\n");
 }
 
-static void say_temporary(const struct access *p, struct buf *out)
+static void describe_temporary(const struct access *p, struct buf *out)
 {
     bool closed = !p->writes_everything;
     for (size_t i = 0; i < p->allow_write.n; i++)
@@ -86,7 +86,7 @@ static void say_temporary(const struct access *p, struct buf *out)
             closed ? "; /tmp itself cannot be written" : "");
 }
 
-static void say_network(const struct access *p, struct buf *out)
+static void describe_network(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Network: ");
     if (p->network_open)
@@ -112,7 +112,7 @@ static void say_network(const struct access *p, struct buf *out)
     buf_str(out, ".\n");
 }
 
-static void say_ignored(const struct settings_result *r, struct buf *out)
+static void describe_ignored(const struct settings_result *r, struct buf *out)
 {
     if (!r->nignored)
         return;
@@ -131,7 +131,7 @@ static void say_ignored(const struct settings_result *r, struct buf *out)
     buf_str(out, ".\n");
 }
 
-/* ---- what to do ---- */
+/* ---- advice ---- */
 
 static const char failures[] =
     "- How a refusal looks: \"Operation not permitted\" for a file, a host name that does not "
@@ -159,7 +159,7 @@ static const char changes[] =
     "good, `buckle grant` for this session. Never propose to open places of credentials (keys, "
     "tokens, password stores) or files that run by themselves (shell start-up files, git hooks).\n";
 
-static void say_excluded(const struct settings_result *r, struct buf *out)
+static void describe_excluded(const struct settings_result *r, struct buf *out)
 {
     if (!r->excluded.n)
         return;
@@ -168,7 +168,7 @@ static void say_excluded(const struct settings_result *r, struct buf *out)
     buf_str(out, ".\n");
 }
 
-static void say_plan(const struct agent_view *v, struct buf *out)
+static void describe_plan(const struct agent_view *v, struct buf *out)
 {
     buf_str(out,
             "A plan is being made: no command runs, inside or outside the sandbox, and nothing "
@@ -182,26 +182,26 @@ static void say_plan(const struct agent_view *v, struct buf *out)
 
 void summary_rules(const struct agent_view *v, struct buf *out)
 {
-    say_reading(&v->result.policy, out);
-    say_writing(v, out);
-    say_network(&v->result.policy, out);
-    say_ignored(&v->result, out);
+    describe_reading(&v->result.policy, out);
+    describe_writing(v, out);
+    describe_network(&v->result.policy, out);
+    describe_ignored(&v->result, out);
 }
 
 void summary_text(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     if (v->planning)
-        say_plan(v, out);
+        describe_plan(v, out);
     if (!r->enabled || v->mode == PERMISSION_NONE)
         return;
     buf_str(out, "Commands run in a sandbox, whose restrictions an approval does not lift.\n");
     summary_rules(v, out);
-    say_temporary(&r->policy, out);
+    describe_temporary(&r->policy, out);
     buf_str(out, failures);
     if (!v->planning)
         buf_str(out, r->unsandboxed ? with_bypass : without_bypass);
-    say_excluded(r, out);
+    describe_excluded(r, out);
     buf_str(out, changes);
 }
 

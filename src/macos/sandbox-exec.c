@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Words are quoted with single quotes, in which a shell leaves every byte as it is; a single quote
- * itself stands between two such strings.
+ * Arguments are put in single quotes, in which a shell changes nothing. A single quote itself is
+ * written as '\''.
  */
 
 #include "macos/sandbox-exec.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- words ---- */
+/* ---- quoting ---- */
 
 void shell_word(struct buf *out, const char *s)
 {
@@ -89,8 +89,8 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
 
 /* ---- the environment ---- */
 
-/* False without memory. */
-static bool add(struct arena *arena, const char **list, size_t *n, const struct buf *entry)
+/* Returns false without memory. */
+static bool add_entry(struct arena *arena, const char **list, size_t *n, const struct buf *entry)
 {
     list[*n] = buf_ok(entry) ? arena_strndup(arena, entry->s, entry->n) : NULL;
     return list[(*n)++] != NULL;
@@ -114,7 +114,7 @@ const char **wrap_environ(struct arena *arena, const struct netenv *p, const cha
         else if (p->http || p->socks)
             proxy_vars_value(p, i, &entry);
         if (entry.n > named)
-            good = add(arena, list, &n, &entry);
+            good = add_entry(arena, list, &n, &entry);
         buf_free(&entry);
     }
     return good ? list : NULL;

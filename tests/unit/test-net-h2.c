@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* HTTP/2 as clients speak it: names are found however fields are packed and cut, and what a server
- * might read otherwise is refused. Fields are packed by the library that also unpacks them; what it
- * would not write is written here. */
+/* HTTP/2 as clients send it. Names are found however fields are compressed and split, and
+ * ambiguous input is refused. The library encodes the fields; what it would never produce is
+ * written by hand. */
 
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8 };
 
 static uint8_t wire[200000];
 static size_t size;
-static char names[4096]; /* that were put to us, each with a space behind it */
+static char names[4096]; /* the hosts passed to the callback, each followed by a space */
 static nghttp2_hd_deflater *packer;
 static const uint8_t filler[40000] = {0xff, 0xff, 0xff, 0xff};
 
@@ -53,7 +53,7 @@ static void begin(void)
     put_frame(SETTINGS, 0, 0, NULL, 0);
 }
 
-/* Fields as "name=value" words, packed; ended by NULL. */
+/* Encodes a NULL-terminated list of "name=value" fields. */
 static size_t pack(const char *const *fields, uint8_t *out, size_t cap)
 {
     nghttp2_nv nv[64];
@@ -84,7 +84,7 @@ static void put_plain(uint32_t stream, const char *authority)
                 (const char *[]){":method=GET", ":scheme=http", ":path=/", named, "a=b", NULL});
 }
 
-/* Reads the wire in pieces; what was passed on, or -1. */
+/* Reads the input in pieces. Returns how much may be passed on, or -1. */
 static ssize_t read_in(size_t piece, const char **wrong)
 {
     struct h2 *h = h2_new(false, on_name, NULL);
@@ -111,7 +111,7 @@ static void passes(const char *want, const char *what)
     is_str(names, want, "%s: its names", what);
 }
 
-/* words: NULL when it is a name that is refused. */
+/* words: NULL if a name is refused. */
 static void fails(const char *words, const char *what)
 {
     const char *wrong = NULL;
@@ -129,7 +129,7 @@ static void test_requests(void)
 {
     begin();
     put_plain(1, "a.test");
-    put_plain(3, "A.Test:8080"); /* from the table, mostly */
+    put_plain(3, "A.Test:8080"); /* mostly from the static table */
     put_plain(5, "b.test");
     passes("a.test a.test b.test ", "three requests");
     begin();
@@ -137,7 +137,7 @@ static void test_requests(void)
     put_plain(3, "denied.test");
     fails(NULL, "another name on the second stream");
     begin();
-    put_plain(1, "denied.test"); /* the table has it now */
+    put_plain(1, "denied.test"); /* now in the dynamic table */
     fails(NULL, "another name");
     begin();
     put_request(1, END_HEADERS,
@@ -192,7 +192,7 @@ static void test_upgraded(void)
     h2_free(h);
 }
 
-/* A field that is written out. */
+/* Encodes a field without compression. */
 static size_t plain_field(uint8_t *out, const char *name, const char *value, size_t n)
 {
     size_t at = 0, len = strlen(name);
@@ -303,7 +303,7 @@ static void test_frames(void)
         put_plain(1, "a.test");
         put_frame(rows[i].type, rows[i].flags, rows[i].stream, filler, rows[i].n);
         if (rows[i].type == HEADERS && rows[i].stream == 1 && rows[i].flags == 5)
-            put_plain(1, "a.test"); /* trailers may be empty, and are over then */
+            put_plain(1, "a.test"); /* trailers may be empty, and end the stream */
         char what[80];
         snprintf(what, sizeof(what), "frame %d on %u of %zu bytes", rows[i].type, rows[i].stream,
                  rows[i].n);
@@ -323,7 +323,7 @@ static void test_bounds(void)
     uint8_t block[30000];
     begin();
     put_plain(1, "a.test");
-    memset(block, 0xbe, sizeof(block)); /* the newest of the table, again and again */
+    memset(block, 0xbe, sizeof(block)); /* the newest table entry, repeated */
     put_frame(HEADERS, END_STREAM | END_HEADERS, 3, block, sizeof(block));
     fails("more fields", "fields that unpack to much more");
     begin();
@@ -341,7 +341,8 @@ static void test_bounds(void)
     put_request(
         1, END_STREAM | END_HEADERS,
         (const char *[]){":method=GET", ":scheme=http", ":path=/", ":authority=a.test", NULL});
-    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82", 4); /* a table of 4097 */
+    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82",
+              4); /* a table size of 4097 */
     fails("unpacked", "a larger table than the usual one");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Hosts in every spelling, special addresses, and the addresses that stand for names. */
+/* Hosts in every spelling, special addresses, and addresses that stand for names. */
 
 #include <arpa/inet.h>
 
@@ -167,7 +167,7 @@ static void test_names(void)
     name_address_free(&t);
 }
 
-/* As the C library writes them. */
+/* Must match the C library's output. */
 static void test_addresses(void)
 {
     uint8_t addr[16] = {[10] = 0xff, [11] = 0xff};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Addresses of parent proxies, and what is said to them. */
+/* Parent proxies: their URLs and the exchange with them. */
 
 #include <errno.h>
 #include <string.h>

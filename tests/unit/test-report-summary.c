@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The summary at the end: grouping, folding, counting, and the flags it names. */
+/* The summary: grouping, folding, counting and suggested flags. */
 
 #include "base/own.h"
 #include "graph-maker.h"
@@ -12,9 +12,9 @@ enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTIN
 
 static struct graph *graph;
 
-/* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks, rule
- * 3 in t.sb:45 keeps /h/u/.aws and /h/u/.netrc from being read, rule 4 was given as a flag,
- * rule 5 in settings. */
+/* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
+ * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
+ * a flag, rule 5 from settings. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -193,7 +193,7 @@ static void guarded_folders(void)
                "guarded names in a folder that is not: allowing the folder would not lift them");
 }
 
-/* A flag is only named when it would help. */
+/* A flag is suggested only if it would help. */
 static void guarded_moves(void)
 {
     struct report *r = report_new(0);
