@@ -67,13 +67,13 @@ static void on_client_message(void *arg, int client)
         drop_client(d, client);
 }
 
-static int add_client(struct control_server *d, int sock, void (*hear)(void *arg, int fd),
+static int add_client(struct control_server *d, int sock, void (*fn)(void *arg, int fd),
                       struct bk_err *err)
 {
     OWN(fd) int client = sock;
     if (d->nclients == CONTROL_CLIENTS)
-        return err_set(err, BK_E_LIMIT, "more than %d at once", CONTROL_CLIENTS);
-    if (fd_watch_add(d->fds, client, hear, d, err) < 0)
+        return err_set(err, BK_E_LIMIT, "too many clients (the limit is %d)", CONTROL_CLIENTS);
+    if (fd_watch_add(d->fds, client, fn, d, err) < 0)
         return -1;
     d->nclients++;
     (void)steal_fd(&client);
@@ -163,16 +163,17 @@ static int exchange(int sock, const char *message, size_t n, int patience_ms, st
     static char got[CONTROL_MESSAGE];
     struct pollfd wait = {sock, POLLIN, 0};
     if (n > CONTROL_MESSAGE)
-        return err_set(err, BK_E_LIMIT, "too long a message");
+        return err_set(err, BK_E_LIMIT, "the message is too long");
     bool sent = send(sock, message, n, MSG_NOSIGNAL) >= 0;
     if (!sent && errno != EPIPE && errno != ECONNRESET)
-        return err_sys(err, "cannot ask");
+        return err_sys(err, "cannot send the request");
     if (sent && poll(&wait, 1, patience_ms) <= 0)
-        return err_set(err, BK_E_SYSTEM, "there is no answer");
+        return err_set(err, BK_E_SYSTEM, "no answer in time");
     ssize_t len = sent ? recv(sock, got, sizeof(got), 0) : 0;
     if (len <= 0)
-        return err_set(err, BK_E_INPUT,
-                       "the door is shut: the run has ended, or this is inside a sandbox");
+        return err_set(
+            err, BK_E_INPUT,
+            "the connection was closed: the run has ended, or this process is inside a sandbox");
     buf_add(answer, got, (size_t)len);
     return buf_ok(answer) ? 0 : err_nomem(err);
 }
@@ -188,7 +189,7 @@ json_t *control_server_ask(int sock, const json_t *message, int patience_ms, str
     OWN(json) json_t *answer = json_loadb(got.s, got.n, 0, NULL);
     if (!json_is_true(json_object_get(answer, "ok"))) {
         const char *why = json_text(answer, "error");
-        return err_set(err, BK_E_INPUT, "%s", why ? why : "an answer that means nothing"), NULL;
+        return err_set(err, BK_E_INPUT, "%s", why ? why : "the answer is invalid"), NULL;
     }
     return json_incref(answer);
 }

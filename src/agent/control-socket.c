@@ -49,7 +49,7 @@ static int make_key(struct bk_err *err)
         write(key, bytes, sizeof(bytes)) == sizeof(bytes) &&
         fcntl(key, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
     explicit_bzero(bytes, sizeof(bytes));
-    return made ? steal_fd(&key) : err_sys(err, "cannot make a key");
+    return made ? steal_fd(&key) : err_sys(err, "cannot create a key");
 }
 
 static bool is_key_link(int folder, const char *name)
@@ -93,7 +93,7 @@ static int listen_at(const char *kind, pid_t pid, struct bk_err *err)
     socklen_t n = address_of(kind, pid, &a);
     OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sock < 0 || bind(sock, (struct sockaddr *)&a, n) < 0 || listen(sock, 64) < 0)
-        return err_sys(err, "cannot be reached while it runs");
+        return err_sys(err, "cannot open a control socket");
     return steal_fd(&sock);
 }
 
@@ -157,10 +157,11 @@ static int connect_to(const char *kind, pid_t pid, pid_t *who, struct bk_err *er
         return err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
     if (caller_is_user(sock, who))
         return steal_fd(&sock);
-    err_set(err, BK_E_INPUT, "the %s of process %d is kept by somebody else", kind, (int)pid);
+    err_set(err, BK_E_INPUT, "the process that serves the %s of process %d can't be trusted", kind,
+            (int)pid);
     err_hint(err,
-             "process %d is another user's, in other namespaces, behind more system call "
-             "filters, or inside a sandbox",
+             "process %d belongs to another user, has other namespaces or more system call "
+             "filters, or is inside a sandbox",
              (int)*who);
     return -1;
 }
@@ -178,9 +179,10 @@ static int send_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
 {
     char key[KEY_BYTES];
     if (read_key(pid, key) < 0) {
-        err_set(err, BK_E_INPUT, "the key to the %s of process %d cannot be read", kind, (int)pid);
-        err_hint(err, "it is open to those who may look into that process: the same user and "
-                      "group, outside of every sandbox");
+        err_set(err, BK_E_INPUT, "cannot read the key of the %s of process %d", kind, (int)pid);
+        err_hint(
+            err,
+            "only processes of the same user and group, outside of every sandbox, can read it");
         return -1;
     }
     bool sent = send(sock, key, sizeof(key), MSG_NOSIGNAL) == sizeof(key);

@@ -43,7 +43,7 @@ struct decision decide(const struct decide_settings *s, const struct decide_requ
     if (s->mode == PERMISSION_NONE)
         return refuse("tools are disabled");
     if (s->planning)
-        return refuse("nothing runs while a plan is made");
+        return refuse("nothing runs while the agent is planning");
     if (is_empty(r->command))
         return refuse("there is no command");
     if (!s->enabled)

@@ -193,9 +193,9 @@ static json_t *answer_before_shell(const struct hook_call *call, enum hook_effec
         return json_pack("{s:s, s:s, s:s}", "permission", effect_words[e], "userMessage", reason,
                          "agentMessage", reason);
     return json_pack("{s:s, s:s, s:s}", "permission", "deny", "userMessage",
-                     "commands run in Buckle's sandbox: use the tool of `buckle mcp`",
+                     "commands run in Buckle's sandbox: use the bash tool of `buckle mcp`",
                      "agentMessage",
-                     "This command has to run in the sandbox, and this hook cannot put it there. "
+                     "This command must run in the sandbox, and this hook can't start it there. "
                      "Use the bash tool of the buckle MCP server.");
 }
 

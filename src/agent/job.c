@@ -131,7 +131,7 @@ static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const s
         put_at(session, SESSION_FD);
     const char *folder = s->sandboxed || !enter_cwd_outside(s) ? s->root : NULL;
     if (folder && chdir(folder) < 0) {
-        dprintf(2, "buckle: cannot go to %s: %s\n", folder, strerror(errno));
+        dprintf(2, "buckle: cannot change to %s: %s\n", folder, strerror(errno));
         _exit(125);
     }
     execvp(w->at[0], (char *const *)w->at);

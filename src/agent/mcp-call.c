@@ -106,11 +106,11 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
     free(v);
     const struct job *j = &c->job;
     if (over && j->timed_out)
-        buf_fmt(text, "\n[ended after its time limit of %u ms]", c->timeout_ms);
+        buf_fmt(text, "\n[killed after its time limit of %u ms]", c->timeout_ms);
     else if (over && j->cancelled)
         buf_str(text, "\n[cancelled]");
     else if (over && WIFSIGNALED(j->status))
-        buf_fmt(text, "\n[ended by signal %d]", WTERMSIG(j->status));
+        buf_fmt(text, "\n[killed by signal %d]", WTERMSIG(j->status));
     else if (over && WEXITSTATUS(j->status))
         buf_fmt(text, "\n[exit status %d]", WEXITSTATUS(j->status));
     return n;
@@ -233,7 +233,7 @@ static void ask_user(struct mcp *m, struct call *c)
     buf_str(&words, "Run this command outside the sandbox?\n\n");
     buf_safe(&words, c->command, strlen(c->command));
     if (c->shell) {
-        buf_str(&words, "\n\nby the shell ");
+        buf_str(&words, "\n\nin the shell ");
         buf_safe(&words, c->shell, strlen(c->shell));
     }
     rpc_send(&m->rpc,
@@ -247,8 +247,8 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     OWN(buf) struct buf why = {0};
     buf_fmt(&why, "Not run: %s", d->reason);
     if (d->action != DECIDE_REFUSE)
-        buf_str(&why, "; that needs the person's word, and this client cannot ask for it (the "
-                      "person can start `buckle mcp --mode open`)");
+        buf_str(&why, "; the user has to approve it, and this client can't ask (the user can start "
+                      "`buckle mcp --mode open`)");
     buf_chr(&why, '.');
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
@@ -259,8 +259,9 @@ static void refuse_root(struct mcp *m, struct call *c, const char *all)
     buf_str(&why, "Not run: ");
     buf_safe(&why, m->root, strlen(m->root));
     buf_fmt(&why,
-            " is %s: the command could write to all of it. The person can start the server in a "
-            "project's folder, list filesystem.allowWrite in settings, or give it --here.",
+            " is %s, and the command could write to all of it. The user can start the server in a "
+            "project folder, list folders in the setting filesystem.allowWrite, or start the "
+            "server with --here.",
             all);
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
@@ -309,6 +310,6 @@ void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
         if (action && strcmp(action, "accept") == 0)
             decide_again(m, c, true);
         else
-            refuse_call(m, c, "The person does not want this command to run outside the sandbox.");
+            refuse_call(m, c, "The user does not want this command to run outside the sandbox.");
     }
 }

@@ -39,10 +39,10 @@ static const struct {
     const char *uri, *name, *description, *type;
     int (*show)(struct mcp *m, struct buf *out, struct bk_err *err);
 } resources[] = {
-    {"buckle://policy", "policy", "The sandbox's policy in force, in SBPL", "text/plain",
+    {"buckle://policy", "policy", "The sandbox's current policy, in SBPL", "text/plain",
      show_policy},
-    {"buckle://events", "events", "What was denied in this session, the newest last",
-     "application/json", show_events},
+    {"buckle://events", "events", "Denials of this session, newest last", "application/json",
+     show_events},
 };
 
 enum { RESOURCES = sizeof(resources) / sizeof(resources[0]) };

@@ -129,7 +129,7 @@ static void do_method(struct mcp *m, const char *name, const json_t *id, const j
 {
     bool early = strcmp(name, "initialize") == 0 || strcmp(name, "ping") == 0;
     if (!m->initialized && !early) {
-        rpc_error(&m->rpc, id, RPC_INVALID, "initialize comes first");
+        rpc_error(&m->rpc, id, RPC_INVALID, "the first request must be initialize");
         return;
     }
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
@@ -137,7 +137,7 @@ static void do_method(struct mcp *m, const char *name, const json_t *id, const j
             methods[i].run(m, id, params);
             return;
         }
-    rpc_error(&m->rpc, id, RPC_METHOD, "no method is called %.100s", name);
+    rpc_error(&m->rpc, id, RPC_METHOD, "there is no method %.100s", name);
 }
 
 /* ---- messages ---- */
@@ -260,7 +260,7 @@ static void on_violations(void *arg, struct store *s)
 static int open_all(struct mcp *m, struct bk_err *err)
 {
     if (!getcwd(m->root, sizeof(m->root)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot read the working directory");
     memcpy(m->cwd, m->root, sizeof(m->cwd));
     if (session_open(&m->session, "mcp", 0, err) < 0)
         return -1;

@@ -91,9 +91,10 @@ void rpc_error(struct rpc *r, const json_t *id, int code, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     json_t *m = with_id(id), *message = json_string(text);
-    json_object_set_new(m, "error",
-                        json_pack("{s:i, s:o}", "code", code, "message",
-                                  message ? message : json_string("a name that is no text")));
+    json_object_set_new(
+        m, "error",
+        json_pack("{s:i, s:o}", "code", code, "message",
+                  message ? message : json_string("the message is not valid UTF-8")));
     rpc_send(r, m);
 }
 
@@ -142,7 +143,7 @@ static void handle_lines(struct rpc *r, rpc_fn *fn, void *arg)
     r->scanned = r->line.n;
     if (r->line.n > RPC_LINE) {
         if (!r->skipping)
-            rpc_error(r, NULL, RPC_INVALID, "a message of more than %d bytes", RPC_LINE);
+            rpc_error(r, NULL, RPC_INVALID, "the message has more than %d bytes", RPC_LINE);
         r->skipping = true;
         r->line.n = r->scanned = 0;
     }

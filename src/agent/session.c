@@ -88,7 +88,7 @@ static void do_join(struct session *k, int client, const json_t *m, struct buf *
     if (!run && command)
         run = add_run(k, client, command);
     if (!run)
-        return control_server_refuse(out, command ? "out of memory" : "which command?");
+        return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
     control_server_answer(out, json_pack("{s:b, s:O}", "ok", 1, "grants", k->grants));
 }
@@ -164,7 +164,7 @@ static void grant_to(const struct session_run *run, const json_t *m, struct buf 
     json_t *handle_message = sock >= 0 ? control_server_ask(sock, m, CONTROL_USUAL_MS, &err) : NULL;
     const char *later = json_text(handle_message, "waits");
     if (!handle_message && !has_left(run))
-        buf_fmt(waits, "process %d was not told: %s\n", (int)run->pid, err.msg);
+        buf_fmt(waits, "process %d did not get the grant: %s\n", (int)run->pid, err.msg);
     else if (later)
         buf_str(waits, later);
 }
@@ -178,9 +178,9 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     struct bk_err err;
     const char *option = json_text(m, "grant"), *what = json_text(m, "what");
     if (!option || !grants_know(option) || !what || !what[0])
-        return control_server_refuse(out, "what is to be granted?");
+        return control_server_refuse(out, "unknown or empty grant");
     if (json_array_size(k->grants) >= SESSION_GRANTS)
-        return control_server_refuse(out, "too much was granted already; put it into settings");
+        return control_server_refuse(out, "too many grants; add it to the settings instead");
     /* every run would reject it */
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
@@ -214,9 +214,9 @@ static void do_root(struct session *k, const json_t *m, struct buf *out)
                *start = json_text(m, "start");
     const char *root = id ? json_text(k->roots, id) : NULL;
     if (!id || strlen(id) > 256 || !cwd || cwd[0] != '/' || strlen(cwd) >= PATH_MAX)
-        return control_server_refuse(out, "which folder, of which session?");
+        return control_server_refuse(out, "the folder or the session is missing");
     if (!root && json_object_size(k->roots) >= SESSION_ROOTS)
-        return control_server_refuse(out, "the agent had too many sessions; start it again");
+        return control_server_refuse(out, "the agent has too many sessions; restart it");
     if (!root) {
         root = start && is_root(k, start) ? start : cwd;
         json_object_set_new(k->roots, id, json_string(root));
@@ -248,7 +248,7 @@ static void handle_message(void *arg, int client, const json_t *m, struct buf *o
     } else if (json_object_get(m, "about")) {
         do_about(k, out);
     } else {
-        control_server_refuse(out, "nothing that a session knows how to answer");
+        control_server_refuse(out, "unknown request");
     }
 }
 

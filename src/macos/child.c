@@ -33,7 +33,7 @@ uint64_t child_now_ms(void)
 int child_pipe(int ends[2], struct bk_err *err)
 {
     if (pipe(ends) < 0)
-        return err_sys(err, "cannot make a pipe");
+        return err_sys(err, "cannot create a pipe");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     return 0;

@@ -92,7 +92,7 @@ static int listen_somewhere(uint16_t *port, struct bk_err *err)
     int one = 1;
     OWN(fd) int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
-        return err_sys(err, "cannot make a socket");
+        return err_sys(err, "cannot create a socket");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by accepted sockets */
@@ -107,7 +107,7 @@ static int make_token(char token[33], struct bk_err *err)
 {
     uint8_t bytes[16];
     if (getentropy(bytes, sizeof(bytes)) < 0)
-        return err_sys(err, "no random numbers");
+        return err_sys(err, "cannot get random numbers");
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(token + i * 2, 3, "%02x", bytes[i]);
     return 0;

@@ -279,7 +279,7 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
     if (n > 0 && fds[3].revents && !proxies_read(&r->proxies, on_event, r)) {
         own_close_fd(&r->proxies.events);
         r->proxies.events = -1;
-        debug(r, "proxies: have ended");
+        debug(r, "proxies: ended");
     }
     return n > 0 && (fds[1].revents || fds[2].revents || fds[3].revents);
 }

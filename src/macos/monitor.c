@@ -87,14 +87,14 @@ void monitor_await(struct monitor *m, int timeout_ms)
 {
     struct pollfd fds[] = {{.fd = m->out, .events = POLLIN}, {.fd = m->err, .events = POLLIN}};
     if (poll(fds, 2, timeout_ms) <= 0)
-        debug(m, "monitor: no word from log stream yet");
+        debug(m, "monitor: no output from log stream yet");
 }
 
 /* Sends the program's error output to the debug log, one line at most. */
 static void debug_stderr(const struct monitor *m, const char *bytes, size_t n)
 {
     struct buf line = {0};
-    buf_str(&line, "monitor: log stream says: ");
+    buf_str(&line, "monitor: log stream: ");
     while (n > 0 && bytes[n - 1] == '\n')
         n--;
     buf_safe(&line, bytes, n);

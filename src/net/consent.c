@@ -59,9 +59,9 @@ const char *consent_reason(enum consent answer)
     switch (answer) {
     case CONSENT_DENY:
     case CONSENT_DENY_ALL:
-        return "denied when asked";
+        return "the user denied it";
     case CONSENT_TIMEOUT:
-        return "nobody answered in time";
+        return "no answer in time";
     case CONSENT_NOBODY:
         return "there is no terminal to ask on";
     default:

@@ -339,7 +339,7 @@ const char *dialer_special(struct dialer *d, const uint8_t addr[16])
         return why;
     bool own = own_address_has(&d->here, addr) ||
                (addr_carries(addr, v4) && own_address_has(&d->here, v4));
-    return own ? "this machine's own" : NULL;
+    return own ? "an address of this machine" : NULL;
 }
 
 static const char *address_refusal(const struct dial *dial, const uint8_t addr[16])
@@ -352,7 +352,7 @@ static const char *address_refusal(const struct dial *dial, const uint8_t addr[1
     if (dial->address && rules_name_address(rules, addr, dial->port, proto))
         return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
-        return "an address that is denied";
+        return "a denied address";
     const char *why = dialer_special(dial->dialer, addr);
     return why && !rules_name_address(rules, addr, dial->port, proto) ? why : NULL;
 }

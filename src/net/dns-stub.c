@@ -62,9 +62,8 @@ static size_t answer_record(struct gate *g, const struct dns_query *q, const str
         report_denial(g, &q->host, &v, dialer_too_many, &who->key);
         return dns_reply_code(q, DNS_FAILED, dialer_too_many, out);
     }
-    return lookup_start(g, q, who)
-               ? 0
-               : dns_reply_code(q, DNS_FAILED, "too many questions at once", out);
+    return lookup_start(g, q, who) ? 0
+                                   : dns_reply_code(q, DNS_FAILED, "too many lookups at once", out);
 }
 
 /* Returns 0 if there is no reply, or not yet. */

@@ -204,7 +204,7 @@ enum may gate_ask_may(struct gate *g, const struct gate_client *who, const struc
         return MAY_NOT;
     }
     if (!q && !(q = open_question(a, host, port, proto, who))) {
-        *why = "too many questions are waiting for an answer";
+        *why = "too many questions are waiting for the user";
         return MAY_NOT;
     }
     if (!q->answer) {

@@ -110,7 +110,7 @@ static bool read_name(struct h2 *h, const nghttp2_vec *value)
     struct peer host;
     uint16_t port;
     if (!peer_parse_authority((const char *)value->base, value->len, 80, &host, &port))
-        return refuse(h, "an :authority that names no host");
+        return refuse(h, "the request names an invalid host");
     h->wrong = NULL;
     return h->named(h->arg, &host);
 }
@@ -126,21 +126,21 @@ static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec
     while (which < PSEUDOS && !vec_is(name, names[which]))
         which++;
     if (which == PSEUDOS || b->others || b->seen & 1u << which)
-        return refuse(h, "fields of a request that come twice, too late or not at all");
+        return refuse(h, "a pseudo-header field is unknown, repeated or late");
     b->seen |= (uint8_t)(1u << which);
     switch (which) {
     case METHOD:
         b->connect = vec_is(value, "CONNECT");
         return http_is_method((const char *)value->base, value->len) ||
-               refuse(h, "a method that is none");
+               refuse(h, "the method is invalid");
     case SCHEME:
         return vec_is(value, "http") || vec_is(value, "https") ||
-               refuse(h, "a :scheme that is not http");
+               refuse(h, "the :scheme is neither http nor https");
     case AUTHORITY:
         return read_name(h, value);
     case PATH:
         return (value->len && *value->base == '/') || vec_is(value, "*") ||
-               refuse(h, "a :path that is none");
+               refuse(h, "the :path is invalid");
     default:
         return true;
     }
@@ -181,18 +181,18 @@ static bool read_field(struct h2 *h, const nghttp2_nv *nv)
     nghttp2_vec name = {nv->name, nv->namelen}, value = {nv->value, nv->valuelen};
     b->unpacked += (uint32_t)(name.len + value.len);
     if (++b->fields > H2_FIELDS_MAX || b->unpacked > H2_DECODED_MAX)
-        return refuse(h, "more fields than a request needs");
+        return refuse(h, "too many header fields");
     if (!is_value(&value))
-        return refuse(h, "a field with bytes that do not belong there");
+        return refuse(h, "a header field has invalid bytes");
     if (name.len && *name.base == ':')
         return read_pseudo(h, &name, &value);
     b->others = true;
     if (!is_small_token(&name) || is_of_one_hop(&name))
-        return refuse(h, "a field that HTTP/2 does not have");
+        return refuse(h, "a header field is invalid in HTTP/2");
     if (!vec_is(&name, "host"))
         return true;
     if (b->host)
-        return refuse(h, "more than one host");
+        return refuse(h, "more than one Host");
     b->host = true;
     return read_name(h, &value);
 }
@@ -207,14 +207,14 @@ static bool end_block(struct h2 *h)
     unsigned needed = 1u << METHOD | 1u << SCHEME | 1u << PATH;
     nghttp2_hd_inflate_end_headers(h->inflater);
     if (!begins && (b->seen || !b->end_stream))
-        return refuse(h, "a second request on one stream");
+        return refuse(h, "a second request on the same stream");
     if (begins && (b->seen & needed) != needed)
         return refuse(h, b->connect ? "CONNECT asks for another host"
-                                    : "a request without all it needs");
+                                    : "the request lacks a pseudo-header field");
     if (begins && b->connect && !(b->seen & 1u << PROTOCOL))
         return refuse(h, "CONNECT asks for another host");
     if (begins && !b->host && !(b->seen & 1u << AUTHORITY))
-        return refuse(h, "a request that names no host");
+        return refuse(h, "the request names no host");
     if (begins)
         h->last = b->stream;
     *b = (struct block){0};
@@ -228,15 +228,15 @@ static bool unpack(struct h2 *h, const uint8_t *data, size_t n, bool last)
         int flags = 0;
         ssize_t used = nghttp2_hd_inflate_hd2(h->inflater, &nv, &flags, data, n, last);
         if (used < 0)
-            return refuse(h, "fields that cannot be unpacked");
+            return refuse(h, "the header fields can't be decoded");
         data += used;
         n -= (size_t)used;
         if (flags & NGHTTP2_HD_INFLATE_EMIT && !read_field(h, &nv))
             return false;
         if (flags & NGHTTP2_HD_INFLATE_FINAL)
-            return n == 0 || refuse(h, "fields that cannot be unpacked");
+            return n == 0 || refuse(h, "the header fields can't be decoded");
         if (!(flags & NGHTTP2_HD_INFLATE_EMIT) && n == 0)
-            return !last || refuse(h, "fields that end too early");
+            return !last || refuse(h, "the header fields are incomplete");
     }
 }
 
@@ -246,7 +246,7 @@ static bool read_fields(struct h2 *h, const struct frame *f, const uint8_t *data
     bool last = f->flags & END_HEADERS;
     b->packed += (uint32_t)n;
     if (b->packed > H2_BLOCK_MAX || ++b->frames > CONTINUATIONS_MAX)
-        return refuse(h, "more fields than a request needs");
+        return refuse(h, "too many header fields");
     return unpack(h, data, n, last) && (!last || end_block(h));
 }
 
@@ -259,11 +259,11 @@ static bool read_headers(struct h2 *h, const struct frame *f)
     if (f->flags & WITH_PRIORITY)
         before += PRIORITY;
     if (n < before)
-        return refuse(h, "a frame that is too short");
+        return refuse(h, "a frame is too short");
     if (f->flags & PADDED)
         padding = data[0];
     if (padding > n - before)
-        return refuse(h, "a frame that is too short");
+        return refuse(h, "a frame is too short");
     h->block = (struct block){.stream = f->stream, .end_stream = f->flags & END_STREAM};
     return read_fields(h, f, data + before, n - before - padding);
 }
@@ -315,13 +315,13 @@ static bool check_frame(struct h2 *h, const struct frame *f)
 {
     bool goes_on = f->type == CONTINUATION && f->stream == h->block.stream;
     if (!h->settled && (f->type != SETTINGS || f->flags & ACK))
-        return refuse(h, "HTTP/2 that does not begin with its settings");
+        return refuse(h, "HTTP/2 must start with a SETTINGS frame");
     h->settled = true;
     if (h->block.stream ? !goes_on : f->type == CONTINUATION)
-        return refuse(h, "a frame in the middle of a request's fields");
+        return refuse(h, "a frame inside a header block");
     if (!is_in_place(h, f))
-        return refuse(h, "a frame where none of its kind may be");
-    return is_of_length(f) || refuse(h, "a frame of a wrong length");
+        return refuse(h, "a frame on the wrong stream");
+    return is_of_length(f) || refuse(h, "a frame has the wrong length");
 }
 
 static struct frame head_of(const uint8_t *p)
@@ -366,7 +366,7 @@ ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)
     if (!h->begun) {
         size_t there = n < H2_PREFACE_SIZE ? n : H2_PREFACE_SIZE;
         if (memcmp(data, H2_PREFACE, there) != 0) {
-            refuse(h, "HTTP/2 that does not begin as it must");
+            refuse(h, "the HTTP/2 preface is invalid");
             return -1;
         }
         if (there < H2_PREFACE_SIZE)

@@ -122,7 +122,7 @@ static const char *read_target(struct http_head *h)
     if (is(h->method, "CONNECT")) {
         h->form = HTTP_AUTHORITY;
         h->named = peer_parse_authority(t.s, t.n, 0, &h->host, &h->port);
-        return h->named ? NULL : "CONNECT wants host:port";
+        return h->named ? NULL : "CONNECT needs host:port";
     }
     if (t.n == 1 && *t.s == '*') {
         h->form = HTTP_ASTERISK;
@@ -133,7 +133,7 @@ static const char *read_target(struct http_head *h)
         return NULL;
     }
     if (t.n < 8 || strncasecmp(t.s, "http://", 7) != 0)
-        return "the target is neither a path nor an http:// address";
+        return "the target is neither a path nor an http:// URL";
     h->form = HTTP_ABSOLUTE;
     size_t n = 7;
     while (n < t.n && !strchr("/?#", t.s[n]))
@@ -148,12 +148,12 @@ static const char *read_request_line(struct slice line, struct http_head *h)
     const char *one = memchr(line.s, ' ', line.n), *end = line.s + line.n;
     const char *two = one ? memchr(one + 1, ' ', (size_t)(end - one) - 1) : NULL;
     if (!two)
-        return "the first line is no request";
+        return "the first line is not a request";
     h->method = (struct slice){line.s, (size_t)(one - line.s)};
     h->target = (struct slice){one + 1, (size_t)(two - one) - 1};
     struct slice version = {two + 1, (size_t)(end - two) - 1};
     if (!http_is_method(h->method.s, h->method.n) || !is_visible(h->target))
-        return "the first line is no request";
+        return "the first line is not a request";
     if (version.n != 8 || memcmp(version.s, "HTTP/1.", 7) != 0 ||
         (version.s[7] != '0' && version.s[7] != '1'))
         return "only HTTP/1.0 and HTTP/1.1 can be checked";
@@ -169,10 +169,10 @@ static const char *read_length(struct slice v, struct http_head *h)
     if (h->framing == HTTP_LENGTH)
         return "more than one Content-Length";
     if (v.n == 0 || v.n > 18)
-        return "a Content-Length that is no number";
+        return "Content-Length is not a number";
     for (size_t i = 0; i < v.n; i++) {
         if (v.s[i] < '0' || v.s[i] > '9')
-            return "a Content-Length that is no number";
+            return "Content-Length is not a number";
         n = n * 10 + (uint64_t)(v.s[i] - '0');
     }
     if (h->framing != HTTP_NO_BODY)
@@ -187,7 +187,7 @@ static const char *read_coding(struct slice v, struct http_head *h)
     if (h->framing == HTTP_LENGTH)
         return "both Content-Length and Transfer-Encoding";
     if (h->framing == HTTP_CHUNKED || !is(v, "chunked") || h->minor == 0)
-        return "a Transfer-Encoding other than chunked";
+        return "Transfer-Encoding is not chunked";
     h->framing = HTTP_CHUNKED;
     return NULL;
 }
@@ -202,9 +202,9 @@ static const char *read_host(struct slice v, struct http_head *h, bool *seen)
     *seen = true;
     uint16_t fallback = h->form == HTTP_AUTHORITY ? h->port : 80;
     if (!peer_parse_authority(v.s, v.n, fallback, &host, &port))
-        return "a Host that is none";
+        return "the Host is invalid";
     if (h->named && h->form != HTTP_AUTHORITY && (!peer_equal(&host, &h->host) || port != h->port))
-        return "Host and the address in the first line differ";
+        return "the Host differs from the host in the first line";
     if (h->named)
         return NULL;
     h->host = host;
@@ -217,13 +217,13 @@ static const char *read_field(struct slice line, struct http_head *h, bool *host
 {
     const char *colon = memchr(line.s, ':', line.n);
     if (!colon)
-        return "a field without a colon";
+        return "a header field has no colon";
     struct slice name = {line.s, (size_t)(colon - line.s)};
     struct slice value = trim((struct slice){colon + 1, line.n - name.n - 1});
     if (!is_token(name) || !is_value(value))
-        return "a field with bytes that do not belong there";
+        return "a header field has invalid bytes";
     if (h->nfields == HTTP_FIELDS)
-        return "too many fields";
+        return "too many header fields";
     h->fields[h->nfields++] = (struct http_field){name, value};
     if (is(name, "Content-Length"))
         return read_length(value, h);
@@ -280,7 +280,7 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
     h->wrong = NULL;
     for (bool first = true; next_line(data, n, &at, &line, &broken); first = false) {
         if (broken)
-            return bad(h, "a line that does not end as lines do");
+            return bad(h, "a line does not end in CR LF");
         if (!first && line.n == 0) {
             h->size = at;
             if (h->minor == 1 && !host_seen && h->form != HTTP_AUTHORITY)
@@ -288,12 +288,12 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
             return HTTP_FOUND;
         }
         if (!first && (*line.s == ' ' || *line.s == '\t'))
-            return bad(h, "a folded line");
+            return bad(h, "a header line is folded");
         const char *why = first ? read_request_line(line, h) : read_field(line, h, &host_seen);
         if (why)
             return bad(h, why);
     }
-    return n >= HTTP_HEAD_MAX ? bad(h, "a head that does not end") : HTTP_MORE;
+    return n >= HTTP_HEAD_MAX ? bad(h, "the header is too long") : HTTP_MORE;
 }
 
 /* ---- forwarding ---- */

@@ -54,7 +54,7 @@ static bool inspect_ssh(struct conn *c)
     if (c->nanswer < 4)
         return false;
     if (memcmp(c->first_answer, "SSH-", 4) != 0) {
-        plain_http_refuse(c, "ssh to a server that does not speak it");
+        plain_http_refuse(c, "ssh to a server that does not speak ssh");
         return false;
     }
     c->state = CONN_RELAY;
@@ -66,7 +66,7 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
     static const char ssh[] = "SSH-", h2[] = "PRI ";
     size_t enough = sizeof(ssh) - 1;
     if (*data < 'A' || *data > 'Z') {
-        plain_http_refuse(c, "neither HTTP nor TLS, at a port of websites");
+        plain_http_refuse(c, "neither HTTP nor TLS, on a web port");
         return false;
     }
     if (n < enough && (begins(data, n, ssh) || begins(data, n, h2)))
@@ -88,10 +88,10 @@ struct server_start {
 };
 
 static const struct server_start server_starts[] = {
-    {5, "HTTP/", {0}, "the server took what was said for HTTP, which it was not"},
-    {3, {0x16, 3, 0}, {0, 0, 1}, "the server took what was said for TLS, which it was not"},
+    {5, "HTTP/", {0}, "the server answered in HTTP, but the client did not send HTTP"},
+    {3, {0x16, 3, 0}, {0, 0, 1}, "the server answered in TLS, but the client did not send TLS"},
     /* a SETTINGS frame: any length, type 4, stream 0 */
-    {9, {[3] = 4}, {0, 1, 1}, "the server speaks HTTP/2, and the client does not"},
+    {9, {[3] = 4}, {0, 1, 1}, "the server speaks HTTP/2, but the client does not"},
 };
 
 static bool matches_start(const struct conn *c, const struct server_start *v, unsigned n)
@@ -127,7 +127,7 @@ bool inspect_more(struct conn *c, const char *data, size_t n)
         return true;
     enum first_line_result got = first_line_read(&c->first, data, n);
     if (got == FIRST_HTTP)
-        plain_http_refuse(c, "a request behind something else");
+        plain_http_refuse(c, "an HTTP request after other data");
     if (got == FIRST_OTHER)
         c->first.following = false;
     return !c->dead;
@@ -162,8 +162,8 @@ bool inspect_server(struct conn *c, const char *data, size_t n)
 static bool begin_requests(struct conn *c)
 {
     if (c->cut || c->first.blank_first) {
-        plain_http_refuse(c, c->cut ? "a request's first line that is too long"
-                                    : "empty lines before a request");
+        plain_http_refuse(c, c->cut ? "the request's first line is too long"
+                                    : "blank lines before a request");
         return false;
     }
     bool h2 = begins(queue_data(&c->in), queue_size(&c->in), "PRI * HTTP/2.0\r");
@@ -222,7 +222,7 @@ bool inspect_client(struct conn *c)
     case HELLO_MORE:
         return false;
     case HELLO_BAD:
-        plain_http_refuse(c, "a TLS hello that cannot be read");
+        plain_http_refuse(c, "the TLS hello is malformed");
         return false;
     case HELLO_FOUND:
         return inspect_hello(c, &hello);
@@ -230,7 +230,7 @@ bool inspect_client(struct conn *c)
         break;
     }
     if (c->to_tls) {
-        plain_http_refuse(c, "an upgrade to TLS that is none");
+        plain_http_refuse(c, "the client asked for TLS but did not send it");
         return false;
     }
     bool strict = is_allowed_by_name(c) && is_at_web_port(c);

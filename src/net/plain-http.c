@@ -112,10 +112,10 @@ static bool switch_host(struct conn *c, const struct peer *host, uint16_t port)
 static const char *is_out_of_form(const struct conn *c, const struct http_head *h, bool their_proxy)
 {
     if (h->form == HTTP_AUTHORITY && (c->proxied || !their_proxy))
-        return "CONNECT is for proxies, which a rule names by address and port";
+        return "CONNECT needs a rule that allows the proxy by address and port";
     if (h->form == HTTP_AUTHORITY && h->framing != HTTP_NO_BODY)
-        return "CONNECT with a body";
-    return c->proxied && !h->named ? "a request that names no host" : NULL;
+        return "CONNECT has a body";
+    return c->proxied && !h->named ? "the request names no host" : NULL;
 }
 
 static bool begin_request(struct conn *c)
@@ -158,7 +158,7 @@ static bool pass_body(struct conn *c)
     size_t n = queue_size(&c->in);
     ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
     if (used < 0) {
-        plain_http_refuse(c, "a body that is not framed as it says");
+        plain_http_refuse(c, "the body does not match its framing");
         return false;
     }
     if (used > 0) {
@@ -194,7 +194,7 @@ static bool begin_h2(struct conn *c)
 {
     struct gate *g = c->gate;
     if (g->nh2 >= H2_AT_ONCE) {
-        plain_http_refuse(c, "too many connections with HTTP/2 at once");
+        plain_http_refuse(c, "too many HTTP/2 connections");
         return false;
     }
     c->h2 = h2_new(c->upgraded, h2_agrees, c);

@@ -238,13 +238,13 @@ static bool http_first(struct conn *c)
     if (!is_known(c, h)) {
         answer_http(c, 407, "Proxy Authentication Required",
                     "Proxy-Authenticate: Basic realm=\"buckle\"\r\n",
-                    "buckle: this proxy is the sandbox's own; it wants the sandbox's token\n");
+                    "buckle: this proxy belongs to the sandbox and needs its token\n");
         return false;
     }
     if (h->form == HTTP_AUTHORITY)
         return connect_request(c, h);
     if (h->form != HTTP_ABSOLUTE) {
-        answer_http(c, 400, "Bad Request", "", "buckle: a proxy wants whole addresses\n");
+        answer_http(c, 400, "Bad Request", "", "buckle: requests to a proxy need a full URL\n");
         return false;
     }
     c->deadline_ms = 0;

@@ -33,7 +33,7 @@ static bool is_news(struct gate *g, const struct flow_key *k, bool udp)
 
 static void report_refused(struct gate *g, const struct flow_key *k, bool udp)
 {
-    static const char why[] = "this kernel has no packet rules that would lead there";
+    static const char why[] = "this kernel can't redirect packets to this port";
     struct peer host;
     gate_host_of(g, k->to, &host);
     struct graph_verdict v = rules_ask(&g->rules, &host, k->port, udp ? NET_UDP : NET_TCP);

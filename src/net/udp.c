@@ -277,7 +277,7 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     enum may may = v.allow ? MAY : MAY_NOT;
     if (g->o->upstream && f->local < 0) {
         may = MAY_NOT;
-        why = v.allow ? "datagrams do not go through the proxy upstream" : NULL;
+        why = v.allow ? "datagrams can't go through the parent proxy" : NULL;
     } else if (gate_ask_could(g, host, &v)) {
         may = gate_ask_may(g, &who, host, f->key.port, NET_UDP, &f->asked, &why);
     }
@@ -298,7 +298,7 @@ static bool flow_go(struct flow *f)
     struct peer host;
     if (!gate_host_of(g, f->key.to, &host)) {
         deny_flow(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP),
-                  "an address that stands for no name");
+                  "no name has this address");
         return false;
     }
     enum may may = flow_may(f, &host);
@@ -349,7 +349,7 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
         gate_host_of(g, k->to, &host);
         flow_stop(f);
         deny_flow(f, &host, rules_ask(&g->rules, &host, k->port, NET_UDP),
-                  "QUIC hides the names it asks for");
+                  "QUIC hides the server's name");
     } else if (f->watch.fd >= 0) {
         if (send(f->watch.fd, data, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED)
             datagram_refuse(g, k); /* about the previous datagram */

@@ -3,7 +3,7 @@
 
 /*
  * The client's side of HTTP CONNECT (RFC 9110) and SOCKS 5 (RFC 1928, 1929), as a state machine
- * without I/O: the dialer sends what is in says and passes in what it receives.
+ * without I/O: the dialer sends what is in out and passes in what it receives.
  */
 
 #include "net/upstream.h"
@@ -62,9 +62,9 @@ int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
     if (n && at[n - 1] == '/')
         n--;
     if (!good || !peer_parse_authority(at, n, port, &u.host, &u.port)) {
-        err_set(err, BK_E_INPUT, "%.80s is no proxy to go through", url);
-        err_hint(err, "write http://host:port or socks5://host:port, with user:password@ in front "
-                      "of the host if it wants them (without percent signs)");
+        err_set(err, BK_E_INPUT, "%.80s is not the URL of a proxy", url);
+        err_hint(err, "write http://host:port or socks5://host:port; if the proxy needs a login, "
+                      "put user:password@ before the host (without percent signs)");
         return -1;
     }
     *out = u;

@@ -40,9 +40,9 @@ struct upstream_exchange {
     bool done;
 };
 
-/* Starts the exchange and fills says. */
+/* Starts the exchange and fills out. */
 void upstream_begin(struct upstream_exchange *t);
-/* Reads an answer. Returns how many of the n bytes it used, with says filled or done set; 0 if it
+/* Reads an answer. Returns how many of the n bytes it used, with out filled or done set; 0 if it
  * is incomplete; or a negative errno: EPROTO if it is malformed, otherwise the reason why there is
  * no connection. */
 ssize_t upstream_read(struct upstream_exchange *t, const uint8_t *data, size_t n);

@@ -394,7 +394,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
             continue;
         named[n].path = group->path;
         named[n++].len = len;
-        buf_str(out, (*shown)++ == 0 ? "protected names need their own: " : " ");
+        buf_str(out, (*shown)++ == 0 ? "protected path; to allow it: " : " ");
         buf_str(out, "--allow-read ");
         add_quoted(out, group->path, len);
     }
@@ -408,7 +408,7 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         if (!has_flag(s, row) || is_covered(s, i))
             continue;
         if (shown++ == 0)
-            buf_str(out, s->guarded ? "protected names need their own:" : "allow with:");
+            buf_str(out, s->guarded ? "protected path; to allow it:" : "allow with:");
         buf_fmt(out, " %s", flag_text(row->group));
         if (flag_text(row->group) == allow_userns)
             continue;
@@ -428,7 +428,7 @@ static void print_settings(const struct suggesting *s, struct buf *out)
 {
     for (size_t i = 0; i < s->n; i++)
         if (is_by_settings(s, s->rows[i].group)) {
-            buf_str(out, "no flag lifts what settings deny: `buckle settings` shows where\n");
+            buf_str(out, "no flag can allow what settings deny: `buckle settings` shows where\n");
             return;
         }
 }

@@ -23,7 +23,7 @@ int tag_session(char out[TAG_SESSION], struct bk_err *err)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     uint8_t random[9];
     if (getentropy(random, sizeof(random)) < 0)
-        return err_sys(err, "no random numbers");
+        return err_sys(err, "cannot get random numbers");
     char *to = out;
     *to++ = '_';
     for (size_t i = 0; i < sizeof(random); i++)

@@ -161,7 +161,7 @@ def test_decisions(person, t):
     c.close()
     c = Client(person, folder, "--plan")
     said = c.bash("true")
-    t.ok(said.error and "plan" in said.text, "nothing runs while a plan is made", said)
+    t.ok(said.error and "planning" in said.text, "nothing runs while a plan is made", said)
     c.close()
     person.write(f"{person.home}/.config/buckle/settings.json", '{"enabled": fa')
     c = Client(person, folder)

@@ -226,22 +226,22 @@ static void test_fields(void)
         const char *words;
     } rows[] = {
         {"host", "denied.test", 11, NULL},
-        {"Host", "a.test", 6, "a field"},
-        {"", "x", 1, "a field"},
-        {"a b", "x", 1, "a field"},
-        {"a:b", "x", 1, "a field"},
-        {"a", "b\r\nc", 4, "a field"},
-        {"a", "b\nc", 3, "a field"},
-        {"a", "b\0c", 3, "a field"},
-        {"transfer-encoding", "chunked", 7, "a field"},
-        {"connection", "close", 5, "a field"},
-        {"upgrade", "x", 1, "a field"},
-        {":authority", "a.test", 6, "twice"},
-        {":status", "200", 3, "twice"},
-        {":", "x", 1, "twice"},
-        {"host", "a b", 3, "names no host"},
-        {"host", "", 0, "names no host"},
-        {"host", "u@a.test", 8, "names no host"},
+        {"Host", "a.test", 6, "header field"},
+        {"", "x", 1, "header field"},
+        {"a b", "x", 1, "header field"},
+        {"a:b", "x", 1, "header field"},
+        {"a", "b\r\nc", 4, "header field"},
+        {"a", "b\nc", 3, "header field"},
+        {"a", "b\0c", 3, "header field"},
+        {"transfer-encoding", "chunked", 7, "header field"},
+        {"connection", "close", 5, "header field"},
+        {"upgrade", "x", 1, "header field"},
+        {":authority", "a.test", 6, "repeated"},
+        {":status", "200", 3, "repeated"},
+        {":", "x", 1, "repeated"},
+        {"host", "a b", 3, "invalid host"},
+        {"host", "", 0, "invalid host"},
+        {"host", "u@a.test", 8, "invalid host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         put_odd(rows[i].name, rows[i].value, rows[i].n);
@@ -258,17 +258,17 @@ static void test_forms(void)
         const char *words;
     } rows[] = {
         {{":method=GET", ":scheme=http", ":path=/", NULL}, "names no host"},
-        {{":method=GET", ":scheme=http", ":authority=a.test", NULL}, "all it needs"},
-        {{":method=GET", ":path=/", ":authority=a.test", NULL}, "all it needs"},
-        {{":scheme=http", ":path=/", ":authority=a.test", NULL}, "all it needs"},
-        {{"a=b", NULL}, "all it needs"},
+        {{":method=GET", ":scheme=http", ":authority=a.test", NULL}, "lacks"},
+        {{":method=GET", ":path=/", ":authority=a.test", NULL}, "lacks"},
+        {{":scheme=http", ":path=/", ":authority=a.test", NULL}, "lacks"},
+        {{"a=b", NULL}, "lacks"},
         {{":method=get", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "method"},
         {{":method=GET", ":scheme=ftp", ":path=/", ":authority=a.test", NULL}, ":scheme"},
         {{":method=GET", ":scheme=http", ":path=http://b/", ":authority=a.test", NULL}, ":path"},
         {{":method=GET", ":scheme=http", ":path=", ":authority=a.test", NULL}, ":path"},
         {{":method=CONNECT", ":authority=a.test:80", NULL}, "CONNECT"},
         {{":method=CONNECT", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "CONNECT"},
-        {{":method=GET", ":scheme=http", ":path=/", "a=b", ":authority=a.test", NULL}, "too late"},
+        {{":method=GET", ":scheme=http", ":path=/", "a=b", ":authority=a.test", NULL}, "late"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         begin();
@@ -286,17 +286,17 @@ static void test_frames(void)
         const char *words;
     } rows[] = {
         {SETTINGS, 0, 0, 5, "length"},        {SETTINGS, 1, 0, 6, "length"},
-        {SETTINGS, 0, 1, 6, "where none"},    {PING, 0, 0, 7, "length"},
-        {PING, 0, 0, 16, "length"},           {PING, 0, 1, 8, "where none"},
+        {SETTINGS, 0, 1, 6, "wrong stream"},  {PING, 0, 0, 7, "length"},
+        {PING, 0, 0, 16, "length"},           {PING, 0, 1, 8, "wrong stream"},
         {WINDOW, 0, 0, 3, "length"},          {RST, 0, 1, 5, "length"},
-        {RST, 0, 0, 4, "where none"},         {GOAWAY, 0, 0, 7, "length"},
-        {PRIORITY, 0, 1, 4, "length"},        {PUSH, 4, 1, 20, "where none"},
-        {CONTINUATION, 4, 1, 0, "middle"},    {DATA, 0, 0, 1, "where none"},
-        {DATA, 0, 3, 1, "where none"},        {DATA, 0, 2, 1, "where none"},
-        {HEADERS, 5, 0, 10, "where none"},    {HEADERS, 5, 2, 10, "where none"},
+        {RST, 0, 0, 4, "wrong stream"},       {GOAWAY, 0, 0, 7, "length"},
+        {PRIORITY, 0, 1, 4, "length"},        {PUSH, 4, 1, 20, "wrong stream"},
+        {CONTINUATION, 4, 1, 0, "inside"},    {DATA, 0, 0, 1, "wrong stream"},
+        {DATA, 0, 3, 1, "wrong stream"},      {DATA, 0, 2, 1, "wrong stream"},
+        {HEADERS, 5, 0, 10, "wrong stream"},  {HEADERS, 5, 2, 10, "wrong stream"},
         {HEADERS, 5, 1, 0, "second request"}, {HEADERS, 4, 1, 0, "second request"},
         {HEADERS, 13, 3, 0, "too short"},     {HEADERS, 37, 3, 4, "too short"},
-        {HEADERS, 5, 3, 40000, "length"},     {HEADERS, 5, 3, 10, "unpacked"},
+        {HEADERS, 5, 3, 40000, "length"},     {HEADERS, 5, 3, 10, "decoded"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         begin();
@@ -312,10 +312,10 @@ static void test_frames(void)
     size = 0;
     put(H2_PREFACE, H2_PREFACE_SIZE);
     put_frame(PING, 0, 0, "12345678", 8);
-    fails("settings", "something before the settings");
+    fails("SETTINGS", "something before the settings");
     size = 0;
     put("PRI * HTTP/2.0\r\n\r\nXM\r\n\r\n", H2_PREFACE_SIZE);
-    fails("begin", "another beginning");
+    fails("preface", "another beginning");
 }
 
 static void test_bounds(void)
@@ -325,25 +325,25 @@ static void test_bounds(void)
     put_plain(1, "a.test");
     memset(block, 0xbe, sizeof(block)); /* the newest table entry, repeated */
     put_frame(HEADERS, END_STREAM | END_HEADERS, 3, block, sizeof(block));
-    fails("more fields", "fields that unpack to much more");
+    fails("too many", "fields that unpack to much more");
     begin();
     put_frame(HEADERS, END_STREAM, 1, NULL, 0);
     for (int i = 0; i < 100; i++)
         put_frame(CONTINUATION, 0, 1, NULL, 0);
-    fails("more fields", "frames without end");
+    fails("too many", "frames without end");
     begin();
     put_frame(HEADERS, END_STREAM, 1, "\0\1a\1b", 5);
     size_t half = size;
     ok(half > 0, "fields whose frame ends in the middle");
     put_frame(CONTINUATION, END_HEADERS, 1, "\0\1", 2);
-    fails("unpacked", "fields that are cut");
+    fails("decoded", "fields that are cut");
     begin();
     put_request(
         1, END_STREAM | END_HEADERS,
         (const char *[]){":method=GET", ":scheme=http", ":path=/", ":authority=a.test", NULL});
     put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82",
               4); /* a table size of 4097 */
-    fails("unpacked", "a larger table than the usual one");
+    fails("decoded", "a larger table than the usual one");
 }
 
 int main(void)

@@ -105,7 +105,7 @@ static void plain(void)
                "  write   /p/.rc  2×  t.sb:41  protected: runs by itself\n"
                "  create  /etc/x      t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
-               "protected names need their own: --allow-write /p/.rc\n",
+               "protected path; to allow it: --allow-write /p/.rc\n",
                "grouped, in the order of the first, with rule, reason and flags");
 
     r = report_new(0);
@@ -177,7 +177,7 @@ static void guarded_folders(void)
     summary_is(r,
                "buckle: 3 operations were denied\n"
                "  create  /h/u/hooks/ (3 paths)  t.sb:43  protected: runs by itself\n"
-               "protected names need their own: --allow-write /h/u/hooks\n",
+               "protected path; to allow it: --allow-write /h/u/hooks\n",
                "a guarded folder is named");
 
     r = report_new(0);
@@ -205,7 +205,7 @@ static void guarded_moves(void)
                "  remove  /h/u/other  t.sb:41  protected: runs by itself\n"
                "  remove  /p          t.sb:41  protected: runs by itself\n"
                "  write   /p/.rc      t.sb:41  protected: runs by itself\n"
-               "protected names need their own: --allow-write /p/.rc\n",
+               "protected path; to allow it: --allow-write /p/.rc\n",
                "what may be made but not moved has no flag, nor stands its flag for what it holds");
 }
 
@@ -224,7 +224,7 @@ static void stores(void)
                "  read  /h/u/.netrc                     t.sb:45    secret: keys\n"
                "  read  /h/u/.aws/config                t.sb:45    secret: keys\n"
                "  read  /h/u/p/private/a                <flags>:1\n"
-               "protected names need their own: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
+               "protected path; to allow it: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
 
@@ -238,7 +238,7 @@ static void settings(void)
                "  write   /h/u/p/fixed/a  <settings>:9  not there\n"
                "  create  /etc/x          t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
-               "no flag lifts what settings deny: `buckle settings` shows where\n",
+               "no flag can allow what settings deny: `buckle settings` shows where\n",
                "what settings deny for writing has no flag");
 }
 
