@@ -115,7 +115,7 @@ static int make_token(char token[33], struct bk_err *err)
 
 /* ---- the process ---- */
 
-static int serve(struct gate_options *o, int http, int socks)
+static int serve_proxies(struct gate_options *o, int http, int socks)
 {
     netns_none(&o->sockets);
     o->sockets.fds[NETNS_HTTP] = http;
@@ -159,7 +159,7 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct upstrea
                                  .until = stop_read};
         close(stop_write);
         close(events_read);
-        _exit(serve(&o, http, socks) < 0);
+        _exit(serve_proxies(&o, http, socks) < 0);
     }
     if (pid < 0)
         return err_sys(err, "cannot start a process for the proxies");

@@ -103,7 +103,7 @@ static void debug_stderr(const struct monitor *m, const char *bytes, size_t n)
     buf_free(&line);
 }
 
-static void tell_end(struct monitor *m)
+static void debug_exit(struct monitor *m)
 {
     char line[80] = "monitor: log stream has ended";
     int status;
@@ -132,7 +132,7 @@ void monitor_read(struct monitor *m, int fd)
     close(fd);
     *from = -1;
     if (from == &m->out)
-        tell_end(m);
+        debug_exit(m);
 }
 
 void monitor_stop(struct monitor *m)

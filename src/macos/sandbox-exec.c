@@ -62,7 +62,8 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-static const char *look_in(struct arena *arena, const char *folder, size_t n, const char *name)
+static const char *find_in_folder(struct arena *arena, const char *folder, size_t n,
+                                  const char *name)
 {
     char path[4096];
     int len = snprintf(path, sizeof(path), "%.*s/%s", n ? (int)n : 1, n ? folder : ".", name);
@@ -79,7 +80,7 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
     for (const char *at = path; at && !found && !strchr(shell, '/');) {
         size_t n = strcspn(at, ":");
         if (n < 4096)
-            found = look_in(arena, at, n, shell);
+            found = find_in_folder(arena, at, n, shell);
         at = at[n] ? at + n + 1 : NULL;
     }
     if (!found)

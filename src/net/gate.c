@@ -201,7 +201,7 @@ static void on_until(struct watch *w, unsigned what)
 
 /* ---- the loop ---- */
 
-static void sweep(struct gate *g)
+static void sweep_conns(struct gate *g)
 {
     for (struct conn *c = g->conns, *next; c; c = next) {
         next = c->next;
@@ -218,7 +218,7 @@ static int longest_wait(const struct gate *g)
     return g->sweeps && (wait < 0 || wait > SWEEP_MS) ? SWEEP_MS : wait;
 }
 
-static int turn(struct gate *g, uint64_t *swept)
+static int run_turn(struct gate *g, uint64_t *swept)
 {
     conn_pump_busy(g);
     int err = loop_turn(&g->loop, longest_wait(g));
@@ -226,7 +226,7 @@ static int turn(struct gate *g, uint64_t *swept)
     if (g->loop.now_ms - *swept >= SWEEP_MS) {
         *swept = g->loop.now_ms;
         g->sweeps = false;
-        sweep(g);
+        sweep_conns(g);
         udp_sweep(g);
         gate_ask_sweep(g);
     }
@@ -246,7 +246,7 @@ static int serve(struct gate *g)
     if (err == 0)
         err = gate_ask_begin(g);
     while (err == 0 && !g->over)
-        err = turn(g, &swept);
+        err = run_turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
     udp_end(g);

@@ -59,7 +59,7 @@ static struct slice trim(struct slice s)
     return s;
 }
 
-static bool is(struct slice s, const char *word)
+static bool slice_is(struct slice s, const char *word)
 {
     return strlen(word) == s.n && strncasecmp(s.s, word, s.n) == 0;
 }
@@ -77,11 +77,11 @@ static bool next_word(struct slice *list, struct slice *word)
     return true;
 }
 
-static bool has(struct slice list, const char *word)
+static bool list_has(struct slice list, const char *word)
 {
     struct slice one;
     while (next_word(&list, &one))
-        if (is(one, word))
+        if (slice_is(one, word))
             return true;
     return false;
 }
@@ -119,7 +119,7 @@ static const char *read_target(struct http_head *h)
 {
     struct slice t = h->target;
     h->path = t;
-    if (is(h->method, "CONNECT")) {
+    if (slice_is(h->method, "CONNECT")) {
         h->form = HTTP_AUTHORITY;
         h->named = peer_parse_authority(t.s, t.n, 0, &h->host, &h->port);
         return h->named ? NULL : "CONNECT needs host:port";
@@ -186,7 +186,7 @@ static const char *read_coding(struct slice v, struct http_head *h)
 {
     if (h->framing == HTTP_LENGTH)
         return "both Content-Length and Transfer-Encoding";
-    if (h->framing == HTTP_CHUNKED || !is(v, "chunked") || h->minor == 0)
+    if (h->framing == HTTP_CHUNKED || !slice_is(v, "chunked") || h->minor == 0)
         return "Transfer-Encoding is not chunked";
     h->framing = HTTP_CHUNKED;
     return NULL;
@@ -225,19 +225,19 @@ static const char *read_field(struct slice line, struct http_head *h, bool *host
     if (h->nfields == HTTP_FIELDS)
         return "too many header fields";
     h->fields[h->nfields++] = (struct http_field){name, value};
-    if (is(name, "Content-Length"))
+    if (slice_is(name, "Content-Length"))
         return read_length(value, h);
-    if (is(name, "Transfer-Encoding"))
+    if (slice_is(name, "Transfer-Encoding"))
         return read_coding(value, h);
-    if (is(name, "Host"))
+    if (slice_is(name, "Host"))
         return read_host(value, h, host_seen);
-    if (is(name, "Proxy-Authorization"))
+    if (slice_is(name, "Proxy-Authorization"))
         h->proxy_authorization = value;
-    if (is(name, "Connection") || is(name, "Proxy-Connection")) {
-        h->close = h->close || has(value, "close");
-        h->upgrade = h->upgrade || has(value, "upgrade");
+    if (slice_is(name, "Connection") || slice_is(name, "Proxy-Connection")) {
+        h->close = h->close || list_has(value, "close");
+        h->upgrade = h->upgrade || list_has(value, "upgrade");
     }
-    if (is(name, "Upgrade"))
+    if (slice_is(name, "Upgrade"))
         h->upgrade_to |= read_upgrade(value);
     return NULL;
 }
@@ -259,7 +259,7 @@ static bool next_line(const char *data, size_t n, size_t *at, struct slice *line
     return true;
 }
 
-static enum http_result bad(struct http_head *h, const char *why)
+static enum http_result reject_head(struct http_head *h, const char *why)
 {
     h->wrong = why;
     return HTTP_BAD;
@@ -280,20 +280,20 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
     h->wrong = NULL;
     for (bool first = true; next_line(data, n, &at, &line, &broken); first = false) {
         if (broken)
-            return bad(h, "a line does not end in CR LF");
+            return reject_head(h, "a line does not end in CR LF");
         if (!first && line.n == 0) {
             h->size = at;
             if (h->minor == 1 && !host_seen && h->form != HTTP_AUTHORITY)
-                return bad(h, "no Host");
+                return reject_head(h, "no Host");
             return HTTP_FOUND;
         }
         if (!first && (*line.s == ' ' || *line.s == '\t'))
-            return bad(h, "a header line is folded");
+            return reject_head(h, "a header line is folded");
         const char *why = first ? read_request_line(line, h) : read_field(line, h, &host_seen);
         if (why)
-            return bad(h, why);
+            return reject_head(h, why);
     }
-    return n >= HTTP_HEAD_MAX ? bad(h, "the header is too long") : HTTP_MORE;
+    return n >= HTTP_HEAD_MAX ? reject_head(h, "the header is too long") : HTTP_MORE;
 }
 
 /* ---- forwarding ---- */
@@ -305,17 +305,18 @@ static bool is_for_us(const struct http_head *h, struct slice name)
         "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
         "TE",         "Upgrade"};
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        if (is(name, ours[i]))
+        if (slice_is(name, ours[i]))
             return true;
-    if (is(name, "Host") || is(name, "Content-Length") || is(name, "Transfer-Encoding"))
+    if (slice_is(name, "Host") || slice_is(name, "Content-Length") ||
+        slice_is(name, "Transfer-Encoding"))
         return false;
     for (size_t i = 0; i < h->nfields; i++) {
         char word[64];
-        if (!is(h->fields[i].name, "Connection") || name.n >= sizeof(word))
+        if (!slice_is(h->fields[i].name, "Connection") || name.n >= sizeof(word))
             continue;
         memcpy(word, name.s, name.n);
         word[name.n] = '\0';
-        if (has(h->fields[i].value, word))
+        if (list_has(h->fields[i].value, word))
             return true;
     }
     return false;
@@ -340,7 +341,7 @@ void http_head_forward(const struct http_head *h, struct buf *out)
     buf_str(out, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
     for (size_t i = 0; i < h->nfields; i++) {
         const struct http_field *f = &h->fields[i];
-        if (!is_for_us(h, f->name) || (h->upgrade && is(f->name, "Upgrade")))
+        if (!is_for_us(h, f->name) || (h->upgrade && slice_is(f->name, "Upgrade")))
             add_field(out, f);
     }
     if (h->upgrade)

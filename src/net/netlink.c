@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void add(struct netlink *b, const void *data, size_t n)
+static void add_bytes(struct netlink *b, const void *data, size_t n)
 {
     size_t padded = NLMSG_ALIGN(n);
     if (padded > sizeof(b->bytes) - b->n) {
@@ -33,8 +33,8 @@ void netlink_begin(struct netlink *b, uint16_t type, uint16_t flags, const void 
         .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags, .nlmsg_seq = ++b->sequence};
     b->acks_due += flags & NLM_F_ACK ? 1 : 0;
     b->message = b->n;
-    add(b, &h, sizeof(h));
-    add(b, head, n);
+    add_bytes(b, &h, sizeof(h));
+    add_bytes(b, head, n);
 }
 
 static void set_length(struct netlink *b, size_t at, uint32_t n, bool attribute)
@@ -56,8 +56,8 @@ void netlink_end(struct netlink *b)
 void netlink_attr(struct netlink *b, uint16_t type, const void *data, size_t n)
 {
     struct nlattr a = {.nla_type = type, .nla_len = (uint16_t)(sizeof(a) + n)};
-    add(b, &a, sizeof(a));
-    add(b, data, n);
+    add_bytes(b, &a, sizeof(a));
+    add_bytes(b, data, n);
 }
 
 void netlink_str(struct netlink *b, uint16_t type, const char *s)

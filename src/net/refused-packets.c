@@ -19,7 +19,7 @@
 enum { AT_ONCE = 64, HEAD_BYTES = 128, SAME_MS = 5000, DNS_PORT = 53, PORTS_BYTES = 4 };
 
 /* Reports the same packet only once per SAME_MS. */
-static bool is_news(struct gate *g, const struct flow_key *k, bool udp)
+static bool is_new(struct gate *g, const struct flow_key *k, bool udp)
 {
     for (size_t i = 0; i < GATE_REFUSED; i++) {
         const struct gate_refused *r = &g->refused[i];
@@ -73,7 +73,7 @@ void refused_packets_receive(const struct listener *l)
             return;
         bool refused = read_ports(head, (size_t)n, v6, &k) && !netns_is_inside(k.to) &&
                        k.port != DNS_PORT && (udp || !gate_listens(g, k.port));
-        if (refused && is_news(g, &k, udp))
+        if (refused && is_new(g, &k, udp))
             report_refused(g, &k, udp);
     }
 }

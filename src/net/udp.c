@@ -292,7 +292,7 @@ static enum may flow_may(struct flow *f, const struct peer *host)
 }
 
 /* Checks the flow and dials; false if it is denied or fails. */
-static bool flow_go(struct flow *f)
+static bool flow_start(struct flow *f)
 {
     struct gate *g = f->gate;
     struct peer host;
@@ -318,7 +318,7 @@ void udp_answered(struct gate *g, uint32_t id)
         if (!f->used || f->asked != id)
             continue;
         f->asked = 0;
-        flow_go(f);
+        flow_start(f);
     }
 }
 
@@ -333,7 +333,7 @@ static void flow_stop(struct flow *f)
 }
 
 /* local: see struct flow. */
-static void pass_out(struct gate *g, const struct flow_key *k, int local, const uint8_t *data,
+static void send_out(struct gate *g, const struct flow_key *k, int local, const uint8_t *data,
                      size_t n)
 {
     struct flow *f = flow_find(g->flows, k);
@@ -341,7 +341,7 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
         datagram_refuse(g, k);
         return;
     }
-    if (!f && !flow_go(f = flow_new(g, k, local)))
+    if (!f && !flow_start(f = flow_new(g, k, local)))
         return;
     f->active_ms = g->loop.now_ms;
     if (is_quic(data, n) && name_address_covers(k->to)) {
@@ -368,7 +368,7 @@ void udp_datagrams(struct gate *g, int fd)
         if (n < 0)
             return;
         if (k.client_port && k.port)
-            pass_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
+            send_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
     }
 }
 
@@ -387,6 +387,6 @@ void udp_local(const struct listener *l)
             return;
         memcpy(k.to, loopback[l->v6], 16);
         if (addr_from_sockaddr(&from, k.client, &k.client_port))
-            pass_out(g, &k, l->watch.fd, (const uint8_t *)g->scratch, (size_t)n);
+            send_out(g, &k, l->watch.fd, (const uint8_t *)g->scratch, (size_t)n);
     }
 }
