@@ -33,7 +33,7 @@ static int send_grant(int control, const char *option, const char *given, bool *
     snprintf(name, sizeof(name), "allow-%s", option);
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
-    OWN(json) json_t *answer = control_server_ask(control, message, DESK_LONG_MS, err);
+    OWN(json) json_t *answer = control_server_ask(control, message, CONTROL_LONG_MS, err);
     if (!answer)
         return -1;
     const char *later = json_string_value(json_object_get(answer, "waits"));

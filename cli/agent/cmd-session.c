@@ -28,13 +28,13 @@ static int serve_session(struct session *k)
 {
     OWN(fd) int owner = (int)syscall(SYS_pidfd_open, k->owner, 0);
     while (owner >= 0) {
-        struct pollfd fds[] = {{owner, POLLIN, 0}, {k->hearing.fd, POLLIN, 0}};
+        struct pollfd fds[] = {{owner, POLLIN, 0}, {k->fds.fd, POLLIN, 0}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             break;
         if (fds[0].revents)
             return CLI_OK;
         if (fds[1].revents)
-            fd_watch_all(&k->hearing);
+            fd_watch_all(&k->fds);
     }
     return CLI_ERROR;
 }

@@ -48,7 +48,7 @@ static json_t *ask_about(const char *kind, pid_t pid)
     struct bk_err err;
     OWN(json) json_t *question = json_pack("{s:b}", "about", 1);
     OWN(fd) int control = control_socket_connect(kind, pid, &err);
-    return control >= 0 ? control_server_ask(control, question, DESK_SOON_MS, &err) : NULL;
+    return control >= 0 ? control_server_ask(control, question, CONTROL_SOON_MS, &err) : NULL;
 }
 
 /* Leaves out runs that belong to a session: the session reaches all of them. */

@@ -82,7 +82,7 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
     int control = question ? control_socket_connect("session", session, err) : err_nomem(err);
     OWN(json)
     json_t *answer =
-        control >= 0 ? control_server_ask(control, question, DESK_USUAL_MS, err) : NULL;
+        control >= 0 ? control_server_ask(control, question, CONTROL_USUAL_MS, err) : NULL;
     const char *root = json_text(answer, "root");
     if (!answer)
         return -1;

@@ -57,20 +57,20 @@ static int send_all(int fd, const void *data, size_t n)
 }
 
 /* Until the connection stands; what follows the proxy's last word is left for the relay. */
-static int talk(int fd, struct upstream_talk *t)
+static int talk(int fd, struct upstream_exchange *t)
 {
-    uint8_t data[UPSTREAM_HEARS];
+    uint8_t data[UPSTREAM_IN_MAX];
     int least = 1;
     upstream_begin(t);
     while (!t->done) {
-        int err = t->nsays ? send_all(fd, t->says, t->nsays) : 0;
-        t->nsays = 0;
+        int err = t->nout ? send_all(fd, t->out, t->nout) : 0;
+        t->nout = 0;
         if (err < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)) < 0)
             return err < 0 ? err : -errno;
         ssize_t got = recv(fd, data, sizeof(data), MSG_PEEK);
         if (got < 0 && errno == EINTR)
             continue;
-        ssize_t used = got >= least ? upstream_hear(t, data, (size_t)got) : -ECONNRESET;
+        ssize_t used = got >= least ? upstream_read(t, data, (size_t)got) : -ECONNRESET;
         if (used < 0)
             return (int)used;
         if (used > 0 && recv(fd, data, (size_t)used, MSG_WAITALL) != used)
@@ -118,7 +118,7 @@ static int connect_to(const char *url, const char *where, struct bk_err *err)
     OWN(fd) int fd = dial(&u, err);
     if (fd < 0)
         return -1;
-    struct upstream_talk t = {.to = &u, .host = &host, .port = port};
+    struct upstream_exchange t = {.to = &u, .host = &host, .port = port};
     int why = talk(fd, &t);
     if (why == -EPERM || why == -EACCES)
         return err_set(err, BK_E_SYSTEM, "the sandbox's policy denies %.300s", where);

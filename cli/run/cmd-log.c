@@ -71,7 +71,7 @@ static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
     int n = 0;
     for (;;) {
         OWN(json) json_t *question = json_pack("{s:b, s:I}", "log", 1, "after", *last);
-        OWN(json) json_t *answer = control_server_ask(door, question, DESK_USUAL_MS, err);
+        OWN(json) json_t *answer = control_server_ask(door, question, CONTROL_USUAL_MS, err);
         if (!answer)
             return -1;
         const json_t *events = json_object_get(answer, "events");

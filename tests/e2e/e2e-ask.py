@@ -166,8 +166,8 @@ def test_answers(x, t):
     x.key("d")
     t(x.asks("four.test"), "d denies one host and not the next", x.screen())
     x.key("d")
-    t(x.rests("out>") and "hello" not in x.screen() and "denied.test:80 (denied when asked)" in x.screen() and
-      "four.test:80 (denied when asked)" in x.screen(), "and the summary says so", x.screen())
+    t(x.rests("out>") and "hello" not in x.screen() and "denied.test:80 (the user denied it)" in x.screen() and
+      "four.test:80 (the user denied it)" in x.screen(), "and the summary says so", x.screen())
     x.run(f"{CURL} http://denied.test/; {CURL} http://four.test/; {CURL} http://allowed.test/")
     x.asks("denied.test")
     x.key("n")
@@ -185,7 +185,7 @@ def test_not_asked(x, t):
     x.run(f"{CURL} -x $HTTP_PROXY -p http://127.0.0.1:22/; {DIRECT} {CURL} https://half.test/; "
           f"{CURL} http://half.test/", "--ask-timeout", "1")
     t(x.shows("wants to connect to half.test:80"), "a host of which one port is denied", x.screen())
-    t(x.rests("out>") and "half.test:80 (nobody answered in time)" in x.screen() and
+    t(x.rests("out>") and "half.test:80 (no answer in time)" in x.screen() and
       x.screen().count("wants to") == 1, "a question has its time", x.screen())
 
 

@@ -163,29 +163,29 @@ def test_summary(person, t):
     person.write(user_file(person), json.dumps(rules))
     text = told()
     for what, words in {
-            "what is not read": ["Reading", "/opt/closed", "credentials"],
+            "what is not read": ["Reading", "/opt/closed", "credential stores"],
             "what is written": ["Writing", folder, "/srv/out", "never", "/srv/out/not"],
             "hosts": ["Network", "*.example.org", "never bad.example.org"],
             "sockets": ["Unix sockets: /run/some.sock"],
-            "denials that are not reported": ['"/usr/bin"', '"/opt/npm" of commands with "npm"'],
-            "temporary files": ["$TMPDIR", "/tmp itself cannot"],
+            "denials that are not reported": ['"/usr/bin"', '"/opt/npm" for commands with "npm"'],
+            "temporary files": ["$TMPDIR", "/tmp itself is not"],
             "what counts as evidence": ["Operation not permitted", "does not resolve",
                                         "<sandbox_violations>", "ordinary one"],
-            "when to bypass, and to try again": ["dangerouslyDisableSandbox only when", "at once",
+            "when to bypass, and to try again": ["dangerouslyDisableSandbox only if", "at once",
                                                  "one sentence", "may be asked"],
-            "that bypassing is no habit": ["no reason to do so now"],
-            "what runs outside by itself": ["outside the sandbox by themselves", "docker:*"],
+            "that bypassing is no habit": ["no reason for another"],
+            "what runs outside by itself": ["outside the sandbox automatically", "docker:*"],
             "how restrictions are changed": ["buckle allow PATH", "buckle grant"],
-            "credentials stay closed": ["Never propose", "credentials"]}.items():
+            "credentials stay closed": ["Never propose", "credential stores"]}.items():
         missing = [w for w in words if w not in text]
         t.ok(not missing, f"a model is told {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
     person.write(user_file(person), json.dumps({**rules, "allowUnsandboxedCommands": False}))
     strict = told()
-    t.ok("disabled by policy" in strict and "only when the person" not in strict,
+    t.ok("disabled by policy" in strict and "only if the user" not in strict,
          "the strict variant: no bypass, and what to do instead", strict)
     plan = told("--plan", "--plan-file", "plan.md")
-    t.ok(plan.startswith("A plan is being made: no command runs") and "but plan.md" in plan and
+    t.ok(plan.startswith("The agent is planning: no command runs") and "but plan.md" in plan and
          "Running outside" not in plan, "plan mode: nothing runs, one file may be written", plan)
     facts = json.loads(told("--json"))
     t.ok(facts["allowedDomains"] == ["*.example.org"] and facts["excludedCommands"] == ["docker:*"] and

@@ -152,7 +152,7 @@ def suggested_flags(summary):
     """The flags that a summary suggests, split as a shell does."""
     words = []
     for line in summary.split("\n"):
-        if line.startswith(("allow with:", "protected names need their own:")):
+        if line.startswith(("allow with:", "protected path; to allow it:")):
             text = line.split(":", 1)[1]
             done = subprocess.run(["bash", "-c", f"printf '%s\\0' {text}"], cwd=drive.FOLDER,
                                   stdout=subprocess.PIPE, check=True)
