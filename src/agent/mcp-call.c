@@ -246,8 +246,8 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     OWN(buf) struct buf why = {0};
     buf_fmt(&why, "Not run: %s", d->reason);
     if (d->action != DECIDE_REFUSE)
-        buf_str(&why, "; that needs the person's word, and this client cannot ask for it (the "
-                      "person can start `buckle mcp --mode open`)");
+        buf_fmt(&why, "; that needs the user's approval, and this client cannot ask for it (%s)",
+                remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
     refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
@@ -258,9 +258,9 @@ static void refuse_root(struct mcp *m, struct call *c, const char *all)
     buf_str(&why, "Not run: ");
     buf_safe(&why, m->root, strlen(m->root));
     buf_fmt(&why,
-            " is %s: the command could write to all of it. The person can start the server in a "
-            "project's folder, list filesystem.allowWrite in settings, or give it --here.",
-            all);
+            " is %s: the command could write to all of it. The user can start the server in a "
+            "project's folder, list filesystem.allowWrite in settings, or %s.",
+            all, remedy_words(REMEDY_MCP_HERE));
     refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 

@@ -33,8 +33,8 @@
 /* ---- the table ---- */
 
 const struct host_ability host_abilities[] = {
-#define ABILITY(field, kind, since, words, use, remedy)                                            \
-    {#field, words, use, since, ABILITY_##kind, REMEDY_##remedy, offsetof(struct host, field)},
+#define ABILITY(field, kind, since, words, use, fix)                                               \
+    {#field, words, use, since, ABILITY_##kind, FIX_##fix, offsetof(struct host, field)},
 #include "kernel/host/abilities.def"
 };
 const size_t host_ability_count = sizeof(host_abilities) / sizeof(host_abilities[0]);
@@ -133,7 +133,7 @@ static int pretend_one(struct host *h, const char *item, size_t n, struct bk_err
     if (!a) {
         err_set(err, BK_E_INPUT, "no host ability is called “%.*s”", (int)(name < 40 ? name : 40),
                 item);
-        err_hint(err, "`buckle doctor --json` lists them");
+        err_remedy(err, REMEDY_LIST_ABILITIES);
         return -1;
     }
     int limit = a->kind == ABILITY_LEVEL ? 99 : 1, number = 0;

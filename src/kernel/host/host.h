@@ -65,19 +65,19 @@ int host_pretend(struct host *h, const char *text, struct bk_err *err);
 
 enum ability_kind { ABILITY_LEVEL, ABILITY_FLAG, ABILITY_FACT, ABILITY_TRAP };
 
-enum ability_remedy {
-    REMEDY_NONE,
-    REMEDY_KERNEL,
-    REMEDY_LANDLOCK,
-    REMEDY_SECCOMP,
-    REMEDY_LISTENER,
-    REMEDY_YAMA,
-    REMEDY_USERNS,
-    REMEDY_PROC,
-    REMEDY_FUSE,
-    REMEDY_NFT,
-    REMEDY_CGROUP,
-    REMEDY_COUNT,
+enum ability_fix {
+    FIX_NONE,
+    FIX_KERNEL,
+    FIX_LANDLOCK,
+    FIX_SECCOMP,
+    FIX_LISTENER,
+    FIX_YAMA,
+    FIX_USERNS,
+    FIX_PROC,
+    FIX_FUSE,
+    FIX_NFT,
+    FIX_CGROUP,
+    FIX_COUNT,
 };
 
 struct host_ability {
@@ -86,7 +86,7 @@ struct host_ability {
     const char *use;   /* what Buckle does with it */
     const char *since; /* the first kernel that has it; empty when it is no kernel feature */
     uint8_t kind;      /* enum ability_kind */
-    uint8_t remedy;    /* enum ability_remedy */
+    uint8_t fix;       /* enum ability_fix */
     size_t offset;     /* in struct host */
 };
 

@@ -32,10 +32,12 @@
 #include "net/consent.h"
 
 static const struct {
-    const char *words, *hint;
+    const char *words;
+    enum bk_remedy remedy;
+    const char *hint;
 } steps[] = {
-    [STEP_NONE] = {"starting", ""},
-#define STEP(id, words, hint) [STEP_##id] = {words, hint},
+    [STEP_NONE] = {"starting", REMEDY_NONE, ""},
+#define STEP(id, words, remedy, hint) [STEP_##id] = {words, REMEDY_##remedy, hint},
 #include "kernel/shared/steps.def"
 #undef STEP
 };
@@ -374,7 +376,9 @@ static int word_failure(const struct launch *l, const struct launch_end *end, st
         err_sys(err, "cannot run %s", l->argv[0]);
     else
         err_sys(err, "%s failed", steps[end->step].words);
-    if (steps[end->step].hint[0])
+    if (steps[end->step].remedy)
+        err_remedy(err, steps[end->step].remedy);
+    else if (steps[end->step].hint[0])
         err_hint(err, "%s", steps[end->step].hint);
     return -1;
 }

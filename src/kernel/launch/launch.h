@@ -89,7 +89,7 @@ struct launch {
 /* What a launch was doing when it failed; also says what to try without. */
 enum launch_step {
     STEP_NONE,
-#define STEP(id, words, hint) STEP_##id,
+#define STEP(id, words, remedy, hint) STEP_##id,
 #include "kernel/shared/steps.def"
 #undef STEP
     STEP_COUNT,

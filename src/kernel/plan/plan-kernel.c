@@ -80,7 +80,8 @@ static void tier_of_processes(struct plan *p, const struct graph *g)
     } else if (among_us) {
         o->tier = TIER_ABSENT;
         o->note = "without a pid namespace other processes of yours can be looked at, as far as "
-                  "the kernel shows them to everybody; --strict-reads asks";
+                  "the kernel shows them to everybody";
+        o->remedy = REMEDY_STRICT_READS_ASK;
     } else {
         o->tier = TIER_JUDGED;
         o->note = costs;
@@ -106,7 +107,8 @@ static void tier_of_variables(struct plan *p, const struct graph *g)
         p->mask_sysctl = true;
     } else {
         set(p, g, OP_SYSCTL_READ, TIER_ABSENT, NULL,
-            "without a /proc of its own nothing can lie on /proc/sys; --strict-reads asks");
+            "without a /proc of its own the sandbox cannot mask /proc/sys")
+            ->remedy = REMEDY_STRICT_READS_ASK;
     }
 }
 
@@ -183,7 +185,8 @@ static void tiers_of_machine(struct plan *p, const struct graph *g)
         unsigned outcomes = plan_outcomes(p, g, refused[i].op, NULL, 0);
         if (caps_lift(p->opt.caps, refused[i].call)) {
             if (!set_free(p, g, refused[i].op))
-                set(p, g, refused[i].op, TIER_ABSENT, NULL, "--cap gives it to the command");
+                set(p, g, refused[i].op, TIER_ABSENT, NULL,
+                    "a capability that was asked for gives it to the command");
             continue;
         }
         bool less = outcomes != OUTCOME_DENY;

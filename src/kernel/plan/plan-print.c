@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "kernel/launch/kernel-files.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/plan-words.h"
@@ -169,7 +170,7 @@ static bool same_fate(const struct plan_op *a, const struct plan_op *b)
 {
     return a->tier == b->tier && a->rule == b->rule &&
            strcmp(a->wall ? a->wall : "", b->wall ? b->wall : "") == 0 &&
-           strcmp(a->note ? a->note : "", b->note ? b->note : "") == 0;
+           strcmp(a->note ? a->note : "", b->note ? b->note : "") == 0 && a->remedy == b->remedy;
 }
 
 static void print_reason(const struct plan *p, const struct plan_op *o, const struct graph *g,
@@ -185,8 +186,10 @@ static void print_reason(const struct plan *p, const struct plan_op *o, const st
                    p->opt.updatable ? "allowed now, but a later policy could deny it"
                                     : "allowed, but somebody wants to hear of it",
                    out);
-    if (o->note)
-        print_paragraph(out, o->note);
+    OWN(buf) struct buf note = {0};
+    plan_op_note(o, &note);
+    if (note.s)
+        print_paragraph(out, note.s);
 }
 
 /* The operations of one tier, those with one fate together, in the order of the vocabulary. */

@@ -289,9 +289,9 @@ static const char *no_sentries(const struct plan *p)
 {
     const struct host *h = &p->host;
     if (p->opt.strict_reads)
-        return "--strict-reads";
+        return "strict reads are on";
     if (p->opt.updatable)
-        return "--updatable";
+        return "the policy can be updated";
     if (!host_spaces(h).mount)
         return "there is no mount namespace for a sentry";
     if (p->opt.no_masks && !h->fuse)
@@ -495,9 +495,10 @@ static int set_tier(struct reads *r, size_t i)
     if (!d->guarded)
         return set_judged(r->p, reading[i], d);
     o->tier = r->p->masked ? TIER_MASKED : TIER_SENTRY;
-    if (r->p->masked)
-        o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported; "
-                  "--strict-reads judges instead";
+    if (r->p->masked) {
+        o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported";
+        o->remedy = REMEDY_STRICT_READS_JUDGE;
+    }
     return 0;
 }
 

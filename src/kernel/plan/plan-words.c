@@ -107,3 +107,11 @@ bool plan_is_unenforced(const struct plan *p, enum vocab_op op)
 {
     return p->ops[op].tier == TIER_ABSENT && p->ops[op].note;
 }
+
+void plan_op_note(const struct plan_op *o, struct buf *out)
+{
+    if (o->note)
+        buf_str(out, o->note);
+    if (o->remedy)
+        buf_fmt(out, "; %s", remedy_words(o->remedy));
+}

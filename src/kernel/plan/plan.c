@@ -291,7 +291,7 @@ static int need(struct plan *p, bool have, const char *what, const char *lost, s
         return 0;
     }
     err_set(err, BK_E_SYSTEM, "this host has no %s: %s", what, lost);
-    err_hint(err, "`buckle doctor` says why; --accept-weaker goes on without it");
+    err_remedy(err, REMEDY_ACCEPT_WEAKER);
     return -1;
 }
 

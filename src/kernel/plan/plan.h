@@ -43,6 +43,7 @@ struct plan_op {
     uint32_t rule;    /* the rule that made it so, or GRAPH_NO_RULE */
     const char *wall; /* what enforces it besides the judge: "Landlock", "network namespace"… */
     const char *note; /* where the tier permits less or more than the policy, and why; or NULL */
+    uint8_t remedy;   /* enum bk_remedy: what to do about the note */
 };
 
 /* ---- the BPF filter ---- */
