@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "agent/mcp-int.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "report/annotate.h"
 
@@ -60,7 +61,7 @@ static void tell_progress(struct mcp *m, struct call *c)
 {
     enum { SHOWN = 2000 };
     struct capture *out = &c->job.captured[JOB_OUT], *err = &c->job.captured[JOB_ERR];
-    uint64_t bytes = out->total + err->total, now = mcp_now_ms();
+    uint64_t bytes = out->total + err->total, now = now_ms();
     OWN(buf) struct buf news = {0};
     if (!c->token || bytes == c->told_bytes || now - c->told_ms < MCP_PAUSE_MS)
         return;
@@ -155,8 +156,8 @@ static bool has_told_all(struct mcp *m, struct call *c)
     enum { PATIENCE_MS = 500 };
     if (!job_is_over(&c->job))
         return false;
-    c->ended_ms = c->ended_ms ? c->ended_ms : mcp_now_ms();
-    return !session_hears(&m->session, c->number) || mcp_now_ms() - c->ended_ms > PATIENCE_MS;
+    c->ended_ms = c->ended_ms ? c->ended_ms : now_ms();
+    return !session_hears(&m->session, c->number) || now_ms() - c->ended_ms > PATIENCE_MS;
 }
 
 void mcp_tend(struct mcp *m, struct call *c)

@@ -32,6 +32,4 @@ bool child_await(pid_t pid, uint32_t patience_ms, int *status);
 /* Asks it to end, and after that time ends it; waits. */
 void child_stop(pid_t pid, uint32_t patience_ms);
 
-uint64_t child_now_ms(void);
-
 #endif

@@ -4,9 +4,9 @@
 #include "settings/grant.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "settings/flag-rule.h"
 
 static const struct {
@@ -80,9 +80,7 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
 static void tell(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+    e = (struct event){.time_ns = date_ns(),
                        .pid = getpid(),
                        .tid = getpid(),
                        .policy = (uint32_t)g->run->nupdated,

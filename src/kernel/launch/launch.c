@@ -21,9 +21,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/launch/pause.h"
@@ -70,13 +70,6 @@ struct control {
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- hearing ---- */
 

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 /* ---- facts ---- */
@@ -115,10 +115,8 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
 {
     struct event *e = t->event;
     size_t len = what->len < EVENT_PATH ? what->len : EVENT_PATH - 1;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     memset(e, 0, offsetof(struct event, path));
-    e->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    e->time_ns = date_ns();
     e->tid = what->tid;
     e->pid = what->pid > 0 ? what->pid : what->tid;
     e->op = (uint16_t)what->op;
