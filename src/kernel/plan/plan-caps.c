@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Capabilities in the plan. An ordinary user has none to keep; root keeps those for work on files,
- * without which it would not be root to its own files, and what it asks for by name.
+ * Capabilities in the plan. An ordinary user has none to keep. Root keeps those for work on files,
+ * without which it could not manage its own files, and those that the user asks for by name.
  */
 
 #include "kernel/plan/capabilities.h"

@@ -18,7 +18,7 @@ static void put_string(struct buf *out, const char *s)
         buf_str(out, "null");
 }
 
-/* "a, b" with a key before it; the caller has written what stands before. */
+/* "a, b" after a key. The caller has written what comes before. */
 static void put_words(struct buf *out, const char *key, const char *const *words, size_t n)
 {
     buf_fmt(out, "\"%s\": [", key);
