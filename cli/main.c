@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
+#include "cli/remedy-words.h"
 
 #define COMMAND(name) extern const struct cli_command cmd_##name;
 #include "cli/commands.def"
@@ -44,6 +45,7 @@ int main(int argc, char **argv)
 {
     OWN(buf) struct buf out = {0};
     const struct cli_command *name = argc ? compat_find(argv[0]) : NULL;
+    cli_word_remedies();
     if (name)
         return name->main(argc, argv);
     if (argc < 2) {

@@ -9,7 +9,7 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "run/doctor.h"
-#include "run/remedy.h"
+#include "run/host-fix.h"
 
 static const struct cli_option options[] = {
     {"json", 'j', NULL, "print one JSON object", NULL},
@@ -44,7 +44,7 @@ static void put_ability(const struct host *h, const struct host_ability *a, stru
     if (good)
         return;
     OWN(buf) struct buf remedy = {0};
-    remedy_text(h, a, &remedy);
+    host_fix_text(h, a, &remedy);
     put_indented(out, remedy.s);
 }
 

@@ -20,9 +20,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 enum { GRACE_MS = 2000, WORDS = 24 };
@@ -30,13 +30,6 @@ enum { GRACE_MS = 2000, WORDS = 24 };
 /* Reports the final working directory, however the shell exits. */
 static const char script[] = "trap 'pwd -P >&9' EXIT 2>/dev/null; eval \"$1\"";
 enum { CWD_FD = 9, SESSION_FD = 8 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- starting ---- */
 

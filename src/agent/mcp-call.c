@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "agent/mcp-int.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "report/annotate.h"
 
@@ -60,7 +61,7 @@ static void report_progress(struct mcp *m, struct call *c)
 {
     enum { SHOWN = 2000 };
     struct capture *out = &c->job.captured[JOB_OUT], *err = &c->job.captured[JOB_ERR];
-    uint64_t bytes = out->total + err->total, now = mcp_now_ms();
+    uint64_t bytes = out->total + err->total, now = now_ms();
     OWN(buf) struct buf news = {0};
     if (!c->token || bytes == c->progress_bytes || now - c->progress_ms < MCP_PAUSE_MS)
         return;
@@ -156,8 +157,8 @@ static bool has_all_events(struct mcp *m, struct call *c)
     enum { PATIENCE_MS = 500 };
     if (!job_is_over(&c->job))
         return false;
-    c->ended_ms = c->ended_ms ? c->ended_ms : mcp_now_ms();
-    return !session_expects(&m->session, c->number) || mcp_now_ms() - c->ended_ms > PATIENCE_MS;
+    c->ended_ms = c->ended_ms ? c->ended_ms : now_ms();
+    return !session_expects(&m->session, c->number) || now_ms() - c->ended_ms > PATIENCE_MS;
 }
 
 void mcp_update_call(struct mcp *m, struct call *c)
@@ -247,8 +248,8 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     OWN(buf) struct buf why = {0};
     buf_fmt(&why, "Not run: %s", d->reason);
     if (d->action != DECIDE_REFUSE)
-        buf_str(&why, "; the user has to approve it, and this client can't ask (the user can start "
-                      "`buckle mcp --mode open`)");
+        buf_fmt(&why, "; the user has to approve it, and this client can't ask (%s)",
+                remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
@@ -260,9 +261,8 @@ static void refuse_root(struct mcp *m, struct call *c, const char *all)
     buf_safe(&why, m->root, strlen(m->root));
     buf_fmt(&why,
             " is %s, and the command could write to all of it. The user can start the server in a "
-            "project folder, list folders in the setting filesystem.allowWrite, or start the "
-            "server with --here.",
-            all);
+            "project folder, list folders in the setting filesystem.allowWrite, or %s.",
+            all, remedy_words(REMEDY_MCP_HERE));
     refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 

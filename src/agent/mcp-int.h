@@ -78,6 +78,4 @@ void mcp_read_resource(struct mcp *m, const json_t *id, const char *uri);
 /* Reads the current settings. */
 int mcp_view(const struct mcp *m, struct agent_view *v, struct bk_err *err);
 
-uint64_t mcp_now_ms(void);
-
 #endif

@@ -14,18 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/mcp-int.h"
+#include "base/clock.h"
 #include "base/own.h"
-
-uint64_t mcp_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 int mcp_view(const struct mcp *m, struct agent_view *v, struct bk_err *err)
 {
@@ -209,7 +202,7 @@ static int next_tick(struct mcp *m)
 
 static void notify_events(struct mcp *m)
 {
-    uint64_t now = mcp_now_ms();
+    uint64_t now = now_ms();
     if (!m->events_pending || now - m->events_ms < MCP_PAUSE_MS)
         return;
     m->events_pending = false;

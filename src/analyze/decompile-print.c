@@ -494,7 +494,8 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(p->out, ".\n");
     }
     if (graph_options_of(p->c->g)->fold_case)
-        buf_str(p->out, "; Letters were lowered when it was compiled: read it with --fold-case.\n");
+        buf_fmt(p->out, "; Letters were lowered when it was compiled: %s.\n",
+                remedy_words(REMEDY_FOLD_CASE));
     buf_fmt(p->out, "(version %d)\n", p->c->version);
     if (p->c->unchecked)
         buf_str(p->out, "(disable-rule-checks) ; some rules use what their operations should not "

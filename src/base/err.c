@@ -12,6 +12,26 @@
 
 #include "base/buf.h"
 
+static const char *const library_words[REMEDY_COUNT] = {
+    [REMEDY_NONE] = "",
+#define REMEDY(id, words) [REMEDY_##id] = words,
+#include "base/remedies.def"
+#undef REMEDY
+};
+
+static const char *const *program_words;
+
+void remedy_use(const char *const words[REMEDY_COUNT])
+{
+    program_words = words;
+}
+
+const char *remedy_words(enum bk_remedy remedy)
+{
+    const char *words = program_words ? program_words[remedy] : NULL;
+    return words ? words : library_words[remedy];
+}
+
 static void fill(struct bk_err *err, enum bk_code code, int sys, const char *fmt, va_list ap)
 {
     memset(err, 0, sizeof(*err));
@@ -57,8 +77,17 @@ void err_hint(struct bk_err *err, const char *fmt, ...)
         return;
     va_list ap;
     va_start(ap, fmt);
+    err->remedy = REMEDY_NONE;
     vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
     va_end(ap);
+}
+
+void err_remedy(struct bk_err *err, enum bk_remedy remedy)
+{
+    if (!err)
+        return;
+    err->remedy = remedy;
+    snprintf(err->hint, sizeof(err->hint), "%s", remedy_words(remedy));
 }
 
 void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col)

@@ -18,13 +18,24 @@ enum bk_code {
     BK_E_BUG,    /* an invariant of ours does not hold */
 };
 
+/* What the user can do about it. Users of the library and of the command line do it differently, so
+ * that the library names only which; the words come from a table. */
+enum bk_remedy {
+    REMEDY_NONE,
+#define REMEDY(id, words) REMEDY_##id,
+#include "base/remedies.def"
+#undef REMEDY
+    REMEDY_COUNT,
+};
+
 struct bk_err {
     enum bk_code code;
-    int sys;            /* errno for BK_E_SYSTEM, else 0 */
-    uint32_t line, col; /* 1-based; 0 when the error has no place in a text */
-    char file[128];     /* name of the text, empty when there is none */
-    char msg[320];      /* what was wrong */
-    char hint[192];     /* what to do about it, may be empty */
+    int sys;               /* errno for BK_E_SYSTEM, else 0 */
+    uint32_t line, col;    /* 1-based; 0 when the error has no place in a text */
+    char file[128];        /* name of the text, empty when there is none */
+    char msg[320];         /* what was wrong */
+    char hint[192];        /* what to do about it, may be empty */
+    enum bk_remedy remedy; /* the hint, if it is one of those that have an ID */
 };
 
 /* Each fills *err (which may be NULL) and returns -1, so that callers write `return err_set(…)`. */
@@ -33,8 +44,9 @@ int err_set(struct bk_err *err, enum bk_code code, const char *fmt, ...)
 int err_sys(struct bk_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int err_nomem(struct bk_err *err);
 
-/* Adds a hint or a place to an error already set. */
+/* Each adds to an error that is set already: a hint, a remedy as the hint, or a place. */
 void err_hint(struct bk_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void err_remedy(struct bk_err *err, enum bk_remedy remedy);
 void err_place(struct bk_err *err, const char *file, uint32_t line, uint32_t col);
 
 /* "file:line:col: what was wrong", on one line and without its end. */
@@ -42,5 +54,11 @@ struct buf;
 void err_line(const struct bk_err *err, struct buf *out);
 /* The rest of that line, and one for the hint if there is one. */
 void err_lines(const struct bk_err *err, struct buf *out);
+
+/* The words for a remedy; "" for REMEDY_NONE. */
+const char *remedy_words(enum bk_remedy remedy);
+/* Replaces those words for the whole process, where words[remedy] is not NULL. The array must stay.
+ * Only a program's main() calls it, before it starts a thread. */
+void remedy_use(const char *const words[REMEDY_COUNT]);
 
 #endif

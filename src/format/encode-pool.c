@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/own.h"
 #include "format/encode-int.h"
 #include "format/format-int.h"
@@ -133,11 +134,6 @@ int encode_regex_index(struct encoder *e, uint16_t at, uint16_t *index, struct b
     return 0;
 }
 
-static unsigned hex_digit(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint32_t version,
                        struct buf *out)
 {
@@ -147,6 +143,6 @@ bool encode_kept_regex(const struct encoder *e, const struct graph_test *t, uint
     regex_note_key(t, version, &key);
     const char *hex = buf_ok(&key) ? graph_note(e->g, key.s) : NULL;
     for (const char *p = hex; p && *p; p += 2)
-        put8(out, hex_digit(p[0]) << 4 | hex_digit(p[1]));
+        put8(out, (unsigned)(hex_digit(p[0]) << 4 | hex_digit(p[1])));
     return hex && buf_ok(out);
 }

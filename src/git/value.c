@@ -12,6 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
+
 #define VALUE_MAX 4096
 #define PROSE_MAX 65536
 
@@ -214,20 +216,11 @@ static bool is_place(const char *s)
     return is_host(s, (size_t)(colon - s)) && colon[1] != '-';
 }
 
-static int hex(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static void decode(const char *s, char *out)
 {
     while (*s) {
-        if (*s == '%' && hex(s[1]) >= 0 && hex(s[2]) >= 0) {
-            *out++ = (char)(hex(s[1]) * 16 + hex(s[2]));
+        if (*s == '%' && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0) {
+            *out++ = (char)(hex_digit(s[1]) * 16 + hex_digit(s[2]));
             s += 3;
         } else {
             *out++ = *s++;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "graph/graph-int.h"
 
 static bool number(const char *s, unsigned base, int64_t *out)
@@ -25,13 +26,9 @@ static bool number(const char *s, unsigned base, int64_t *out)
         return false;
     int64_t v = 0;
     for (; *digits; digits++) {
-        char c = *digits;
-        unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                     : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-                     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10)
-                                            : 16;
-        if (d >= base || __builtin_mul_overflow(v, (int64_t)base, &v) ||
-            __builtin_add_overflow(v, (int64_t)d, &v))
+        int d = hex_digit(*digits);
+        if (d < 0 || (unsigned)d >= base || __builtin_mul_overflow(v, (int64_t)base, &v) ||
+            __builtin_add_overflow(v, d, &v))
             return false;
     }
     *out = negative ? -v : v;

@@ -16,19 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 extern char **environ;
-
-uint64_t child_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 int child_pipe(int ends[2], struct bk_err *err)
 {
@@ -118,9 +111,9 @@ int child_start(const struct child *c, pid_t *out, struct bk_err *err)
 
 bool child_await(pid_t pid, uint32_t patience_ms, int *status)
 {
-    uint64_t until = child_now_ms() + patience_ms;
+    uint64_t until = now_ms() + patience_ms;
     while (waitpid(pid, status, WNOHANG) == 0) {
-        if (child_now_ms() >= until)
+        if (now_ms() >= until)
             return false;
         poll(NULL, 0, 5);
     }

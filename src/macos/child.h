@@ -32,6 +32,4 @@ bool child_await(pid_t pid, uint32_t patience_ms, int *status);
 /* Sends SIGTERM, then SIGKILL after patience_ms, and reaps it. */
 void child_stop(pid_t pid, uint32_t patience_ms);
 
-uint64_t child_now_ms(void);
-
 #endif

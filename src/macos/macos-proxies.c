@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/own.h"
 #include "macos/child.h"
@@ -28,13 +28,6 @@
 enum { BACKLOG = 128, PATIENCE_MS = 1000 };
 
 /* ---- events ---- */
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Runs in the proxies' process. */
 static void on_denial(void *arg, const struct gate_denial *d)
@@ -46,7 +39,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
         peer_text(d->host, d->port, host);
     else
         snprintf(host, sizeof(host), "%s", d->host->name);
-    e = (struct event){.time_ns = now_ns(),
+    e = (struct event){.time_ns = date_ns(),
                        .rule = d->verdict.rule,
                        .op = OP_NETWORK_OUTBOUND,
                        .allow = d->verdict.allow,

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "macos/child.h"
 #include "macos/macos-proxies.h"
@@ -84,10 +84,8 @@ static void on_denial(void *arg, const struct log_denial *d, const char *command
     const struct running *r = arg;
     struct event e = {.pid = d->pid, .tid = d->pid, .count = d->count, .err = EPERM};
     struct vocab_word w = vocab_find(d->operation, d->operation_len, WORD_OP);
-    struct timespec now;
     (void)command;
-    clock_gettime(CLOCK_REALTIME, &now);
-    e.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    e.time_ns = date_ns();
     /* report an operation that our tables don't know by its name */
     bool known = w.kind == WORD_OP;
     const char *what = known ? d->argument : d->operation;
@@ -286,9 +284,9 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
 
 static void wait_command(struct running *r, const struct signals *signals, bool *timed_out)
 {
-    uint64_t deadline = r->s->timeout_ms ? child_now_ms() + r->s->timeout_ms : 0;
+    uint64_t deadline = r->s->timeout_ms ? now_ms() + r->s->timeout_ms : 0;
     while (!r->ended) {
-        uint64_t now = child_now_ms();
+        uint64_t now = now_ms();
         if (deadline && now >= deadline) {
             kill(r->pid, *timed_out ? SIGKILL : SIGTERM);
             deadline = *timed_out ? 0 : now + KILL_MS;
@@ -302,8 +300,8 @@ static void wait_command(struct running *r, const struct signals *signals, bool 
 /* The log reports denials with a delay. */
 static void wait_for_log(struct running *r, const struct signals *signals)
 {
-    uint64_t until = child_now_ms() + LINGER_MS;
-    while (r->monitored && r->monitor.out >= 0 && child_now_ms() < until)
+    uint64_t until = now_ms() + LINGER_MS;
+    while (r->monitored && r->monitor.out >= 0 && now_ms() < until)
         if (!wait_some(r, signals, QUIET_MS))
             break;
 }

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/hex.h"
+
 enum {
     HEAD = 12,
     FLAG_ANSWER = 0x8000,
@@ -54,14 +56,6 @@ static size_t read_labels(const uint8_t *data, size_t n, char text[256], size_t 
     return at < n ? at + 1 : 0;
 }
 
-static int nibble(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* "4.3.2.1.in-addr.arpa" */
 static bool reverse_v4(const char *text, size_t n, uint8_t addr[16])
 {
@@ -90,7 +84,7 @@ static bool reverse_v6(const char *text, size_t n, uint8_t addr[16])
     if (n != 63)
         return false;
     for (size_t i = 0; i < 16; i++) {
-        int low = nibble(text[i * 4]), high = nibble(text[i * 4 + 2]);
+        int low = hex_digit(text[i * 4]), high = hex_digit(text[i * 4 + 2]);
         if (low < 0 || high < 0 || text[i * 4 + 1] != '.' || (i < 15 && text[i * 4 + 3] != '.'))
             return false;
         addr[15 - i] = (uint8_t)(high << 4 | low);

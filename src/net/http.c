@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/base64.h"
+#include "base/hex.h"
 
 /* ---- bytes ---- */
 
@@ -431,18 +432,10 @@ bool http_body_is_over(const struct http_body *b)
     return b->state == OVER;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Reads a chunk-size line and skips its extensions. */
 static bool chunk_size(struct http_body *b, char c)
 {
-    int v = hex(c);
+    int v = hex_digit(c);
     if (v >= 0 && b->digits < 15) {
         b->left = b->left << 4 | (uint64_t)v;
         b->digits++;

@@ -10,15 +10,9 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
+#include "base/clock.h"
 
 int loop_init(struct loop *l, const struct loop_ops *ops)
 {

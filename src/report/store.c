@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 /* text holds command, line and json, each NUL-terminated */
@@ -147,13 +147,6 @@ static bool is_ignored(const struct store *s, const struct violation *v)
 
 /* ---- adding ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool fill_slot(struct slot *to, const struct violation *v, uint64_t number)
 {
     struct buf *text = &to->text;
@@ -161,7 +154,7 @@ static bool fill_slot(struct slot *to, const struct violation *v, uint64_t numbe
         buf_free(text);
     *text = (struct buf){.s = text->s, .cap = text->cap};
     to->number = number;
-    to->time_ns = v->time_ns ? v->time_ns : now_ns();
+    to->time_ns = v->time_ns ? v->time_ns : date_ns();
     to->command_id = v->command_id;
     buf_add(text, v->command, strlen(v->command) + 1);
     to->line = text->n;

@@ -33,28 +33,28 @@ enum { PATH_COLUMN = 56, PATH_SHOWN = 160, MESSAGE_SHOWN = 120, FLAGS_SHOWN = 4 
 static const struct {
     uint16_t op;
     const char *verb;
-    const char *flag; /* NULL: no flag allows it */
+    enum bk_remedy remedy; /* what allows it */
 } verbs[] = {
-    {OP_FILE_WRITE_DATA, "write", "--allow-write"},
-    {OP_FILE_WRITE_CREATE, "create", "--allow-write"},
-    {OP_FILE_WRITE_UNLINK, "remove", "--allow-write"},
-    {OP_FILE_WRITE_MODE, "chmod", "--allow-write"},
-    {OP_FILE_WRITE_OWNER, "chown", "--allow-write"},
-    {OP_FILE_WRITE_TIMES, "set times", "--allow-write"},
-    {OP_FILE_WRITE_XATTR, "set xattr", "--allow-write"},
-    {OP_FILE_WRITE_FLAGS, "set flags", "--allow-write"},
-    {OP_FILE_WRITE, "write", "--allow-write"},
-    {OP_FILE_WRITE_SETUGID, "set-id", NULL},
-    {OP_FILE_MKNOD, "mknod", NULL},
-    {OP_FILE_LINK, "link", NULL},
-    {OP_FILE_READ_METADATA, "stat", "--allow-read"},
-    {OP_FILE_READ, "read", "--allow-read"},
-    {OP_NETWORK_OUTBOUND, "connect", NULL},
-    {OP_NETWORK_BIND, "bind", NULL},
-    {OP_NETWORK_INBOUND, "listen", NULL},
-    {OP_PROCESS_EXEC, "run", NULL},
-    {OP_SIGNAL, "signal", NULL},
-    {OP_SYSTEM_PRIVILEGE, "make", NULL},
+    {OP_FILE_WRITE_DATA, "write", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_CREATE, "create", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_UNLINK, "remove", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_MODE, "chmod", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_OWNER, "chown", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_TIMES, "set times", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_XATTR, "set xattr", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_FLAGS, "set flags", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE, "write", REMEDY_ALLOW_WRITE},
+    {OP_FILE_WRITE_SETUGID, "set-id", REMEDY_NONE},
+    {OP_FILE_MKNOD, "mknod", REMEDY_NONE},
+    {OP_FILE_LINK, "link", REMEDY_NONE},
+    {OP_FILE_READ_METADATA, "stat", REMEDY_ALLOW_READ},
+    {OP_FILE_READ, "read", REMEDY_ALLOW_READ},
+    {OP_NETWORK_OUTBOUND, "connect", REMEDY_NONE},
+    {OP_NETWORK_BIND, "bind", REMEDY_NONE},
+    {OP_NETWORK_INBOUND, "listen", REMEDY_NONE},
+    {OP_PROCESS_EXEC, "run", REMEDY_NONE},
+    {OP_SIGNAL, "signal", REMEDY_NONE},
+    {OP_SYSTEM_PRIVILEGE, "make", REMEDY_NONE},
 };
 
 enum { NO_VERB = sizeof(verbs) / sizeof(verbs[0]) };
@@ -73,9 +73,6 @@ static const char *verb_text(const struct group *g)
     return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
 }
 
-static const char allow_userns[] = "--allow-userns", allow_net[] = "--allow-net",
-                  allow_socket[] = "--allow-socket";
-
 /* A host, with or without a port; neither a socket's path nor a host with a reason appended, which
  * no flag overrides. */
 static bool is_host(const struct group *g)
@@ -84,16 +81,16 @@ static bool is_host(const struct group *g)
            !strchr(g->path, ' ');
 }
 
-static const char *flag_text(const struct group *g)
+static enum bk_remedy remedy_of(const struct group *g)
 {
     size_t v = verb_of(g->op);
     if (is_host(g))
-        return allow_net;
+        return REMEDY_ALLOW_NET;
     if (g->op == OP_NETWORK_OUTBOUND && g->path[0] == '/')
-        return allow_socket;
+        return REMEDY_ALLOW_SOCKET;
     if (g->op == OP_SYSTEM_PRIVILEGE && strcmp(g->path, EVENT_USER_NAMESPACE) == 0)
-        return allow_userns;
-    return g->failure || v == NO_VERB ? NULL : verbs[v].flag;
+        return REMEDY_ALLOW_USERNS;
+    return g->failure || v == NO_VERB ? REMEDY_NONE : verbs[v].remedy;
 }
 
 /* ---- columns ---- */
@@ -322,20 +319,19 @@ static bool is_final(const struct suggesting *s, const struct group *group)
 
 static bool is_guarded_store(const struct suggesting *s, const struct group *group)
 {
-    const char *flag = flag_text(group);
-    return flag && strcmp(flag, "--allow-read") == 0 &&
+    return remedy_of(group) == REMEDY_ALLOW_READ &&
            rule_guards(graph_of(s->policies, group), group->rule);
 }
 
 static bool has_flag(const struct suggesting *s, const struct row *row)
 {
     bool guarded = rule_guards(graph_of(s->policies, row->group), row->group->rule);
-    if (!flag_text(row->group) || guarded != s->guarded || is_final(s, row->group) ||
+    if (!remedy_of(row->group) || guarded != s->guarded || is_final(s, row->group) ||
         is_guarded_store(s, row->group))
         return false;
     if (guarded)
         return names_guarded(s, row);
-    if (flag_text(row->group) == allow_socket) /* never a folder of sockets */
+    if (remedy_of(row->group) == REMEDY_ALLOW_SOCKET) /* never a folder of sockets */
         return row->groups == 1 && row->group->rule != GRAPH_NO_RULE;
     return row->groups == 1 || path_depth(row->group->path, row->path_len) >= FOLD_DEPTH;
 }
@@ -347,7 +343,7 @@ static bool is_covered(const struct suggesting *s, size_t at)
     for (size_t i = 0; i < s->n; i++) {
         const struct row *other = &s->rows[i];
         if (i != at && has_flag(s, other) && is_within(row, other) &&
-            strcmp(flag_text(row->group), flag_text(other->group)) == 0 &&
+            remedy_of(row->group) == remedy_of(other->group) &&
             (!s->guarded || row->group->rule == other->group->rule) &&
             (other->path_len < row->path_len || i < at))
             return true;
@@ -395,7 +391,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
         named[n].path = group->path;
         named[n++].len = len;
         buf_str(out, (*shown)++ == 0 ? "protected path; to allow it: " : " ");
-        buf_str(out, "--allow-read ");
+        buf_fmt(out, "%s ", remedy_words(REMEDY_ALLOW_READ));
         add_quoted(out, group->path, len);
     }
 }
@@ -409,11 +405,11 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
             continue;
         if (shown++ == 0)
             buf_str(out, s->guarded ? "protected path; to allow it:" : "allow with:");
-        buf_fmt(out, " %s", flag_text(row->group));
-        if (flag_text(row->group) == allow_userns)
+        buf_fmt(out, " %s", remedy_words(remedy_of(row->group)));
+        if (remedy_of(row->group) == REMEDY_ALLOW_USERNS)
             continue;
         buf_chr(out, ' ');
-        if (flag_text(row->group) == allow_net) /* brackets belong to the IPv6 address */
+        if (remedy_of(row->group) == REMEDY_ALLOW_NET) /* brackets belong to the IPv6 address */
             buf_fmt(out, row->group->path[0] == '[' ? "'%s'" : "%s", row->group->path);
         else
             add_quoted(out, row->group->path, row->path_len);

@@ -27,10 +27,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "kernel/launch/pause.h"
 
@@ -59,13 +59,6 @@ struct asker {
     pid_t group; /* whose it was */
     struct termios mode;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* ---- the queue ---- */
 

@@ -8,7 +8,7 @@
 
 #include "base/own.h"
 #include "run/own-rules.h"
-#include "run/remedy.h"
+#include "run/host-fix.h"
 #include "run/run-policy.h"
 
 /* ---- what it amounts to ---- */
@@ -51,8 +51,8 @@ void doctor_sentence(const struct doctor *d, struct buf *out)
                          "withhold those from Linux 6.10 on.");
         return;
     }
-    buf_fmt(out, "`buckle run` refuses to start (%s); with --accept-weaker it enforces ",
-            d->missing);
+    buf_fmt(out, "`buckle run` refuses to start (%s); %s it enforces ", d->missing,
+            remedy_words(REMEDY_WITH_WEAKER));
     const char *parts[3];
     size_t n = 0;
     if (p->handled_fs)
@@ -108,7 +108,7 @@ static void put_ability_json(const struct host *h, const struct host_ability *a,
     put_member(out, "since", a->since);
     OWN(buf) struct buf remedy = {0};
     if (!good)
-        remedy_text(h, a, &remedy);
+        host_fix_text(h, a, &remedy);
     if (remedy.n) {
         buf_str(out, ", ");
         put_member(out, "remedy", remedy.s);

@@ -188,8 +188,8 @@ static int prepare(void *arg, struct launch_policy *out)
         return refuse(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
-                "--upstream: the network is not filtered, so nothing leads there");
-        err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");
+                "upstream proxy: the network is not filtered, so nothing leads there");
+        err_remedy(&err, REMEDY_FILTER_NETWORK);
         return refuse(r, &err);
     }
     *out = (struct launch_policy){&r->plan, r->policy.graph};

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "sbpl/read-int.h"
 
@@ -66,14 +67,6 @@ static bool find_string_end(const struct reader *r, size_t open, size_t *end)
             return false;
     }
     return false;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static int octal_digit(char c)

@@ -53,6 +53,12 @@ static void hint(struct checker *c, const char *text)
         err_hint(&c->out->last->err, "%s", text);
 }
 
+static void remedy(struct checker *c, enum bk_remedy which)
+{
+    if (c->out->last)
+        err_remedy(&c->out->last->err, which);
+}
+
 static const char *path_of(const struct checker *c)
 {
     static _Thread_local char out[96];
@@ -297,7 +303,7 @@ static void unknown_key(struct checker *c, const char *section, const struct jso
         snprintf(text, sizeof(text), "did you mean %s?", setting_path(k, near));
         hint(c, text);
     } else {
-        hint(c, "`buckle settings --keys` lists them");
+        remedy(c, REMEDY_LIST_KEYS);
     }
 }
 

@@ -34,7 +34,7 @@ static int no_such_key(const char *name, struct bk_err *err)
     if (k)
         err_hint(err, "did you mean %s?", setting_path(k, near));
     else
-        err_hint(err, "`buckle settings --keys` lists them");
+        err_remedy(err, REMEDY_LIST_KEYS);
     return -1;
 }
 

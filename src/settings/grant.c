@@ -4,9 +4,9 @@
 #include "settings/grant.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "settings/flag-rule.h"
 #include "vocab/rule-words.h"
 
@@ -73,9 +73,7 @@ static void tell(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
     const struct rule_word *w = rule_word_find(option);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    e = (struct event){.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+    e = (struct event){.time_ns = date_ns(),
                        .pid = getpid(),
                        .tid = getpid(),
                        .policy = (uint32_t)g->run->nupdated,

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/own.h"
 #include "base/utf8.h"
 
@@ -165,11 +166,7 @@ static int hex4(struct reader *r, uint32_t *out)
 {
     uint32_t v = 0;
     for (int i = 0; i < 4; i++, r->at++) {
-        char c = r->at < r->end ? *r->at : 0;
-        int d = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int d = r->at < r->end ? hex_digit(*r->at) : -1;
         if (d < 0)
             return fail(r, "\\u takes four hexadecimal digits");
         v = v << 4 | (uint32_t)d;

@@ -62,7 +62,7 @@ const struct preset *preset_find(const struct preset_config *c, const char *name
     if (near)
         err_hint(err, "did you mean %s?", near);
     else if (!c->file)
-        err_hint(err, "no presets file was found; --list-presets lists what comes along");
+        err_remedy(err, REMEDY_LIST_PRESETS);
     return NULL;
 }
 

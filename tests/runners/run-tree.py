@@ -81,6 +81,38 @@ def check_sources():
     tap.equal(marked, [], "no file leaves work for later")
 
 
+# Flags of other programs, and the one place that starts `buckle run` itself.
+FOREIGN_FLAGS = {
+    "src/agent/job.c": None,
+    "src/git/keys.def": {"--tags", "--no-tags"},
+    "src/git/todo.c": {"--whitespace", "--ignore-whitespace", "--ignore-space-change", "--reject"},
+    "src/kernel/plan/plan-caps.c": {"--cap-add"},  # docker
+    "src/macos/monitor.c": {"--predicate", "--style"},  # log
+    "src/run/host-fix.c": {"--security-opt", "--device", "--user", "--scope"},  # docker, systemd-run
+}
+
+
+def flags_named(path):
+    """Flags that the strings of a C file name, comments left out."""
+    with open(path, encoding="utf-8") as f:
+        tokens = re.findall(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', f.read(), re.DOTALL)
+    strings = " ".join(one for one in tokens if one.startswith('"'))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", strings))
+
+
+def check_flags():
+    """The library names no flag: its users have none to give (src/base/remedies.def)."""
+    named = []
+    for path in source_files():
+        shown = os.path.relpath(path, TOP)
+        if not shown.startswith("src/") or not shown.endswith((".c", ".h", ".def")):
+            continue
+        allowed = FOREIGN_FLAGS.get(shown, set())
+        if allowed is not None:
+            named += [f"{shown}: {flag}" for flag in sorted(flags_named(path) - allowed)]
+    tap.equal(named, [], "no string of the library names a flag of the command line")
+
+
 def check_links():
     pages = [os.path.join(TOP, name) for name in os.listdir(TOP) if name.endswith(".md")]
     docs = os.path.join(TOP, "docs")
@@ -148,6 +180,7 @@ def check_installation():
 def main():
     check_pages()
     check_sources()
+    check_flags()
     check_links()
     check_promises()
     check_installation()

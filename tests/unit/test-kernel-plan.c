@@ -376,8 +376,8 @@ static void check_hosts(void)
         is_int(!strict.made, rows[i].fails, "host with %s: %s",
                rows[i].host[0] ? rows[i].host : "everything", rows[i].fails ? "fails" : "plans");
         if (!strict.made)
-            ok(strstr(strict.err.hint, "--accept-weaker") && strict.err.msg[0],
-               "the error names --accept-weaker: %s", strict.err.msg);
+            ok(strict.err.remedy == REMEDY_ACCEPT_WEAKER && strict.err.msg[0],
+               "the error has the remedy: %s", strict.err.msg);
         planned_make(&weak, rows[i].profile, &weaker, rows[i].host);
         ok(weak.made, "--accept-weaker plans");
         bool said = false;
@@ -495,14 +495,14 @@ static void check_caps(void)
        "whose calls are not refused then");
     ok(!planned_make(&person, TYPICAL, &clock, ""), "only root may ask");
     ok(!planned_make(&refused, TYPICAL, &risky, "root=1") &&
-           strstr(refused.err.hint, "--accept-weaker"),
+           refused.err.remedy == REMEDY_ACCEPT_CAPABILITY,
        "what weakens a wall is refused");
     ok(planned_make(&accepted, TYPICAL, &taken, "root=1") && (accepted.plan.caps & admin) &&
            find_call(&accepted.plan, "mount"),
        "or accepted, and mounting is refused all the same");
     bool told = false;
     for (size_t i = 0; i < accepted.plan.nnotes; i++)
-        told |= strstr(accepted.plan.notes[i], "weaker: --cap sys_admin") != NULL;
+        told |= strstr(accepted.plan.notes[i], "weaker: capability sys_admin") != NULL;
     ok(told, "and the plan says so");
 }
 

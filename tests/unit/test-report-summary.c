@@ -336,9 +336,31 @@ static void hostile(void)
     report_free(r);
 }
 
+/* Most expectations above are those of a program that has flags. */
+static const char *const flags[REMEDY_COUNT] = {
+    [REMEDY_ALLOW_WRITE] = "--allow-write",   [REMEDY_ALLOW_READ] = "--allow-read",
+    [REMEDY_ALLOW_NET] = "--allow-net",       [REMEDY_ALLOW_SOCKET] = "--allow-socket",
+    [REMEDY_ALLOW_USERNS] = "--allow-userns",
+};
+
+static void library_words(void)
+{
+    struct report *r = report_new(0);
+    deny(r, OP_FILE_WRITE_CREATE, RULE_DEFAULT, "/etc/x");
+    deny(r, OP_NETWORK_OUTBOUND, RULE_DEFAULT, "1.2.3.4:80");
+    summary_is(r,
+               "buckle: 2 operations were denied\n"
+               "  create   /etc/x      t.sb:12\n"
+               "  connect  1.2.3.4:80  t.sb:12\n"
+               "allow with: write access to /etc/x network access to 1.2.3.4:80\n",
+               "no flags in the library's words");
+}
+
 int main(void)
 {
     make_graph();
+    library_words();
+    remedy_use(flags);
     quiet();
     plain();
     without_flags();

@@ -166,7 +166,7 @@ static void test_check(void)
                        "\"fc00::/7\"], \"allowLocalPorts\": [1, 65535], \"allowMachLookup\": "
                        "[\"com.x.*\"], \"parentProxy\": {\"http\": \"http://p:1\"}}}"),
            "", "and so is much");
-    is_str(first_error("{\"x\": 1}"), "1:2 x is no setting [`buckle settings --keys` lists them]",
+    is_str(first_error("{\"x\": 1}"), "1:2 x is no setting [`buckle settings` lists them]",
            "nothing near");
     is_str(first_error("{\"network\": {\"allowedDomain\": []}}"),
            "1:14 network.allowedDomain is no setting [did you mean network.allowedDomains?]",

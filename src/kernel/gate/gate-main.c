@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * It should: accept, ask, dial, relay, tell. It must not: touch files, start anything, or know more
- * of the command than what arrives on its sockets.
+ * It should: accept, check, dial, relay, report. It must not: touch files, start processes, or know
+ * more of the command than what arrives on its sockets.
  */
 
 #include "kernel/gate/gate-main.h"
@@ -30,10 +30,10 @@
 #include "net/gate.h"
 #include "net/rules.h"
 
-/* ---- who it was ---- */
+/* ---- finding the process ---- */
 
-/* Whether an address as the kernel's tables write it, in words of this machine, is this one or any.
- * The gate's own ends of connections stand in the same tables, at the ports of the hosts. */
+/* Whether an address as the kernel's tables write it, in this machine's words, is this one or any.
+ * The gate's own ends of connections are in the same tables, at the hosts' ports. */
 static bool is_address(const char *text, const uint8_t addr[16])
 {
     size_t n = strlen(text) / 8;
@@ -49,7 +49,7 @@ static bool is_address(const char *text, const uint8_t addr[16])
     return same || any;
 }
 
-/* One line of /proc/PID/net/tcp: the socket's own end and its number. */
+/* Parses one line of /proc/PID/net/tcp: the socket's own end and its inode. */
 static bool is_line_of(const char *line, const struct gate_client *c, unsigned long *inode)
 {
     unsigned local, state;
@@ -59,7 +59,7 @@ static bool is_line_of(const char *line, const struct gate_client *c, unsigned l
            local == c->port && *inode != 0 && is_address(address, c->addr);
 }
 
-/* The socket whose own end this is, in the network of the sandbox's first process; 0: none. */
+/* The inode of the socket with this own end, in the network of the sandbox's init; 0: none. */
 static unsigned long socket_at(pid_t init, const char *table, const struct gate_client *c)
 {
     char path[64], line[512];
@@ -86,7 +86,7 @@ static bool holds_socket(const char *pid, const char *wanted)
     return false;
 }
 
-/* Only when something is denied or asked, so that looking at every process does not matter. */
+/* Called only for a denial or a question, so scanning every process is acceptable. */
 static pid_t process_with(unsigned long inode, pid_t judge)
 {
     char wanted[64];
@@ -94,7 +94,7 @@ static pid_t process_with(unsigned long inode, pid_t judge)
     OWN(dir) DIR *d = opendir("/proc");
     struct dirent *e;
     while (d && (e = readdir(d)))
-        /* the judge may still hold a copy of what it has just connected */
+        /* the judge may still have a copy of the socket that it has just connected */
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != judge &&
             holds_socket(e->d_name, wanted))
             return (pid_t)atoi(e->d_name);
@@ -106,7 +106,8 @@ struct telling {
     int from; /* socket to the judge */
     int proc;
     pid_t judge;
-    struct graph *updated, *replaced; /* the policy, when it is not the first, and the one before */
+    struct graph *updated,
+        *replaced; /* the current policy, if it is not the first, and the previous one */
     struct event event;
 };
 
@@ -124,7 +125,7 @@ static pid_t process_of(const struct telling *t, bool udp, const struct gate_cli
     return 0;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void on_denial(void *arg, const struct gate_denial *d)
 {
@@ -146,10 +147,10 @@ static void on_denial(void *arg, const struct gate_denial *d)
     event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &told);
 }
 
-/* ---- hearing ---- */
+/* ---- messages ---- */
 
-/* The judge says nothing but what the policy is from now on. One that was replaced is freed when
- * the next comes: what it decided may still be under way. */
+/* The judge sends nothing but policy updates. A replaced policy is freed when the next one arrives,
+ * because connections that it decided may still be in progress. */
 static bool on_word(void *arg, const struct graph **policy)
 {
     struct telling *t = arg;
@@ -183,7 +184,7 @@ static void on_question(void *arg, const struct gate_question *q)
         if (out.pid && readlinkat(t->proc, name, out.program, sizeof(out.program) - 1) < 0)
             out.program[0] = '\0';
     }
-    /* a question that does not fit now is answered by time */
+    /* a question that does not fit now times out */
     send(t->s->asks, &out, sizeof(out), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -220,7 +221,7 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
     telling.judge = getppid();
     telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
+    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for end of file */
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
     if (netns_sockets_receive(from, &o.sockets) < 0)
@@ -269,7 +270,7 @@ int gate_process_publish(struct gate_process *n, const struct plan *p)
     n->npublished = 0;
     for (size_t i = 0; i < p->npublished; i++) {
         int fd = netns_listen(AF_INET, SOCK_STREAM, p->published[i]);
-        /* somebody listens there, whom the command may call */
+        /* a server listens there already, which the command may call */
         if (fd == -EADDRINUSE && is_local(p, p->published[i]))
             continue;
         if (fd < 0) {

@@ -11,41 +11,42 @@
 /*
  * The process that runs the gate (net/gate.h): outside the sandbox's network, with the policy and
  * the sockets that were opened inside. The judge starts it while both are still in the caller's
- * namespaces, and hands over the sockets once the sandbox's network is laid.
+ * namespaces, and hands over the sockets once the sandbox's network is set up.
  */
 struct gate_process {
-    int to;                               /* socket to it; it ends when this does */
-    char token[33];                       /* what the proxies' clients have to know */
-    struct local_port local[NETNS_LOCAL]; /* of the host's loopback, once the network is laid */
+    int to;                               /* socket to it; it exits when this closes */
+    char token[33];                       /* what the proxies' clients need */
+    struct local_port local[NETNS_LOCAL]; /* of the host's loopback, once the network is set up */
     size_t nlocal;
     struct gate_port published[GATE_PUBLISHED];
     size_t npublished;
-    struct netns_ports ports; /* where there is no network of its own */
-    int announces;            /* then: socket for announcements */
+    struct netns_ports ports; /* without a network namespace */
+    int announces;            /* if so: socket for announcements */
 };
 
-/* Called outside, before the gate starts: listens on those ports of this machine that lead to the
- * command's servers. Where somebody listens already, and the command may call him, the port leads
- * the other way. */
+/* Listens on the ports of this machine that lead to the command's servers. Call it outside the
+ * sandbox, before the gate starts. If another server listens there already and the command may call
+ * it, the port leads the other way. */
 int gate_process_publish(struct gate_process *n, const struct plan *p);
 
-/* 0, or a negated errno. */
+/* Returns 0 or a negative errno. */
 int gate_process_start(struct gate_process *n, const struct setup *s);
-/* What the new network is to have; once the ports are published. Points into *n. */
+/* What the new network needs, once the ports are published. Points into *n. */
 struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p);
-/* The sockets of the network, which is laid; they are closed here. */
+/* Hands over the sockets of the finished network and closes them here. */
 int gate_process_hand_over(const struct gate_process *n, struct netns_sockets *net);
-/* Called instead where there is none: listens on loopback. */
+/* Without a network namespace: listens on loopback instead. */
 int gate_process_listen(struct gate_process *n);
-/* Then: a connection from this port of loopback to ports.tcp was meant to go there. */
+/* If so: announces that a connection from this loopback port to ports.tcp was meant for that
+ * address. */
 int gate_process_announce(const struct gate_process *n, uint16_t client, const uint8_t addr[16],
                           uint16_t port);
-/* The caller's environment and the variables that lead to the proxies, but for those that lead to a
- * port of the host's that is open; NULL without memory. */
+/* Returns the caller's environment with the variables that lead to the proxies. Variables that lead
+ * to an open port of the host stay. Returns NULL without memory. */
 char **gate_process_environ(const struct gate_process *n, const struct setup *s);
 
-/* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that it
- * can be told which process asked. */
+/* Gives up, in the gate's process, what it does not need. caps: what the command keeps, so that the
+ * gate can find the process that connects. */
 int gate_process_confine(uint64_t caps, bool at_ports);
 
 #endif

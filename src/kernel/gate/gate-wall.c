@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the gate's process keeps: sockets, memory, and files to be read. It speaks with strangers on
- * both sides; whoever talks it into something else finds that there is nothing else.
+ * What the gate's process keeps: sockets, memory, and files to read. It talks to untrusted peers on
+ * both sides. An attacker who takes it over can do nothing else.
  */
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static const int needed[] = {
     SYS_uname,          SYS_sched_yield,   SYS_restart_syscall,
 };
 
-/* Where it hears connections at single ports, and rules may name more of them later. */
+/* Where it listens on single ports, and later rules may name more of them. */
 static const int needed_at_ports[] = {SYS_listen};
 
 int gate_process_confine(uint64_t caps, bool at_ports)

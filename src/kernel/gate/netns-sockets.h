@@ -5,8 +5,8 @@
 
 #include "net/netns-setup.h"
 
-/* A laid network's sockets, from one process to another: the same there, with other numbers. Both
- * answer 0 or a negated errno. */
+/* Passes the sockets of a network namespace from one process to another. Both return 0 or a
+ * negative errno. */
 int netns_sockets_send(int to, struct netns_sockets *net);
 int netns_sockets_receive(int from, struct netns_sockets *net);
 

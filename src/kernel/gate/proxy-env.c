@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The way to the proxies, in words that programs know. All of it is in proxy-vars.def. ssh gets out
- * by itself; git is told to call it with a ProxyCommand all the same, as people who move here from
- * elsewhere expect, which says in plain words when a host is denied.
+ * Environment variables that lead programs to the proxies (proxy-vars.def). ssh gets out without
+ * them. git still gets a ProxyCommand, as users of similar tools expect: it explains a denied host
+ * in plain words.
  */
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static bool may(const struct graph *g, struct graph_cache *cache, enum vocab_op 
     return graph_eval(g, cache, &q).allow;
 }
 
-/* Whether the command could start the program that connects. */
+/* Whether the command could start the connecting program. */
 static bool can_connect(const struct setup *s)
 {
     const char *path = s->launch->connector;
@@ -63,14 +63,14 @@ static bool is_ours(const char *entry)
     return false;
 }
 
-/* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: somebody else's proxy,
- * which the policy opens. */
+/* Whether NAME=scheme://…localhost:PORT names a port that leads to the host: another proxy, which
+ * the policy allows. */
 static bool leads_out(const struct gate_process *n, const struct setup *s, const char *entry)
 {
     struct local_port hosts[NETNS_LOCAL];
     const struct local_port *local = n->local;
     size_t nlocal = n->nlocal;
-    if (s->plan->dials) { /* without a network of its own every port is the host's */
+    if (s->plan->dials) { /* without a network namespace every port is the host's */
         nlocal = rules_local_ports(s->graph, hosts, NETNS_LOCAL);
         local = hosts;
     }
@@ -84,7 +84,7 @@ static bool leads_out(const struct gate_process *n, const struct setup *s, const
     return false;
 }
 
-/* The caller's entry of this name that stays; NULL when there is none. */
+/* The caller's entry of this name that stays, or NULL. */
 static char *find_kept(const struct gate_process *n, const struct setup *s, const char *name)
 {
     for (char *const *env = s->launch->env; *env; env++)
@@ -93,7 +93,7 @@ static char *find_kept(const struct gate_process *n, const struct setup *s, cons
     return NULL;
 }
 
-/* NAME=value, or NULL without memory. */
+/* Returns NAME=value, or NULL without memory. */
 static char *entry_of(const struct netenv *e, size_t variable)
 {
     OWN(buf) struct buf entry = {0};
@@ -110,7 +110,7 @@ char **gate_process_environ(const struct gate_process *n, const struct setup *s)
     const struct netenv e = proxies(n, s);
     while (env[count])
         count++;
-    static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads connections only */
+    static char resolver[] = "RES_OPTIONS=use-vc"; /* the judge leads only connections */
     char **out = calloc(count + NETENV_COUNT + 2, sizeof(*out));
     if (out && s->plan->dials)
         out[kept++] = resolver;

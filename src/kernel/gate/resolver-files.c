@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The host's resolver may live on loopback, which inside is another; its hosts file names raw
- * addresses, which no rule about names covers; and its name service may be told to ask a daemon
- * over a socket instead. Inside, names come from the stub and from nowhere else.
+ * The host's resolver may be on loopback, which is another one inside. Its hosts file has raw
+ * addresses, which no rule about names covers. Its name service may ask a daemon over a socket
+ * instead. Inside, names come only from the stub resolver.
  */
 
 #include "kernel/gate/resolver-files.h"
@@ -32,7 +32,7 @@ static int mount_tmpfs(void)
     return top < 0 ? -errno : top;
 }
 
-/* Puts a file of this text over the one at path. */
+/* Mounts a file with this text over the one at path. */
 static int cover(int top, const char *path, const char *text, size_t n)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -48,7 +48,7 @@ static int cover(int top, const char *path, const char *text, size_t n)
     return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
 }
 
-/* Names of this machine lead to loopback; whatever else was listed has to be looked up. */
+/* Names of this machine lead to loopback. All other names must be looked up. */
 static int cover_hosts(int top)
 {
     char text[512], name[256];
@@ -62,7 +62,7 @@ static int cover_hosts(int top)
     return cover(top, "/etc/hosts", text, (size_t)n);
 }
 
-/* The host's, but for the line about hosts: who users are is asked as before. */
+/* The host's file, except for the hosts line: users are looked up as before. */
 static int cover_services(int top)
 {
     static const char path[] = "/etc/nsswitch.conf";

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* Files by which programs find hosts, for a network that is filtered by name: mounted over the
- * host's in the sandbox's mount namespace. What is missing there is left missing. connects: names
- * are asked for by TCP. 0 or a negated errno. */
+/* Mounts the files by which programs find hosts over the host's, in the sandbox's mount namespace,
+ * for a network that is filtered by name. Missing files stay missing. connects: names are looked up
+ * by TCP. Returns 0 or a negative errno. */
 int resolver_files_mount(bool connects);
 
 #endif

@@ -2,12 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Types of file systems tell most of it. Of others, one tries: another spelling of a name that is
- * there leads to the same file, or not. ext4 and its like fold in single folders, which have a
- * flag; as soon as the home or working folder has it, all of that file system is taken to.
+ * The type of a file system mostly says whether it folds case. For other types we try: does another
+ * spelling of an existing name lead to the same file? ext4 and similar file systems fold only in
+ * folders that have a flag. If the home or working folder has it, we treat the whole file system as
+ * folding.
  *
- * Unicode's folding is more than that of letters: a few characters become plain ones, and some do
- * not count at all. Only what could spell a plain name matters here.
+ * Unicode folding covers more than letters: some characters fold to ASCII, and some are ignored.
+ * Only those that could spell an ASCII name matter here.
  */
 
 #include "kernel/host/case-fold.h"
@@ -24,9 +25,9 @@
 #include "base/own.h"
 #include "kernel/host/kabi.h"
 
-/* ---- asking ---- */
+/* ---- probing ---- */
 
-/* Other case for every letter; false when there is none. */
+/* Swaps the case of every letter. False if there is no letter. */
 static bool respell(char *s, size_t n)
 {
     bool any = false;
@@ -38,7 +39,7 @@ static bool respell(char *s, size_t n)
     return any;
 }
 
-/* Tries the last part of a path: 1 when it folds, 0 when not, -1 when that cannot be told. */
+/* Tries the last part of a path. Returns 1 if it folds, 0 if not, -1 if we cannot find out. */
 static int try_name(const char *path)
 {
     char other[MOUNT_PATH];
@@ -50,7 +51,7 @@ static int try_name(const char *path)
     return lstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* In a folder whose own name says nothing: what lies in it. */
+/* For a folder whose own name has no letters: tries the names in it. */
 static int try_inside(const char *folder)
 {
     enum { ENOUGH = 64 };
@@ -66,7 +67,7 @@ static int try_inside(const char *folder)
     return found;
 }
 
-/* Names below the place where it is mounted. What cannot be told is taken to fold. */
+/* Tries names below the mount point. If we cannot find out, we assume that it folds. */
 static bool tried(const struct mount_at *on, const char *folder)
 {
     char path[MOUNT_PATH];
@@ -114,7 +115,7 @@ static const struct {
     {"\xef\xac\x86", "st"},
 };
 
-/* Characters that do not count, from and to, as bytes of the same length in order. */
+/* Ignored characters, as ranges of UTF-8 bytes of the same length, in order. */
 static const struct {
     const char *from, *to;
 } ignored[] = {
@@ -188,7 +189,7 @@ size_t case_fold_path(const char *path, size_t len, char *out)
     return m;
 }
 
-/* Up to eight characters with ~ and a digit, then perhaps a dot and up to three. */
+/* Up to eight characters with ~ and a digit, then optionally a dot and up to three characters. */
 bool case_fold_is_short(const char *path, size_t len)
 {
     for (size_t from = 0, i = 0; i <= len; i++) {

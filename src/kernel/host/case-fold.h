@@ -6,20 +6,20 @@
 #include "kernel/host/mounts.h"
 
 /*
- * File systems that take .BASHRC for .bashrc. What a file there is called depends on who looked for
- * it, so rules about names have to be compared without regard to case; letters that fold to plain
- * ones, and characters that some of them do not count, are no way around either.
+ * File systems that treat .BASHRC and .bashrc as one name. The name of a file there depends on the
+ * process that looked it up, so rules must be compared without regard to case. Characters that fold
+ * to ASCII, or that the file system ignores, must not get around a rule either.
  */
 
-/* Finds out whether the file systems that these folders lie on fold case, as far as their types do
- * not tell, and notes them in the view. Folders may be NULL. */
+/* Finds out whether the file systems of these folders fold case, where their types do not say, and
+ * records it in the view. Folders may be NULL. */
 void case_fold_find(struct mounts_view *v, const char *const *folders, size_t n);
 
-/* A path as such a file system may compare it, but for plain letters, which stay as they are: at
- * most as long. Its length. */
+/* Writes a path as such a file system may compare it. ASCII letters keep their case. Returns the
+ * length, which is at most n. */
 size_t case_fold_path(const char *path, size_t len, char *out);
 
-/* Whether a part of it could be the second, short name of another file ("BASHRC~1"). */
+/* Whether a part of it could be the short (8.3) name of another file ("BASHRC~1"). */
 bool case_fold_is_short(const char *path, size_t len);
 
 #endif

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * On most machines no mount shows what another does, and nothing folds case: two flags say so, and
- * a question costs what it does without. Everything that cannot be found out is denied.
+ * On most machines no two mounts show the same files, and nothing folds case. Two flags say so, and
+ * then a check costs nothing extra. What we cannot find out is denied.
  */
 
 #include "kernel/host/file-names.h"
@@ -61,7 +61,7 @@ static bool take_graph(struct file_names *n, const struct graph *g)
 
 enum { FACTS = 16 + MOUNT_NAMES };
 
-/* The same question with names as they are compared. */
+/* Repeats the check on the folded names. */
 static struct graph_verdict eval_folded(struct file_names *n, const struct graph *g,
                                         const struct graph_query *q)
 {
@@ -83,7 +83,7 @@ static struct graph_verdict eval_folded(struct file_names *n, const struct graph
     return graph_eval(n->folded, n->cache, &folded);
 }
 
-/* The same question with those names besides that something else is seen under. */
+/* Repeats the check on names that another mount hides. */
 static struct graph_verdict eval_hidden(const struct file_names *n, const struct graph *g,
                                         struct graph_cache *cache, const struct graph_query *q)
 {

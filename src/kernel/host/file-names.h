@@ -7,15 +7,15 @@
 #include "kernel/host/mounts.h"
 
 /*
- * All that a file is called, for whoever asks the policy about it: what other mounts call it, and
- * what its file system takes for the same name. One for each process that asks.
+ * All names of a file, for a process that checks the policy: the names by way of other mounts, and
+ * those that its file system treats as the same. Each such process has one.
  */
 struct file_names {
     struct mounts_view mounts;
-    struct mount_names names; /* of the path asked about last; one more than fit: too many */
-    size_t hidden;            /* of these, so many at the end */
-    const struct graph *of;   /* whose policy this is, without regard to case: */
-    struct graph *folded;     /* made when the first file is asked about that needs it */
+    struct mount_names names; /* of the path checked last; one more than fit: too many */
+    size_t hidden;            /* how many of them, at the end, are hidden */
+    const struct graph *of;   /* the policy that `folded` was made from */
+    struct graph *folded; /* the policy without regard to case; made when a file first needs it */
     struct graph_cache *cache;
     char text[MOUNT_PATH];
     char inner[MOUNT_NAMES][MOUNT_PATH]; /* other names, folded */
@@ -23,15 +23,16 @@ struct file_names {
 
 enum { NAMING_FACTS = MOUNT_NAMES };
 
-/* Takes a mountinfo file over. `like` knows what folds already, and may be NULL. */
+/* Takes ownership of fd, a mountinfo file. `like` has the known folding file systems; may be NULL.
+ */
 void file_names_open(struct file_names *n, int fd, const struct mounts_view *like);
 
-/* Appends what else a path is called, at most NAMING_FACTS. How many. They are valid until the next
- * call. */
+/* Appends the other names of a path, at most NAMING_FACTS, and returns how many. They stay valid
+ * until the next call. */
 size_t file_names_facts(struct file_names *n, const char *path, size_t len, struct graph_fact *out);
 
-/* What the policy says; the first fact is the path, and file_names_facts() was called for it. What
- * is denied by a hidden name, or when case is not regarded, is denied; neither allows anything. */
+/* Returns the verdict. The first fact is the path; call file_names_facts() for it first. A hidden
+ * or case-folded name can only deny, never allow. */
 struct graph_verdict file_names_eval(struct file_names *n, const struct graph *g,
                                      struct graph_cache *cache, const struct graph_query *q);
 

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Finding out what the host allows by doing it. A probe changes the process it runs in (namespaces,
- * filters, Landlock), so each gets a child, in a process group of its own that is killed as a whole
- * when the answer is there or the time is up. The answer is one byte through a pipe: a child that
- * dies says nothing, which means no.
+ * Finds out what the host allows by doing it. A probe changes its process (namespaces, filters,
+ * Landlock), so each runs in a child. The child has its own process group, which we kill as a whole
+ * after the answer or the time limit. The answer is one byte through a pipe. A child that dies
+ * sends nothing, which means no.
  */
 
 #include "kernel/host/host-probe.h"
@@ -58,7 +58,7 @@ static unsigned await(int pipe)
 static void end_group(pid_t pid)
 {
     kill(-pid, SIGKILL);
-    kill(pid, SIGKILL); /* it may not have become a group yet */
+    kill(pid, SIGKILL); /* it may not have its own group yet */
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
 }
@@ -77,7 +77,7 @@ unsigned probe_run(probe_fn *probe, const struct host *h)
         signal(SIGPIPE, SIG_IGN);
         answer(out, probe(h));
         for (;;)
-            pause(); /* children of the probe end with the group */
+            pause(); /* children of the probe die with the group */
     }
     if (pid < 0)
         return 0;
@@ -90,7 +90,7 @@ unsigned probe_run(probe_fn *probe, const struct host *h)
 
 /* ---- Landlock ---- */
 
-/* Withholds the listing of folders, and finds that a folder cannot be listed. */
+/* Forbids listing folders, then checks that a folder cannot be listed. */
 static unsigned probe_landlock(const struct host *h)
 {
     const struct plan p = {.host = *h, .handled_fs = KABI_LL_READ_DIR};
@@ -106,9 +106,9 @@ static unsigned probe_landlock(const struct host *h)
 
 /* ---- children ---- */
 
-static char secret[16]; /* filled in the child only, so that only a true read finds it */
+static char secret[16]; /* only the child fills it, so that only a real read finds it */
 
-/* A child that waits; it announces a descriptor that only it has. */
+/* A child that waits. It announces a file descriptor that only it has. */
 static pid_t start_subject(int *announced)
 {
     int ends[2], its = -1;
@@ -199,7 +199,7 @@ static bool join_cgroup(const char *folder)
     return fd >= 0 && write(fd, "0", 1) == 1;
 }
 
-static const char *tried_cgroup; /* what the probe below joins */
+static const char *tried_cgroup; /* the probe below joins it */
 
 static unsigned probe_cgroup(const struct host *h)
 {
@@ -217,14 +217,13 @@ static bool try_cgroup_in(const char *folder, const struct host *h)
     tried_cgroup = path;
     bool works = probe_run(probe_cgroup, h) != 0;
     tried_cgroup = NULL;
-    /* the kernel lets go of an ended process a moment after it was waited for */
+    /* the kernel releases an exited process slightly after the wait */
     for (int i = 0; rmdir(path) < 0 && errno == EBUSY && i < 100; i++)
         usleep(2000);
     return works;
 }
 
-/* A cgroup that has processes cannot hand controllers down, so that a sandbox's stands beside it.
- */
+/* A cgroup that has processes cannot delegate controllers, so a sandbox's cgroup is its sibling. */
 static bool can_cgroup(const struct host *h)
 {
     char path[512];

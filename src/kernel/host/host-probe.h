@@ -6,12 +6,12 @@
 #include "kernel/host/host.h"
 
 /*
- * Round trips. Each runs in a child process of its own, which the caller ends when it takes too
- * long, and answers a small number: a set of bits, or 1 for yes.
+ * Probes. Each runs in its own child process, which the caller kills after a time limit. A probe
+ * returns a small number: a set of bits, or 1 for yes.
  */
 typedef unsigned probe_fn(const struct host *h);
 
-/* Runs a probe in a child; 0 when that fails, dies or takes too long. */
+/* Runs a probe in a child. Returns 0 if it fails, dies or takes too long. */
 unsigned probe_run(probe_fn *probe, const struct host *h);
 
 /* ---- host-seccomp.c ---- */
@@ -25,8 +25,8 @@ enum {
 };
 probe_fn probe_seccomp;
 
-/* ---- host-spaces.c: namespaces and what is made in them; all but the first enter a user
- * namespace first unless h->root ---- */
+/* ---- host-spaces.c: namespaces and what we make in them; all but the first enter a user namespace
+ * first unless h->root ---- */
 
 probe_fn probe_user, probe_mount, probe_nodev, probe_net, probe_ipc, probe_uts, probe_fuse,
     probe_nftables, probe_tproxy;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whether calls can be judged. A subject installs a filter that asks about getppid(), hands the
- * listener over and calls it twice; the probe answers the first call with a number and the second
- * with a descriptor, and the subject says whether both arrived.
+ * Checks whether system calls can be judged. A subject installs a filter for getppid(), hands over
+ * the listener and calls getppid() twice. The probe answers the first call with a number and the
+ * second with a file descriptor. The subject reports whether both arrived.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 enum { ANSWER = 424242, ANSWER_MS = 1000 };
 
-/* What the subject says at the end, or instead of a listener. */
+/* What the subject reports at the end, or instead of a listener. */
 enum { SAYS_KILLABLE = 'k', SAYS_PLAIN = 'p', SAYS_TAKEN = 't', SAYS_NO = 'n' };
 enum { GOT_NUMBER = 1, GOT_FD = 2 };
 
@@ -36,7 +36,7 @@ static int say(int sock, char word, int fd)
     return fd_pass_send(sock, &word, 1, fd);
 }
 
-/* The word, and *fd or -1. */
+/* Returns the report, with *fd or -1. */
 static char hear(int sock, int *fd)
 {
     char word;
@@ -105,7 +105,7 @@ static void send_null(int listener, uint64_t id)
     struct seccomp_notif_addfd add = {
         .id = id, .flags = SECCOMP_ADDFD_FLAG_SEND, .srcfd = (uint32_t)fd};
     if (fd < 0 || ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0)
-        send_number(listener, id, 0, -EPERM); /* no answer would leave it waiting */
+        send_number(listener, id, 0, -EPERM); /* without an answer it would wait forever */
 }
 
 static unsigned judge(int sock)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Namespaces, and what can be done once inside. A namespace that can be made is not yet one that
- * works: Ubuntu's AppArmor lets anybody make a user namespace and then takes every capability in it
- * away. So each probe uses what it made.
+ * Namespaces, and what works inside them. Creating one is not enough: Ubuntu's AppArmor lets any
+ * process create a user namespace and then removes every capability in it. So each probe uses what
+ * it made.
  */
 
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ unsigned probe_nodev(const struct host *h)
            open("/dev/null", O_RDONLY | O_CLOEXEC) < 0;
 }
 
-/* Makes an object, and finds that it is the only one. */
+/* Makes an object and checks that it is the only one. */
 unsigned probe_ipc(const struct host *h)
 {
     struct shm_info info;
@@ -87,7 +87,7 @@ unsigned probe_uts(const struct host *h)
 
 /* ---- processes ---- */
 
-/* In the first process of a pid namespace: its answer is its exit status. */
+/* Runs as PID 1 of a pid namespace. The answer is its exit status. */
 static int try_proc(void)
 {
     char self[16] = {0};
@@ -136,7 +136,7 @@ unsigned probe_net(const struct host *h)
     return enter(h, CLONE_NEWNET) && loopback_up() == 0 && loopback_answers();
 }
 
-/* Lays a whole network: it has this socket only when the rules for it were taken. */
+/* Sets up a whole network. The socket exists only if the kernel took the rules for it. */
 static unsigned lays(const struct host *h, enum netns_socket which)
 {
     struct netns_sockets net;

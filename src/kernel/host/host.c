@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The host's abilities as data, and the quick look that every launch takes: a handful of system
- * calls that cannot fail in a harmful way. What would need a child process to find out is assumed
- * to be there; the launcher meets the refusal soon enough and words it.
+ * The host's abilities as data, and the quick probe of every launch: a few harmless system calls.
+ * We assume abilities that need a child process to probe. If one is missing, the launch fails and
+ * words the refusal.
  */
 
 #include "kernel/host/host.h"
@@ -33,8 +33,8 @@
 /* ---- the table ---- */
 
 const struct host_ability host_abilities[] = {
-#define ABILITY(field, kind, since, words, use, remedy)                                            \
-    {#field, words, use, since, ABILITY_##kind, REMEDY_##remedy, offsetof(struct host, field)},
+#define ABILITY(field, kind, since, words, use, fix)                                               \
+    {#field, words, use, since, ABILITY_##kind, FIX_##fix, offsetof(struct host, field)},
 #include "kernel/host/abilities.def"
 };
 const size_t host_ability_count = sizeof(host_abilities) / sizeof(host_abilities[0]);
@@ -100,9 +100,9 @@ bool version_at_least(const char *version, const char *least)
     }
 }
 
-/* ---- pretending ---- */
+/* ---- pretended hosts ---- */
 
-/* An older kernel than this one lacks what came later. A newer one cannot be had by wishing. */
+/* A pretended older kernel lacks later features. A pretended newer kernel gains none. */
 static void pretend_kernel(struct host *h)
 {
     for (size_t i = 0; i < host_feature_count; i++) {
@@ -133,7 +133,7 @@ static int pretend_one(struct host *h, const char *item, size_t n, struct bk_err
     if (!a) {
         err_set(err, BK_E_INPUT, "no host ability is called “%.*s”", (int)(name < 40 ? name : 40),
                 item);
-        err_hint(err, "`buckle doctor --json` lists them");
+        err_remedy(err, REMEDY_LIST_ABILITIES);
         return -1;
     }
     int limit = a->kind == ABILITY_LEVEL ? 99 : 1, number = 0;
@@ -163,7 +163,7 @@ int host_pretend(struct host *h, const char *text, struct bk_err *err)
     return 0;
 }
 
-/* ---- the quick look ---- */
+/* ---- the quick probe ---- */
 
 bool host_may_administer(const struct host *h)
 {
@@ -182,8 +182,8 @@ struct host_spaces host_spaces(const struct host *h)
     return s;
 }
 
-/* The kernel looks at the flags before it looks at the program, so that a program it cannot read
- * tells whether it knows them. */
+/* The kernel checks the flags before it reads the program, so an unreadable program shows whether
+ * it knows them. */
 static bool knows_filter_flags(unsigned long flags)
 {
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, NULL) < 0 && errno == EFAULT;
@@ -207,7 +207,7 @@ void host_quick(struct host *h)
     h->root = geteuid() == 0;
     h->caps = caps_permitted();
     h->seccomp_notify = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER);
-    /* which the kernel itself never says here: a filter does, such as that of another sandbox */
+    /* the kernel itself never returns this here; a filter does, such as another sandbox's */
     h->listener_taken = !h->seccomp_notify && errno == EPERM;
     h->notify_killable = knows_filter_flags(SECCOMP_FILTER_FLAG_NEW_LISTENER |
                                             SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);

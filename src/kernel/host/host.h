@@ -11,34 +11,34 @@
 #include "base/err.h"
 
 /*
- * What this host can enforce. Each ability is found by a real round trip in a child process (a flag
- * that looks available may be blocked by AppArmor or a container), never guessed from a version.
- * A pretended host (tests, $BUCKLE_PRETEND for `doctor` and `--dry-run`) is the same struct.
+ * What this host can enforce. A child process probes each ability by using it, because AppArmor or
+ * a container may block what looks available. We never guess from a version. A pretended host
+ * (tests, $BUCKLE_PRETEND for `doctor` and `--dry-run`) is the same struct.
  */
 struct host {
     bool root;            /* effective uid 0 in the initial or only user namespace */
-    uint64_t caps;        /* what it has besides: permitted capabilities (capabilities.h) */
+    uint64_t caps;        /* its other permitted capabilities (capabilities.h) */
     int landlock;         /* ABI: 0 absent, 1…; */
     bool seccomp_notify;  /* a listener can be installed and answered */
     bool notify_killable; /* WAIT_KILLABLE_RECV (5.19) */
     bool notify_sync;     /* SYNC_WAKE_UP (6.6) */
     bool notify_addfd;    /* ADDFD with SEND (5.14) */
-    bool listener_taken;  /* somebody else's listener is above us: EBUSY */
+    bool listener_taken;  /* another process above us has a listener: EBUSY */
     bool user_ns;         /* unprivileged user namespaces work, with maps */
     bool mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
     bool mount_proc;  /* a fresh /proc can be mounted in a new pid namespace */
-    bool pidfd_getfd; /* descriptors can be taken from a child */
+    bool pidfd_getfd; /* file descriptors can be taken from a child */
     bool read_memory; /* process_vm_readv of a child works (Yama, seccomp) */
-    bool nodev;       /* a mount namespace can be closed to device files */
-    bool disks;       /* there are disks that this user can read; not looked for where nodev is */
+    bool nodev;       /* a mount namespace can forbid device files */
+    bool disks;       /* this user can read some disk; not probed where nodev works */
     bool fuse;        /* /dev/fuse can be opened and mounted in a user namespace */
     bool nftables;    /* nft works in a new network namespace */
-    bool nft_tproxy;  /* and can hand datagrams over */
+    bool nft_tproxy;  /* and can redirect datagrams */
     bool cgroup;      /* a delegated cgroup with memory and pids controllers */
     char kernel[64];  /* uname -r */
 };
 
-/* Whether namespaces can be made without a user namespace: root of a container often cannot. */
+/* Whether namespaces work without a user namespace. Root in a container often lacks that. */
 bool host_may_administer(const struct host *h);
 
 /* The namespaces that a sandbox can have here, whatever its policy. */
@@ -47,46 +47,46 @@ struct host_spaces {
 };
 struct host_spaces host_spaces(const struct host *h);
 
-/* Only what launching needs; cheap (no child process) and remembered nowhere: Landlock's ABI, root,
- * and optimistic answers for what the launcher finds out anyway. */
+/* Fills only what a launch needs, without a child process: Landlock's ABI, root, and optimistic
+ * values for what the launch finds out itself. Caches nothing. */
 void host_quick(struct host *h);
 
-/* Finds out whether there are disks to be read, where no wall can be around them. */
+/* Finds out whether this user can read a disk, where no wall can protect it. */
 void host_find_disks(struct host *h);
 
-/* Everything, with round trips; for `buckle doctor`. */
+/* Probes everything; for `buckle doctor`. */
 int host_probe(struct host *h, struct bk_err *err);
 
-/* "landlock=4,user_ns=0,…": overrides for tests. kernel=6.1 takes away whatever later kernels
- * brought (kernels.def) and gives nothing. -1 on an unknown name. */
+/* Overrides for tests: "landlock=4,user_ns=0,…". kernel=6.1 removes every later feature
+ * (kernels.def) and adds none. Returns -1 on an unknown name. */
 int host_pretend(struct host *h, const char *text, struct bk_err *err);
 
 /* ---- the abilities as a table (abilities.def) ---- */
 
 enum ability_kind { ABILITY_LEVEL, ABILITY_FLAG, ABILITY_FACT, ABILITY_TRAP };
 
-enum ability_remedy {
-    REMEDY_NONE,
-    REMEDY_KERNEL,
-    REMEDY_LANDLOCK,
-    REMEDY_SECCOMP,
-    REMEDY_LISTENER,
-    REMEDY_YAMA,
-    REMEDY_USERNS,
-    REMEDY_PROC,
-    REMEDY_FUSE,
-    REMEDY_NFT,
-    REMEDY_CGROUP,
-    REMEDY_COUNT,
+enum ability_fix {
+    FIX_NONE,
+    FIX_KERNEL,
+    FIX_LANDLOCK,
+    FIX_SECCOMP,
+    FIX_LISTENER,
+    FIX_YAMA,
+    FIX_USERNS,
+    FIX_PROC,
+    FIX_FUSE,
+    FIX_NFT,
+    FIX_CGROUP,
+    FIX_COUNT,
 };
 
 struct host_ability {
     const char *name;  /* as host_pretend() takes it */
     const char *words; /* "user namespaces" */
     const char *use;   /* what Buckle does with it */
-    const char *since; /* the first kernel that has it; empty when it is no kernel feature */
+    const char *since; /* the first kernel that has it; empty if it is no kernel feature */
     uint8_t kind;      /* enum ability_kind */
-    uint8_t remedy;    /* enum ability_remedy */
+    uint8_t fix;       /* enum ability_fix */
     size_t offset;     /* in struct host */
 };
 
@@ -94,15 +94,15 @@ extern const struct host_ability host_abilities[];
 extern const size_t host_ability_count;
 
 int host_ability_value(const struct host *h, const struct host_ability *a);
-/* Whether nothing has to be done about it: it is there, or for a trap is not. */
+/* Whether it needs no fix: present, or for a trap absent. */
 bool host_ability_good(const struct host *h, const struct host_ability *a);
 
-/* ---- what kernels brought, as a table (kernels.def) ---- */
+/* ---- features by kernel version (kernels.def) ---- */
 
 struct host_feature {
     const char *since, *words, *without;
-    const char *ability; /* which field of struct host shows it */
-    int level;           /* from which value of it on */
+    const char *ability; /* the field of struct host that shows it */
+    int level;           /* the lowest value that has it */
 };
 
 extern const struct host_feature host_features[];

@@ -10,8 +10,8 @@
 #include <sys/ioctl.h>
 
 /*
- * The kernel's interface where the distribution's headers are older than the kernels we meet: all
- * such constants live here and nowhere else. Debian 12's headers stop at Landlock ABI 2.
+ * The kernel's interface where distribution headers are older than the kernels we meet. All such
+ * constants are here and nowhere else. Debian 12's headers stop at Landlock ABI 2.
  */
 
 /* ---- Landlock ---- */
@@ -35,7 +35,7 @@ enum {
     KABI_LL_IOCTL_DEV = 1 << 15, /* ABI 5 */
 };
 
-/* Rights that mean something on a file; the others need a directory. */
+/* Rights that apply to a file; the others need a directory. */
 enum {
     KABI_LL_FILE_RIGHTS = KABI_LL_EXECUTE | KABI_LL_WRITE_FILE | KABI_LL_READ_FILE |
                           KABI_LL_TRUNCATE | KABI_LL_IOCTL_DEV,
@@ -45,7 +45,7 @@ enum { KABI_LL_SCOPE_ABSTRACT_UNIX = 1 << 0, KABI_LL_SCOPE_SIGNAL = 1 << 1 }; /*
 
 enum { KABI_LL_BIND_TCP = 1 << 0, KABI_LL_CONNECT_TCP = 1 << 1 }; /* ABI 4 */
 
-struct kabi_ll_ruleset { /* older kernels take a prefix of it */
+struct kabi_ll_ruleset { /* older kernels accept a prefix of it */
     uint64_t handled_fs, handled_net, scoped;
 };
 
@@ -71,7 +71,7 @@ enum { KABI_LL_RULE_PATH_BENEATH = 1, KABI_LL_CREATE_VERSION = 1 };
 enum {
     KABI_OPEN_TREE_CLONE = 1,
     KABI_AT_RECURSIVE = 0x8000,
-    KABI_MOVE_MOUNT_EMPTY = 0x04 | 0x40, /* both ends are descriptors */
+    KABI_MOVE_MOUNT_EMPTY = 0x04 | 0x40, /* both ends are file descriptors */
     KABI_FSOPEN_CLOEXEC = 1,
     KABI_FSCONFIG_FLAG = 0,
     KABI_FSCONFIG_STRING = 1,
@@ -102,15 +102,15 @@ enum {
 #define KABI_FICLONE 0x40049409u
 #define KABI_FICLONERANGE 0x4020940du
 #define KABI_FIDEDUPERANGE 0xc0189436u
-#define KABI_BTRFS_TYPE 0x9400u /* what the three above share with everything else of btrfs */
+#define KABI_BTRFS_TYPE 0x9400u /* what the three above share with all other btrfs calls */
 #define KABI_FIOSETOWN 0x8901u
 #define KABI_SIOCSPGRP 0x8902u
 #define KABI_TIOCSPGRP 0x5410u
 #define KABI_TIOCSTI 0x5412u
 #define KABI_TIOCLINUX 0x541cu
 
-/* Every way of opening a file that could change it: the access mode, O_CREAT, O_TRUNC and the bit
- * that makes O_TMPFILE differ from O_DIRECTORY. */
+/* Every open flag that could change a file: the access mode, O_CREAT, O_TRUNC and the bit that
+ * distinguishes O_TMPFILE from O_DIRECTORY. */
 #define KABI_OPEN_WRITES 020001103u
 #define KABI_OPEN_UNNAMED 020000000u /* that bit */
 
@@ -121,10 +121,10 @@ enum {
 
 #define KABI_IOWR(type, number, size) _IOC(_IOC_READ | _IOC_WRITE, type, number, size)
 
-/* ---- FUSE: what came after protocol 7.38 ---- */
+/* ---- FUSE: additions after protocol 7.38 ---- */
 
 #define KABI_FMODE_EXEC                                                                            \
-    040u /* in the flags of an open: it is for executing; programs cannot set it */
+    040u /* open flag: the file is opened for execution; programs cannot set it */
 
 enum { KABI_FUSE_STATX = 52 }; /* 6.6 */
 
@@ -158,14 +158,14 @@ struct kabi_fuse_statx_out {
     struct kabi_fuse_statx stat;
 };
 
-/* What open() adds by itself, and libraries hide. */
+/* Flags that open() adds by itself and libraries hide. */
 #if defined(__aarch64__)
 #define KABI_O_LARGEFILE 0400000u
 #else
 #define KABI_O_LARGEFILE 0100000u
 #endif
 
-/* Flags that openat2() takes without further conditions. */
+/* Flags that openat2() accepts without further conditions. */
 #define KABI_OPEN_KNOWN                                                                            \
     ((unsigned)(O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK |        \
                 O_SYNC | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_DIRECT))
@@ -180,7 +180,7 @@ static inline uint16_t kabi_fuse_extras(const void *header)
     return n;
 }
 
-/* Highest call number that these tables know: anything above is answered ENOSYS. */
+/* The highest call number in these tables. Higher numbers get ENOSYS. */
 enum { KABI_LAST_SYSCALL = 470 };
 
 #endif

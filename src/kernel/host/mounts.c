@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A line of mountinfo: id, parent, major:minor, root, place, options, then fields of any number up
- * to "-", type, source, options of the file system. Root is the part of the file system that is
- * seen at the place. Two mounts of one file system show the same files where one's root is the
- * other's or lies below it.
+ * A line of mountinfo: id, parent, major:minor, root, mount point, options, optional fields up to
+ * "-", type, source, options of the file system. Root is the part of the file system that the mount
+ * point shows. Two mounts of one file system show the same files if one root is the other or is
+ * below it.
  *
- * What lies under another mount is not seen by anybody. A mount whose place lies in, or is, that of
- * a later one of the same parent is hidden; so is all that is mounted on it.
+ * Nobody sees what another mount covers. A later mount with the same parent hides a mount whose
+ * mount point is the same or below. It also hides all that is mounted on it.
  */
 
 #include "kernel/host/mounts.h"
@@ -57,7 +57,7 @@ static enum mount_kind kind_of(const char *type)
 
 /* ---- reading ---- */
 
-/* Takes the next field off a line; empty at its end. */
+/* Takes the next field off a line; empty at the end of the line. */
 static char *field(char **at)
 {
     char *s = *at, *end = s + strcspn(s, " ");
@@ -66,7 +66,7 @@ static char *field(char **at)
     return s;
 }
 
-/* Blanks and the like are written as \040. */
+/* mountinfo writes blanks and similar characters as \040. */
 static uint32_t unescape(char *s)
 {
     char *to = s;
@@ -109,9 +109,9 @@ static bool is_in(const char *path, size_t n, const char *folder, size_t m)
     return n >= m && memcmp(path, folder, m) == 0 && (n == m || path[m] == '/');
 }
 
-/* ---- what is seen ---- */
+/* ---- visibility ---- */
 
-/* Something is mounted on what its place lies in, after it. */
+/* Whether a later mount covers a folder that contains the mount point. */
 static bool is_hidden(const struct mounts *m, const struct mount_at *x)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -123,7 +123,7 @@ static bool is_hidden(const struct mounts *m, const struct mount_at *x)
     return false;
 }
 
-/* Something is mounted on all of it. */
+/* Whether another mount covers all of it. */
 static bool is_covered(const struct mounts *m, const struct mount_at *x)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -143,7 +143,7 @@ static const struct mount_at *by_id(const struct mounts *m, uint32_t id)
     return NULL;
 }
 
-/* What a covered parent carries is hidden by its cover, which has the same parent. */
+/* A cover hides what is mounted on a covered parent, and has the same parent. */
 static bool is_shown(const struct mounts *m, const struct mount_at *x)
 {
     if (is_covered(m, x))
@@ -170,7 +170,7 @@ static int by_device(const void *a, const void *b)
     return (x->device > y->device) - (x->device < y->device);
 }
 
-/* Finds those that share files, by looking at those of the same device only. */
+/* Finds mounts that share files, comparing only mounts of the same device. */
 static int find_sharing(struct mounts *m)
 {
     struct mount_at **order = malloc((m->n + 1) * sizeof(*order));
@@ -193,7 +193,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Which of them are seen matters only where one has to be told from another. */
+/* Visibility matters only where two mounts share files. */
 static void find_shown(struct mounts *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -297,7 +297,7 @@ void mounts_fold(struct mounts_view *v, uint64_t device)
     mark_folding(v);
 }
 
-/* Between two reads something may change: then the file says so, and it is read again. */
+/* If the table changes between two reads, the file says so and we read it again. */
 const struct mounts *mounts_now(struct mounts_view *v, bool ask)
 {
     struct pollfd changed = {v->fd, POLLPRI, 0};
@@ -309,7 +309,7 @@ const struct mounts *mounts_now(struct mounts_view *v, bool ask)
         v->current = false;
     for (int tries = 0; !v->current && tries < 3; tries++) {
         v->current = true;
-        poll(&changed, 1, 0); /* what has changed until now is read below */
+        poll(&changed, 1, 0); /* the read below covers all changes until now */
         if (read_all(v->fd, &text, &n) < 0)
             return v->current = false, NULL;
         if (mounts_parse(&v->now, text, n) < 0)
@@ -321,7 +321,7 @@ const struct mounts *mounts_now(struct mounts_view *v, bool ask)
     return &v->now;
 }
 
-/* ---- questions ---- */
+/* ---- lookups ---- */
 
 const struct mount_at *mounts_find(const struct mounts *m, const char *path, size_t len)
 {
@@ -352,11 +352,11 @@ bool mounts_reach(struct mounts_view *v, uint64_t id)
     const struct mounts *m = mounts_now(v, false);
     if (m && mounts_has(m, id))
         return true;
-    m = mounts_now(v, true); /* it may be new */
+    m = mounts_now(v, true); /* the mount may be new */
     return m && mounts_has(m, id);
 }
 
-/* Two parts of a path, of which either may be the root. */
+/* Joins two parts of a path, either of which may be the root. */
 static size_t join(char *out, const char *a, size_t n, const char *b, size_t m)
 {
     n = n == 1 ? 0 : n;
@@ -371,14 +371,14 @@ static size_t join(char *out, const char *a, size_t n, const char *b, size_t m)
     return len;
 }
 
-/* What of a path lies behind the first m bytes, a folder, of which "/" has none. */
+/* The rest of a path after its first m bytes, which are a folder; "/" has none. */
 static const char *behind(const char *path, size_t m)
 {
     const char *rest = path + (m == 1 ? 0 : m);
     return strcmp(rest, "/") == 0 ? "" : rest;
 }
 
-/* What lies in the file system at `inner` has a name by way of x. */
+/* The name by way of mount x of what is at `inner` in its file system. */
 static int add_name(const struct mounts *m, const struct mount_at *x, const char *path, size_t len,
                     const char *rest, bool hidden, struct mount_names *out)
 {
@@ -387,7 +387,7 @@ static int add_name(const struct mounts *m, const struct mount_at *x, const char
     struct mount_name *name = &out->at[out->n];
     size_t n = join(name->path, x->at, x->at_len, rest, strlen(rest));
     if (n == 0 || (n == len && memcmp(name->path, path, len) == 0))
-        return 0; /* its own */
+        return 0; /* the path itself */
     name->hidden = !x->shown || mounts_find(m, name->path, n) != x;
     if (name->hidden != hidden)
         return 0;
@@ -396,7 +396,8 @@ static int add_name(const struct mounts *m, const struct mount_at *x, const char
     return 0;
 }
 
-/* The path in its file system of what is seen under a path by way of a mount; 0 when too long. */
+/* The path, within its file system, of the file seen at a path by way of a mount. Returns 0 if it
+ * is too long. */
 static size_t inner_path(const struct mount_at *on, const char *path, size_t len,
                          char inner[MOUNT_PATH])
 {

@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "git/pointer.h"
 #include "kernel/judge/ask.h"
@@ -220,13 +220,6 @@ static int ask_held(struct judge *w, const struct request *r, const struct pinne
         err = ask_name(w, r, OP_FILE_WRITE_DATA, p->path, p->path_len, &st);
     w->git.cleared = NULL;
     return err;
-}
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 int git_hold(struct judge *w, const struct request *r, const struct pinned *p, int flags,

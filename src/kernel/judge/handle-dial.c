@@ -179,7 +179,7 @@ static bool is_name_server(const uint8_t addr[16], uint16_t port)
 int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
                    const union address *to, socklen_t len)
 {
-    static const char lookup[] = "a name was looked up; --watch-net tells which";
+    char lookup[64] = "";
     struct graph_fact f = {.filter = FILTER_REMOTE, .net = {.proto = proto}};
     uint8_t addr[16];
     uint16_t port;
@@ -188,6 +188,9 @@ int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
         !addr_from_sockaddr(&to->storage, addr, &port) || is_unspecified(addr))
         return 0; /* the kernel knows what to say */
     bool names = is_name_server(addr, port);
+    if (names)
+        snprintf(lookup, sizeof(lookup), "a name was looked up; %s",
+                 remedy_words(REMEDY_WATCH_NET));
     if (!is_loopback(addr))
         return ask_address(w, r, OP_NETWORK_OUTBOUND, f, addr, port, names ? lookup : NULL);
     if (names) {

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handlers.h"
@@ -95,13 +96,6 @@ static int ask_image(struct judge *w, const struct request *r, struct pinned *p,
 /* ---- watching ---- */
 
 enum { LOOK_SOON_MS = 1, LOOK_LATER_MS = 20, SOON_MS = 30, PATIENCE_MS = 5000 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* Where a process's stack begins: executing moves it, even when the program stays the same. */
 static uint64_t stack_of(const struct judge *w, pid_t pid)

@@ -2,20 +2,20 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The calling process walls itself in and is judged by a judge that it forked before:
+ * The calling process sandboxes itself, and a judge that it forked before judges it:
  *
  *   the process   walls (Landlock) ──▶ forks ──▶ one layer more ──▶ filter ──▶ goes on
  *                                       │                             │
  *   the judge                          └─ is inside the walls,       └─ takes the listener out of
  *                                          outside the second layer      the process, and judges
  *
- * So the judge can look into the process, and the process cannot look into the judge. Between the
- * filter and the judge's word nothing is called that could be judged: there is nobody to answer
- * yet. That includes handlers of signals, which wait.
+ * So the judge can read the process, and the process cannot read the judge. Between the filter and
+ * the judge's confirmation the process makes no judged call, because nobody answers yet. Signal
+ * handlers, which could make one, wait.
  *
- * The judge is nobody's child, so that the process never finds it when it waits for its own. It
- * ends when nobody is left behind the filter. When it is lost, judged calls fail (ENOSYS), and no
- * other judge can be installed: the filter refuses that.
+ * The judge is not a child of the process, so the process never sees it in wait(). It exits when no
+ * process is left behind the filter. If it dies, judged calls fail (ENOSYS), and no other judge can
+ * be installed, because the filter refuses that.
  */
 
 #include "kernel/launch/apply-self.h"
@@ -69,7 +69,7 @@ const char *apply_refuses(const struct plan *p)
     return NULL;
 }
 
-/* What both processes share before they part. */
+/* What both processes share before the fork. */
 struct applying {
     const struct plan *plan;
     const struct graph *graph;
@@ -78,12 +78,12 @@ struct applying {
     int walls, scope;
     int to_judge[2], to_process[2]; /* pipes */
     pid_t process;
-    uint64_t probe; /* the judge reads it in the process's memory, to see that it can */
+    uint64_t probe; /* the judge reads it in the process's memory, to check that it can */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
 };
 
-/* ---- words between them ---- */
+/* ---- messages between them ---- */
 
 struct word {
     int32_t kind, value;
@@ -100,7 +100,7 @@ static int say(int to, int kind, int value)
     return n == sizeof(w) ? 0 : -EPIPE;
 }
 
-/* Its value; -1 when something else, or nothing, was said. */
+/* Returns the value; -1 for another message or none. */
 static int hear(int from, int kind)
 {
     struct word w;
@@ -118,9 +118,9 @@ static struct reporting {
     const struct graph *graph;
     bool started;
     pthread_t thread;
-} reporting; /* there is one in a process */
+} reporting; /* one for the whole process */
 
-/* Nobody is waited for: the reader may be the very process that waits for an answer. */
+/* Does not wait: the reader may be the process that waits for an answer. */
 static void *report_events(void *arg)
 {
     static struct event e;
@@ -144,7 +144,7 @@ static void *report_events(void *arg)
     }
 }
 
-/* The judge's end of what events go through, or -1. */
+/* Returns the judge's end of the event channel, or -1. */
 static int start_reporting(const struct applying *a)
 {
     struct reporting *r = &reporting;
@@ -162,7 +162,7 @@ static bool keeps(const struct applying *a, int fd)
            fd == a->to_process[1];
 }
 
-/* What the process has open is none of ours. */
+/* The process's own file descriptors do not concern us. */
 static void close_others(const struct applying *a)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -180,7 +180,7 @@ static void close_others(const struct applying *a)
     syscall(SYS_close_range, last > 4096 ? last : 4096, ~0u, 0);
 }
 
-/* Whether we can do for the process what it will ask for. */
+/* Whether we can perform the process's calls for it. */
 static bool can_look_in(const struct applying *a)
 {
     uint64_t got = 0;
@@ -203,20 +203,20 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
         return -1;
     file_names_open(&naming, mounts, a->plan->opt.mounts);
     w->naming = &naming;
-    w->mounts_change = true; /* what it holds may lie on one that was taken away before */
+    w->mounts_change = true; /* its file descriptors may be on a mount that is gone */
     w->behind = &nothing_behind;
     w->applied = a->process;
     w->applied_fd = pidfd;
     w->scoped = a->plan->scoped & KABI_LL_SCOPE_SIGNAL;
     w->spaces = a->plan->opt.keep_userns;
-    w->datagrams = true; /* what it has already may be one */
+    w->datagrams = true; /* it may already have one */
     w->joins = a->walls >= 0;
     w->creds_vary = a->plan->host.root;
     bool exec_asked = false;
     for (size_t i = 0; i < a->plan->ncalls; i++)
         exec_asked |= a->plan->calls[i].passable;
     w->exec_judged = exec_asked && !a->plan->exec_by_caller;
-    if (fstatat(a->proc, "self/exe", &exe, 0) == 0) /* the process's own: it forked us */
+    if (fstatat(a->proc, "self/exe", &exe, 0) == 0) /* inherited from the process by the fork */
         w->own_program = (struct program){exe.st_dev, exe.st_ino};
     if (a->plan->host.notify_sync)
         ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, KABI_NOTIF_SYNC_WAKE_UP);
@@ -239,9 +239,9 @@ static void __attribute__((noreturn)) judge(void)
         if (n > 0 && (fds[0].revents & POLLIN))
             judge_answer(&the_judge);
         else if (n > 0 && (fds[0].revents & (POLLHUP | POLLNVAL)))
-            break; /* nobody is left who could call; POLLERR: a signal came between */
+            break; /* no caller is left; POLLERR: interrupted by a signal */
     }
-    if (reporting.started) { /* what was told last is passed on first */
+    if (reporting.started) { /* first pass on the last reports */
         close(the_judge.events);
         pthread_join(reporting.thread, NULL);
     }
@@ -251,7 +251,7 @@ static void __attribute__((noreturn)) judge(void)
 static void __attribute__((noreturn)) judge_life(const struct applying *a)
 {
     int hears = a->to_judge[0], tells = a->to_process[1];
-    setsid(); /* nobody's terminal ends us */
+    setsid(); /* no terminal signal kills us */
     role_take(ROLE_JUDGE);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
@@ -273,7 +273,7 @@ static void __attribute__((noreturn)) judge_life(const struct applying *a)
     judge();
 }
 
-/* Forks it twice; 0 or a negated errno. */
+/* Forks twice. Returns 0 or a negative errno. */
 static int start_judge(const struct applying *a)
 {
     pid_t between = fork();
@@ -293,7 +293,7 @@ static int start_judge(const struct applying *a)
 
 /* ---- the process ---- */
 
-/* Any domain keeps the process out of the judge; this one withholds nothing. */
+/* Any domain keeps the process from reading the judge; this one denies nothing. */
 static int plain_domain(const struct plan *p, int *fd)
 {
     struct plan some = {.host = p->host, .handled_fs = KABI_LL_MAKE_BLOCK};
@@ -331,7 +331,7 @@ static int lost(struct bk_err *err)
     return -1;
 }
 
-/* From here on nothing can be taken back. */
+/* From here on nothing can be undone. */
 static int wall_in(struct applying *a, bool *half, struct bk_err *err)
 {
     *half = true;
@@ -343,7 +343,7 @@ static int wall_in(struct applying *a, bool *half, struct bk_err *err)
     errno = -got;
     if (got < 0)
         return err_sys(err, "cannot start the judge");
-    /* the judge's copy was made; ours says who is asked */
+    /* the judge has its copy; ours identifies the judged process */
     a->probe = ~a->probe;
     close(steal_fd(&a->to_judge[0]));
     close(steal_fd(&a->to_process[1]));
@@ -369,7 +369,7 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
     if (got < 0)
         return err_sys(err, "the filter");
     if (listener < 0)
-        return 0; /* nothing is judged; the judge hears that we are done, and ends */
+        return 0; /* nothing is judged; tell the judge that we are done, so that it exits */
     say(a->to_judge[1], WORD_LISTENER, listener);
     int ready = hear(a->to_process[0], WORD_READY);
     close(listener);

@@ -6,17 +6,17 @@
 #include "kernel/plan/plan.h"
 
 /*
- * Sandboxing the calling process itself, for good, with everything it starts from now on. It has
- * one thread, and no namespace is made for it: the plan was made for a host that apply_host() has
- * taken them from.
+ * Sandboxes the calling process itself, permanently, with everything it starts from now on. The
+ * process has one thread and gets no namespaces: the plan must be for a host that apply_host() has
+ * changed.
  */
 void apply_host(struct host *h);
 
 /* Why this plan cannot be applied to a process, or NULL. */
 const char *apply_refuses(const struct plan *p);
 
-/* report: where denials are told, a line of JSON each, or -1. On failure *half says whether
- * something of it holds already. plan and graph are used by another process's copy. */
+/* report: where denials go, a line of JSON each, or -1. On failure *half says whether part of it is
+ * in force. A copy of this process keeps using plan and graph. */
 int apply_process(const struct plan *p, const struct graph *g, int report, bool *half,
                   struct bk_err *err);
 

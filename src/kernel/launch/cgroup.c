@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Looks upwards from the caller's own group for one that may be written to and hands the needed
- * controllers on; makes a child there. */
+/* Looks upwards from the caller's own cgroup for one that is writable and delegates the needed
+ * controllers, and makes a child there. */
 
 #include "kernel/launch/cgroup.h"
 
@@ -65,7 +65,7 @@ static bool set_limits(int dir, uint64_t memory, uint32_t procs)
     return !procs || write_file(dir, "pids.max", text);
 }
 
-/* A child of this group, with its limits set. */
+/* Makes a child of this cgroup and sets its limits. */
 static bool make_child(struct cgroup *c, const char *group, uint64_t memory, uint32_t procs)
 {
     OWN(fd) int dir = open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

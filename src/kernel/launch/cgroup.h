@@ -7,22 +7,22 @@
 #include <stdint.h>
 
 /*
- * Limits on the sandbox as a whole, through a control group of its own (version 2), where the
- * caller has been given a part of the tree with the controllers switched on. Elsewhere the launcher
- * falls back to limits on each process.
+ * Limits on the sandbox as a whole, through its own cgroup (version 2). It works where the caller
+ * has a delegated part of the tree with the controllers enabled. Elsewhere the launch limits each
+ * process.
  */
 struct cgroup {
     int fd; /* its folder, or -1 */
     char path[1024];
 };
 
-/* root: where the tree is mounted ("/sys/fs/cgroup"); own: the caller's place in it
- * ("/user.slice/…"). False when no group with these limits can be had; nothing is left behind then.
+/* root: where the tree is mounted ("/sys/fs/cgroup"); own: the caller's path in it
+ * ("/user.slice/…"). Returns false, and leaves nothing behind, if no cgroup can have these limits.
  */
 bool cgroup_make_at(struct cgroup *c, const char *root, const char *own, uint64_t memory,
                     uint32_t procs);
 /* The same for this process on this host. */
 bool cgroup_make(struct cgroup *c, uint64_t memory, uint32_t procs);
-void cgroup_remove(struct cgroup *c); /* when its processes are gone */
+void cgroup_remove(struct cgroup *c); /* call it when its processes are gone */
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "base/own.h"
 
-/* The folder of the kernel's pattern; false when it has none that is always the same. */
+/* The folder in the kernel's pattern. Returns false if the pattern has no fixed folder. */
 static bool find_folder(char folder[256])
 {
     OWN(fd) int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC);
@@ -37,7 +37,7 @@ static bool contains(const char *folder, const char *path)
 int core_files_redirect(const char *tmpdir, const char *cwd)
 {
     char folder[256];
-    /* who else works in there goes on doing so */
+    /* other processes keep working there */
     if (!find_folder(folder) || contains(folder, tmpdir) || contains(folder, cwd) ||
         contains(folder, "/tmp") || contains(folder, "/var/tmp"))
         return 0;

@@ -4,10 +4,10 @@
 #define BK_KERNEL_LAUNCH_CORE_FILES_H
 
 /*
- * Has core files that go to a folder of the host's go to the command's TMPDIR instead, in this
- * mount namespace: the kernel finds their folder by its name, as the process that crashed would. 0
- * or a negated errno. Where the kernel wants them elsewhere (in the working directory, or in a
- * program of the host's) nothing can be done.
+ * Redirects core files from a folder of the host to the command's TMPDIR, in this mount namespace:
+ * the kernel looks up the folder by name, as the crashed process would. Returns 0 or a negative
+ * errno. Where the kernel puts them elsewhere (the working directory, or a program of the host), it
+ * does nothing.
  */
 int core_files_redirect(const char *tmpdir, const char *cwd);
 

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A mount can say that no device is opened through it (nodev). All of the sandbox's mounts say so,
- * and what may be opened gets a mount of its own, on itself, that does not. The kernel looks at
- * this whatever name, descriptor or link led there, and no call that the sandbox has can change it.
+ * A mount option forbids opening devices through it (nodev). All of the sandbox's mounts get it,
+ * and each device that may be opened gets its own mount, on itself, without it. The kernel checks
+ * this whatever name, file descriptor or link led there, and no call in the sandbox can change it.
  *
- * /dev/pts stays open as a whole: it is the sandbox's own. /dev/ptmx looks for it beside itself,
- * where a mount of a single file has nothing; so the ptmx inside it takes its place.
+ * /dev/pts stays open as a whole, because it is the sandbox's own. /dev/ptmx looks for pts beside
+ * itself, where a mount of a single file has nothing, so the ptmx inside /dev/pts replaces it.
  */
 
 #include "kernel/launch/device-wall.h"
@@ -33,7 +33,7 @@ struct opened {
     const char *paths[OPENED];
     size_t n;
     struct arena arena;
-    const struct graph *graph; /* asked about what is found */
+    const struct graph *graph; /* for checking what is found */
     struct graph_cache *cache;
 };
 
@@ -104,7 +104,7 @@ static bool is_allowed(const struct opened *o, const char *path, mode_t mode)
     return graph_eval(o->graph, o->cache, &q).allow;
 }
 
-/* These are the sandbox's own, or hold what everybody puts there. */
+/* These are the sandbox's own, or shared folders. */
 static bool is_left_out(const char *path)
 {
     static const char *const names[] = {"/dev/pts", "/dev/shm", "/dev/mqueue", "/dev/hugepages"};
@@ -114,15 +114,15 @@ static bool is_left_out(const char *path)
     return false;
 }
 
-/* Consoles and what they show: more than all others together, and of no use without the
- * capabilities that go with them. Each would take a mount. */
+/* Consoles and their contents: more than all other devices together, and useless without the
+ * capabilities that go with them. Each would need a mount. */
 static bool is_console(const char *name)
 {
     return strncmp(name, "vcs", 3) == 0 ||
            (strncmp(name, "tty", 3) == 0 && name[3] >= '0' && name[3] <= '9');
 }
 
-/* One after the other down a folder; who could not open a device need not have it open. */
+/* Walks down a folder. Devices that the user could not open anyway are left out. */
 static void keep_beneath(struct opened *o, const char *folder, int depth)
 {
     char path[512];
@@ -130,7 +130,7 @@ static void keep_beneath(struct opened *o, const char *folder, int depth)
     DIR *d = depth < DEPTH ? opendir(folder) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         int n = snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
-        /* containers mount devices on plain files, so that one of these may be a device */
+        /* containers mount devices on plain files, so one of these may be a device */
         bool other = e->d_type == DT_LNK || e->d_name[0] == '.';
         if (other || is_console(e->d_name) || n >= (int)sizeof(path) || is_left_out(path) ||
             faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0 || lstat(path, &st) < 0)
@@ -175,7 +175,7 @@ static int put_back(struct opened *o)
     int err = 0;
     for (size_t i = 0; i < o->n; i++) {
         if (err == 0 && syscall(SYS_move_mount, o->trees[i], "", AT_FDCWD, o->paths[i],
-                                0x04 /* the first is a descriptor */) < 0)
+                                0x04 /* the first is a file descriptor */) < 0)
             err = errno == ENOENT ? 0 : -errno;
         close(o->trees[i]);
     }
@@ -194,7 +194,7 @@ int devices_wall(const struct plan *p, const struct graph *g)
     int back = put_back(&o);
     if (err == 0)
         err = back;
-    if (err == 0) /* where there is none this is somebody else's, which stays closed */
+    if (err == 0) /* without a devpts mount this is another program's, which stays closed */
         (void)set_attributes(AT_FDCWD, "/dev/pts", KABI_AT_RECURSIVE, 0, KABI_MOUNT_NODEV);
     graph_cache_free(o.cache);
     arena_free(&o.arena);

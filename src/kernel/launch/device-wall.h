@@ -7,14 +7,14 @@
 #include "kernel/plan/plan.h"
 
 /*
- * Closes device files in this mount namespace, wherever they lie and whatever they are called,
- * except for those that the plan leaves open. 0 or a negated errno.
+ * Closes device files in this mount namespace, wherever they are and whatever their names, except
+ * for those that the plan leaves open. Returns 0 or a negative errno.
  */
 int devices_wall(const struct plan *p, const struct graph *g);
 
 /* All of them. */
 int devices_close(void);
-/* Of one mount that is not attached yet: closed, or open again. */
+/* For one mount that is not attached yet: closes devices, or opens them again. */
 int devices_close_tree(int tree);
 int devices_open_tree(int tree);
 

@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /* Names of variables that hold secrets: by a word in them, or as patterns with one star at either
- * end. Matched without regard to case, because so are the habits of those who name them. */
+ * end. Case is ignored, because naming habits differ. */
 
 #include "kernel/launch/environ.h"
 
@@ -16,7 +16,7 @@ static const char *const words[] = {
 };
 
 static const char *const secrets[] = {
-    /* what a secret is called */
+    /* words for a secret */
     "*TOKEN",
     "*_TOKENS",
     "*PASSWORD",
@@ -38,7 +38,7 @@ static const char *const secrets[] = {
     "*_DATABASE_URL",
     "*_WEBHOOK",
     "*_WEBHOOK_URL",
-    /* what belongs to a service */
+    /* variables of a service */
     "AWS_*",
     "AZURE_*",
     "GOOGLE_APPLICATION_*",
@@ -56,7 +56,7 @@ static const char *const secrets[] = {
     "REDIS_URL",
     "MONGODB_URI",
     "KUBECONFIG",
-    /* where somebody listens who acts outside */
+    /* sockets of agents that act outside */
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
     "GPG_AGENT_INFO",
@@ -68,7 +68,7 @@ static const char *const secrets[] = {
     "NOTIFY_SOCKET",
 };
 
-/* What the patterns above catch without need. */
+/* Exceptions from the patterns above. */
 static const char *const harmless[] = {
     "AWS_CA_BUNDLE", "AWS_REGION",    "AWS_DEFAULT_REGION", "AWS_PAGER",
     "*_PUBLIC_KEY",  "NEXT_PUBLIC_*", "*_CACHE_KEY",        "GPG_KEY",

@@ -9,9 +9,9 @@
 #include "base/arena.h"
 
 /*
- * The environment a command gets: the caller's without the variables that commonly hold secrets or
- * lead to agents outside (tokens, passwords, cloud keys, agent sockets), and with those that say
- * where it is. Names given with --env stay, and with "*" all.
+ * The environment of a command: the caller's without the variables that commonly hold secrets or
+ * lead to agents outside (tokens, passwords, cloud keys, agent sockets), and with those that
+ * describe the sandbox. Names given with --env stay; with "*" all do.
  */
 struct environ_result {
     char **env;           /* NULL-terminated, in the arena */
@@ -19,8 +19,8 @@ struct environ_result {
     size_t nremoved;
 };
 
-/* set: "NAME=value" entries that replace or add, NULL-terminated. -1 when the arena is exhausted.
- */
+/* set: "NAME=value" entries that replace or add, NULL-terminated. Returns -1 if the arena is
+ * exhausted. */
 int environ_make(char *const *caller, const char *const *keep, size_t nkeep, const char *const *set,
                  struct arena *arena, struct environ_result *out);
 

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The first process of the sandbox's namespaces. It maps ids, mounts what the sandbox needs of its
- * own, gives up everything else it could do, and from then on only collects orphans. When it ends,
- * the kernel ends every process of its pid namespace.
+ * PID 1 of the sandbox's namespaces. It maps ids, makes the sandbox's mounts, gives up everything
+ * else, and from then on only reaps orphans. When it exits, the kernel kills every process of its
+ * pid namespace.
  *
  * It should: mount, drop, wait. It must not: read anything the command controls, or be worth
- * attacking, which is why its own filter leaves it nothing but waiting.
+ * attacking. So its own filter leaves it nothing but waiting.
  */
 
 #include "kernel/launch/init.h"
@@ -38,8 +38,8 @@
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
 
-/* A part is done, or failed in this stage; what is told of the network comes with its descriptor.
- */
+/* Announces that a part is done, or failed in this step. The network comes with its file
+ * descriptor. */
 struct laid {
     int32_t step, err;
 };
@@ -56,7 +56,7 @@ static int take(const struct laid *laid, ssize_t n, enum launch_step *step)
     return n == sizeof(*laid) ? -laid->err : -EIO;
 }
 
-/* With nothing but read(), which a filter that stands already leaves alone. */
+/* Uses only read(), which an installed filter allows. */
 static int hear(int from, enum launch_step *step)
 {
     struct laid laid;
@@ -83,7 +83,7 @@ struct order {
     uint16_t ports[NETNS_PORTS];
 };
 
-/* ---- the first process ---- */
+/* ---- the init process ---- */
 
 static volatile sig_atomic_t leave_when_alone;
 
@@ -98,8 +98,8 @@ static void on_child(int sig)
     (void)sig;
 }
 
-/* The controller wants everybody to stop. It is outside, where no number of ours leads: whoever is
- * inside shows one, and is not listened to. */
+/* The controller wants every process to stop. It is outside, so the signal has no sender pid here;
+ * a signal from inside has one and is ignored. */
 static volatile sig_atomic_t hold;
 
 static void on_hold(int sig, siginfo_t *from, void *context)
@@ -128,9 +128,10 @@ static int only_wait(void)
     return own_filter_install(&filter);
 }
 
-/* Whoever became somebody else inside is to stop as well. And we know what root's command is not
- * to know (the environment that it was not given), which it could read of a process that can do no
- * more than itself; what it never has is what we have laid the ground with. */
+/* Processes that changed their credentials must stop as well. And init knows what root's command
+ * must not know (the environment it was not given). The command could read that from a process with
+ * no more capabilities than it has. So init keeps those that it set up the sandbox with, which the
+ * command never has. */
 static int retire(void)
 {
     const uint64_t stops = UINT64_C(1) << CAP_KILL, mounts = UINT64_C(1) << CAP_SYS_ADMIN;
@@ -148,21 +149,21 @@ static void __attribute__((noreturn)) collect(void)
             _exit(0);
         if (hold) {
             hold = 0;
-            kill(-1, SIGSTOP); /* all at once, so that nobody is missed who is just being born */
+            kill(-1, SIGSTOP); /* all at once, so that no new process is missed */
         }
         if (pid <= 0)
             sigsuspend(&none);
     }
 }
 
-/* What the first process is to do. */
+/* The work of init. */
 struct task {
     bool user_ns, net_ns;
     const char *cwd;
     uid_t uid;
     gid_t gid;
     int controller; /* its pidfd */
-    int spaces;     /* namespaces to make, but for the network */
+    int spaces;     /* namespaces to make, except for the network */
     struct id_maps maps;
     struct terminals terminals;
 };
@@ -173,7 +174,7 @@ static int make_mounts(struct task *t, enum launch_step *step)
     *step = STEP_MAP_IDS;
     if (t->user_ns && (err = id_maps_take(&t->maps, t->uid, t->gid)) < 0)
         return err;
-    /* here and not at birth, which would keep the parent waiting */
+    /* here and not in clone(), which would block the parent */
     *step = STEP_NAMESPACES;
     if (unshare(t->spaces) < 0)
         return -errno;
@@ -194,7 +195,7 @@ static int make_mounts(struct task *t, enum launch_step *step)
     return 0;
 }
 
-/* The network's descriptor. */
+/* Returns the network namespace's file descriptor. */
 static int open_network(enum launch_step *step)
 {
     *step = STEP_NAMESPACES;
@@ -213,7 +214,7 @@ static int netns_roads(int to)
     while ((n = recv(to, &order, sizeof(order), 0)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(order))
-        return -1; /* nobody is left who could want something */
+        return -1; /* no process is left that could want it */
     if (!order.lay)
         return 0;
     struct netns_wishes wishes = {.local = order.local,
@@ -246,7 +247,7 @@ static int lay(struct task *t, int to)
     return announce(to, STEP_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : netns_roads(to);
 }
 
-/* An order that is never read would reset the connection, and what was announced be lost. */
+/* An unread order would reset the connection and lose what was announced. */
 static void refuse_orders(int to)
 {
     struct order order;
@@ -255,7 +256,7 @@ static void refuse_orders(int to)
         ;
 }
 
-/* In a pid namespace of our own nobody is our parent: getppid() says nothing. */
+/* In our own pid namespace we have no parent: getppid() is useless. */
 static bool has_ended(int pidfd)
 {
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -311,7 +312,7 @@ void init_start(struct init *g, const struct host *h, const char *cwd)
     }
     int err = pid < 0 ? -errno : 0;
     processor_send_off(pid, false);
-    id_maps_give(&t.maps, pid); /* when that fails, the first process says so */
+    id_maps_give(&t.maps, pid); /* when that fails, init reports it */
     if (pid < 0)
         announce(ends[1], STEP_NAMESPACES, err, -1);
     close(ends[1]);
@@ -357,7 +358,7 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
         order.no_rules = wishes->no_rules;
         order.no_hand_over = wishes->no_hand_over;
     }
-    /* a first process that is gone has left word why */
+    /* an init that exited has announced why */
     while (send(g->ready, &order, sizeof(order), MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
 }
@@ -393,8 +394,8 @@ int init_enter(int pidfd, pid_t init, int proc, int flags)
     char name[32];
     if (setns(pidfd, flags) < 0)
         return -errno;
-    /* We may have been in a chroot, which entering mounts leads out of; the first process still is.
-     * Its root can be the same folder on another mount, so that comparing them tells nothing. */
+    /* We may have been in a chroot, which entering the mount namespace leaves; init is still in it.
+     * Its root can be the same folder on another mount, so comparing the two says nothing. */
     snprintf(name, sizeof(name), "%d/root", init);
     OWN(fd) int root = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return root < 0 || fchdir(root) < 0 || chroot(".") < 0 ? -errno : 0;

@@ -12,52 +12,52 @@
 #include "net/netns-setup.h"
 
 /*
- * The ground a sandbox stands on: its namespaces with everything mounted, held by their first
- * process. It does not depend on the policy, so it is laid while the profile is still being
- * compiled. A launch that does not need part of it leaves that part alone.
+ * Init is PID 1 of a sandbox: it holds the namespaces, with everything mounted. It does not depend
+ * on the policy, so the launch starts it while the profile is still being compiled. A launch that
+ * does not need part of it ignores that part.
  *
- * It is laid in three parts, each announced when it is done, because the network takes longer than
- * all the rest: what has to wait for one part need not wait for the next. Whether there is a
- * fourth, the roads to the gate, the policy says: once that is known the judge gives its order,
- * and has the other processes to start while it is carried out.
+ * It works in three parts and announces each, because the network takes longer than all the rest,
+ * and a process that waits for one part need not wait for the next. The policy decides whether
+ * there is a fourth part, the way to the gate. Once that is known the judge gives the order, and
+ * starts the other processes meanwhile.
  */
 struct init {
-    pid_t pid;   /* as seen outside; 0 when there is none */
-    int pidfd;   /* of it: what the judge joins */
-    int ready;   /* socket on which the parts are announced */
-    bool net_ns; /* will have a network of its own */
+    pid_t pid;   /* as seen outside; 0: none */
+    int pidfd;   /* of init, for the judge to join */
+    int ready;   /* socket on which init announces the parts */
+    bool net_ns; /* will have its own network namespace */
 };
 
-/* Starts laying it, in a process of its own, as far as the host can. cwd: what must stay visible.
- */
+/* Starts init as far as the host permits. cwd: a folder that must stay visible. */
 void init_start(struct init *g, const struct host *h, const char *cwd);
 
-/* From the controller to the judge, which takes over what waits below; it gets *g, whose ready is
- * -1 when there is none. */
+/* Passes init from the controller to the judge, which calls the functions below. The judge gets *g;
+ * its `ready` is -1 if there is none. */
 int init_send(const struct init *g, int to);
 int init_receive(struct init *g, int from);
 
-/* What the network is to lead to; NULL: nowhere. Given once on every ground that has a network, at
- * any time: its first process waits for it. */
+/* Orders what the network leads to; NULL: nowhere. Call it once, at any time, if init has a
+ * network: init waits for it. */
 void init_order(const struct init *g, const struct netns_wishes *wishes);
 
-/* In this order, and by one process only; each waits, and answers a negated errno with the stage
- * that failed. They allocate nothing. */
-int init_wait_mounts(const struct init *g, enum launch_step *step);  /* user, pid, mounts */
-int init_take_network(const struct init *g, enum launch_step *step); /* its descriptor */
+/* Call these in this order, from one process only. Each waits and returns a negative errno with the
+ * step that failed. They allocate nothing. */
+int init_wait_mounts(const struct init *g, enum launch_step *step); /* user, pid, mounts */
+int init_take_network(const struct init *g,
+                      enum launch_step *step); /* returns its file descriptor */
 int init_wait_loopback(const struct init *g, enum launch_step *step);
 /* If it was ordered; the caller closes it. */
 int init_take_roads(const struct init *g, struct netns_sockets *out, enum launch_step *step);
 
-/* Enters these namespaces of its first process, the mounts among them. proc: where that has the
- * number init. */
+/* Enters these namespaces of init, including its mounts. proc: a procfs in which init has this pid.
+ */
 int init_enter(int pidfd, pid_t init, int proc, int flags);
 
-/* What its first process hears from the controller: every other process is to stop. Nobody sends
- * this to a whole group of processes for reasons of his own. */
+/* The signal by which the controller makes init stop every other process. Nobody sends it to a
+ * whole process group for other reasons. */
 enum { GROUND_HOLD = SIGPWR };
 
-/* Ends it and every process on it, and waits until they are gone. */
+/* Kills init and with it every process of its namespace, and waits until they are gone. */
 void init_end(struct init *g);
 
 #endif

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Files by which the kernel is ruled. Root opens them for writing without any capability, and some
- * of them have the kernel run programs outside of every sandbox (core_pattern), or stop the machine
- * (sysrq-trigger). A policy that allows writing everywhere did not mean these: they become
- * read-only in the sandbox's mount namespace, where no call inside can undo it.
+ * Files that control the kernel. Root can write to them without any capability. Some make the
+ * kernel run programs outside every sandbox (core_pattern) or stop the machine (sysrq-trigger). A
+ * policy that allows writing everywhere does not mean these, so they become read-only in the
+ * sandbox's mount namespace. No call inside can undo that.
  */
 
 #include "kernel/launch/kernel-files.h"
@@ -24,7 +24,7 @@ enum when { ALWAYS, WITH_SYSCTL, WITHOUT_SYSCTL };
 static const struct {
     const char *path;
     uint8_t when; /* enum when: whether variables may be written at all */
-    bool tree;    /* a file system with others in it */
+    bool tree;    /* a file system that contains others */
 } sealed[] = {
     {"/proc/sysrq-trigger", ALWAYS, false},
     {"/proc/irq", ALWAYS, false},
@@ -43,7 +43,7 @@ static const struct {
     {"/sys", ALWAYS, true},
 };
 
-/* Others cannot open them anyway; whoever may mount was given the machine. */
+/* Other users cannot open them anyway, and a process that may mount controls the machine. */
 static bool applies(const struct plan *p, uint8_t when)
 {
     bool variables = !p->seal_sysctl;
@@ -71,7 +71,7 @@ int kernel_files_make_read_only(const struct plan *p)
 {
     for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]); i++) {
         int err = applies(p, sealed[i].when) ? make_read_only(sealed[i].path, sealed[i].tree) : 0;
-        /* EINVAL: a plain folder, with nothing mounted on it */
+        /* EINVAL: a plain folder with nothing mounted on it */
         if (err < 0 && err != -ENOENT && !(sealed[i].tree && err == -EINVAL))
             return err;
     }

@@ -6,12 +6,12 @@
 #include "kernel/plan/plan.h"
 
 /*
- * Puts what the plan seals out of the sandbox's reach, in its own mount namespace: read-only, or
- * under something empty. 0 or a negated errno; what does not exist needs no seal.
+ * Makes the kernel files of the plan read-only, or hides them under an empty mount, in the
+ * sandbox's mount namespace. Returns 0 or a negative errno. Missing files are skipped.
  */
 int kernel_files_make_read_only(const struct plan *p);
 
-/* What is read-only under this plan: names for people. Returns how many; at most cap. */
+/* Lists what is read-only under this plan: names for users. Returns how many; at most cap. */
 size_t seal_list(const struct plan *p, const char **names, size_t cap);
 
 #endif

@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The controller. It starts the judge and then only listens: to events, to what became of the
- * command, and to signals, which it passes on as if it were not there. It never resolves a path of
- * the command's.
+ * The controller. It starts the judge and then only listens: to events, to the status of the
+ * command, and to signals, which it passes on. It never resolves a path of the command.
  */
 
 #include "kernel/launch/launch.h"
@@ -21,9 +20,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "kernel/judge/foreground.h"
 #include "kernel/launch/pause.h"
@@ -32,18 +31,20 @@
 #include "net/consent.h"
 
 static const struct {
-    const char *words, *hint;
+    const char *words;
+    enum bk_remedy remedy;
+    const char *hint;
 } steps[] = {
-    [STEP_NONE] = {"starting", ""},
-#define STEP(id, words, hint) [STEP_##id] = {words, hint},
+    [STEP_NONE] = {"starting", REMEDY_NONE, ""},
+#define STEP(id, words, remedy, hint) [STEP_##id] = {words, REMEDY_##remedy, hint},
 #include "kernel/shared/steps.def"
 #undef STEP
 };
 
-/* Signals that mean the command when they are sent to us by a process. From the terminal they reach
- * it by themselves. */
+/* Signals that are meant for the command when a process sends them to us. From the terminal they
+ * reach the command directly. */
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-/* What the kernel sends to a group of which somebody uses a terminal that another group has. */
+/* What the kernel sends to a background group that uses the terminal. */
 static const int from_terminal[] = {SIGTTIN, SIGTTOU};
 
 enum { KILL_GRACE_MS = 2000 };
@@ -51,32 +52,25 @@ enum { KILL_GRACE_MS = 2000 };
 struct control {
     const struct launch *l;
     struct launch_end *end;
-    pid_t judge, command, sentry; /* the sentry: 0 when there is none */
-    int sentry_fd;                /* of it */
+    pid_t judge, command, sentry; /* the sentry's pid; 0: none */
+    int sentry_fd;                /* of the sentry */
     int status, events, signals;
     int asks;     /* from and to the gate, or -1 */
     int terminal; /* or -1 */
     sigset_t mask;
     uint64_t deadline;     /* of the timeout, then of the grace period; 0: none */
     struct init *init;     /* NULL when there is none */
-    bool ending;           /* the command ended; the ground's first process ends what is left */
-    bool exited, lost;     /* nothing is left; the judge ended first */
-    bool alone;            /* when the command ended, only processes of our own were left */
-    bool killed;           /* the first process was, since time is over */
-    bool gone, unfinished; /* so they are now; the judge still tidies up */
-    bool unguarded;        /* the sentry did */
+    bool ending;           /* the command exited; init kills what is left */
+    bool exited, lost;     /* nothing is left; the judge exited first */
+    bool alone;            /* when the command exited, only our own processes were left */
+    bool killed;           /* init was killed, because of the timeout */
+    bool gone, unfinished; /* now only our own processes are left; the judge still cleans up */
+    bool unguarded;        /* the sentry exited */
     struct event event;
     unsigned char wire[sizeof(struct event)];
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void hear_events(struct control *c)
 {
@@ -99,23 +93,22 @@ static void hear_question(struct control *c)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0)
-        c->asks = -1; /* the gate is gone, and told elsewhere */
+        c->asks = -1; /* the gate is gone, which is reported elsewhere */
     else if (consent_question_read(bytes, (size_t)n, &q))
         c->l->on_question(c->l->arg, &q, c->asks);
 }
 
 /* ---- the terminal ---- */
 
-/* The one that the command has, if it was handed one or not; -1: none. */
+/* The command's terminal, whether it inherited one or not; -1: none. */
 static int terminal_open(void)
 {
     return open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 }
 
-/* Takes the foreground back from groups of the sandbox's, for those who started us: who is not in
- * it is stopped as soon as he reads. Somebody else who has it by now keeps it. Whether it was
- * taken.
- */
+/* Takes the foreground back from process groups of the sandbox, for the processes that started us:
+ * the terminal stops a background process as soon as it reads. Another group that has it by now
+ * keeps it. Returns whether it took it. */
 static bool terminal_take_back(int terminal)
 {
     pid_t now = terminal < 0 ? -1 : tcgetpgrp(terminal);
@@ -131,9 +124,9 @@ static bool terminal_is_shared(void)
     return foreground_outsider(proc, getpgrp(), getpid()) != 0;
 }
 
-/* The kernel has stopped our group. If the sandbox has the terminal and there are others in the
- * group besides us, they get it back and go on; else we stop with the rest, as if we had not
- * listened. */
+/* The kernel has stopped our group. If the sandbox has the terminal and our group has other
+ * processes, they get it back and go on. Otherwise we stop too, as if we had not handled the
+ * signal. */
 static void hear_terminal(const struct control *c, int sig)
 {
     sigset_t one;
@@ -150,8 +143,9 @@ static void hear_terminal(const struct control *c, int sig)
     sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
-/* The command stopped itself: stop as well, so that the caller's shell notices; then wake it. When
- * the terminal stopped both of us, we were asleep until the message arrived, and it runs again. */
+/* The command stopped itself. We stop as well, so that the caller's shell notices, and wake it
+ * afterwards. If the terminal stopped both of us, we slept until the message arrived, and the
+ * command runs again. */
 static void mirror_stop(struct control *c)
 {
     if (c->l->no_job_control || c->command <= 0 || pause_is_on() || !pause_is_stopped(c->command))
@@ -187,7 +181,7 @@ static void hear_status(struct control *c)
         if (c->l->give_stdio)
             let_go_of_stdio();
         break;
-    case STATUS_SENTRY: /* a child of ours, so that its number is its own until we collect it */
+    case STATUS_SENTRY: /* our child, so its pid stays valid until we reap it */
         c->sentry = m.value;
         c->sentry_fd = (int)syscall(SYS_pidfd_open, m.value, 0);
         break;
@@ -196,7 +190,7 @@ static void hear_status(struct control *c)
         break;
     case STATUS_EXITED:
         c->end->status = m.value;
-        c->command = 0; /* its number may belong to somebody else soon */
+        c->command = 0; /* its pid may be reused soon */
         c->ending = true;
         c->alone = m.step & EXITED_ALONE;
         c->unfinished = m.step & EXITED_UNFINISHED;
@@ -206,7 +200,7 @@ static void hear_status(struct control *c)
         c->unfinished = false;
         c->exited = c->gone;
         break;
-    default: /* the command's own end follows when it had started */
+    default: /* the command's own exit status follows if it had started */
         c->exited = c->command == 0 && !c->ending;
         c->end->step = (enum launch_step)(m.step > 0 && m.step < STEP_COUNT ? m.step : 0);
         c->end->sys = m.value;
@@ -229,8 +223,7 @@ static void hear_signal(struct control *c)
 
 /* ---- waiting ---- */
 
-/* A process that waits for a sentry cannot be killed while that is only stopped; so it goes first.
- */
+/* A process that waits for a stopped sentry cannot be killed, so the sentry goes first. */
 static void end_sentry(struct control *c, bool wait)
 {
     if (c->sentry <= 0)
@@ -255,7 +248,7 @@ static void meet_deadline(struct control *c)
     c->end->timed_out = true;
     c->deadline = 0;
     end_sentry(c, false);
-    /* the first process takes all others along, and the judge tidies up after them */
+    /* init's exit kills all others, and the judge cleans up after them */
     if (c->init && c->command > 0 && !c->ending && !c->killed) {
         c->killed = true;
         c->deadline = now_ms() + KILL_GRACE_MS;
@@ -273,8 +266,8 @@ static int time_left(const struct control *c)
     return c->deadline > now ? (int)(c->deadline - now) : 0;
 }
 
-/* Without its sentry the sandbox does not go on. Before the command has started the judge notices
- * by itself, and knows more. */
+/* Without its sentry the sandbox does not continue. Before the command has started, the judge
+ * notices by itself and knows more. */
 static void hear_sentry(struct control *c)
 {
     c->exited = c->lost = c->unguarded = true;
@@ -287,7 +280,7 @@ static void attend(struct control *c)
                            {-1, POLLIN, 0},         {c->l->on_heard ? c->l->hears : -1, POLLIN, 0},
                            {-1, POLLIN, 0}};
     while (!c->exited) {
-        /* a signal that comes before its receiver waits for him */
+        /* a signal that arrives early stays pending */
         fds[2].fd = c->command > 0 ? c->signals : -1;
         fds[0].fd = c->status;
         fds[3].fd = c->ending && !c->gone ? c->init->pidfd : -1;
@@ -321,12 +314,11 @@ static void attend(struct control *c)
     }
     hear_events(c);
     if (c->alone && !c->lost && launch_leaves_all(c->l))
-        return; /* all are tied to us */
+        return; /* all of them die with us */
     end_sentry(c, c->lost || !c->l->leave_judge);
     kill(c->judge, SIGKILL);
-    /* when the command ended by itself its processes are gone, and the judge has nothing left to
-     * do but to give back what the kernel keeps for it, which takes longer than anybody should wait
-     */
+    /* when the command exited by itself its processes are gone; the judge only has to release what
+     * the kernel keeps for it, which takes too long to wait for */
     if (!c->lost && c->l->leave_judge)
         return;
     while (waitpid(c->judge, NULL, 0) < 0 && errno == EINTR)
@@ -336,7 +328,7 @@ static void attend(struct control *c)
 
 /* ---- starting ---- */
 
-/* Only clone3() can start a process in another control group. */
+/* Only clone3() can start a process in another cgroup. */
 static pid_t clone_into(int cgroup, unsigned long flags)
 {
     struct clone_args args = {.flags = (flags & ~(unsigned long)SIGCHLD) | CLONE_INTO_CGROUP,
@@ -363,7 +355,7 @@ static int start_judge(struct control *c, struct setup *s)
     if (c->judge == 0)
         judge_main(s);
     err = c->judge < 0 ? -errno : 0;
-    id_maps_give(&s->maps, c->judge); /* when that fails, the judge says so */
+    id_maps_give(&s->maps, c->judge); /* when that fails, the judge reports it */
     return err;
 }
 
@@ -374,13 +366,15 @@ static int word_failure(const struct launch *l, const struct launch_end *end, st
         err_sys(err, "cannot run %s", l->argv[0]);
     else
         err_sys(err, "%s failed", steps[end->step].words);
-    if (steps[end->step].hint[0])
+    if (steps[end->step].remedy)
+        err_remedy(err, steps[end->step].remedy);
+    else if (steps[end->step].hint[0])
         err_hint(err, "%s", steps[end->step].hint);
     return -1;
 }
 
-/* The ground is laid, if the caller has not begun to, and the caller gets ready, while the judge
- * works on the policy. */
+/* Starts init, if the caller has not, and lets the caller prepare, while the judge works on the
+ * policy. */
 static int prepare_init(struct control *c, struct bk_err *err)
 {
     const struct launch *l = c->l;
@@ -389,7 +383,7 @@ static int prepare_init(struct control *c, struct bk_err *err)
         init_start(g, l->host, l->cwd);
     if (l->meanwhile && l->meanwhile(l->arg, err) < 0)
         return -1;
-    init_send(g, c->events); /* a judge that is gone has told why, or is missed soon */
+    init_send(g, c->events); /* a judge that exited has reported why, or we notice soon */
     if (g->ready < 0)
         c->init = NULL;
     return 0;
@@ -403,8 +397,8 @@ static int give_up(const struct control *c)
     return -1;
 }
 
-/* Where the caller has closed 0, 1 or 2, nothing of ours must land there: the judge gives them
- * away. The command finds them closed again. */
+/* If the caller has closed 0, 1 or 2, none of our file descriptors may get these numbers: the judge
+ * passes them on. The command finds them closed again. */
 static void keep_off_stdio(void)
 {
     int fd;
@@ -478,7 +472,7 @@ static int run_with_signals(struct control *c, struct setup *s, struct bk_err *e
     sigprocmask(SIG_SETMASK, &all, &s->mask); /* the judge starts with everything blocked */
     OWN(fd) int terminal = terminal_open();
     c->terminal = terminal;
-    /* stop signals must act on us; what we hear comes through the descriptor */
+    /* stop signals must act on us; we receive the others through the signalfd */
     c->mask = heard;
     sigaddset(&c->mask, SIGPIPE);
     int result = run(c, s, err);
@@ -522,7 +516,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     struct control *const c = &the_control;
     struct init own = {.pidfd = -1, .ready = -1};
     memset(end, 0, sizeof(*end));
-    /* both are large: only what a former launch may have left is set again */
+    /* both are large: reset only what a former launch may have left */
     s.launch = l;
     s.plan = NULL;
     s.graph = NULL;

@@ -12,17 +12,17 @@
 #include "report/event.h"
 
 /*
- * Performing a plan: runs one command and everything it starts, until the command ends.
+ * Performs a plan: runs one command and everything it starts, until the command exits.
  *
- *   controller ──▶ init, the sandbox's first process, which holds its namespaces
+ *   controller ──▶ init, PID 1 of the sandbox, which holds its namespaces
  *        └───────▶ judge ──▶ the command
  *
- * The controller is the calling process: it stays outside, hears events and passes signals on. The
- * judge enters the namespaces, confines itself, starts the command one layer further in and
- * answers its judged calls. Whoever of them dies takes the command along.
+ * The controller is the calling process. It stays outside, receives events and passes on signals.
+ * The judge enters the namespaces, confines itself, starts the command one layer further in and
+ * answers its judged calls. If any of these processes dies, the command is killed.
  *
- * The policy is needed in the judge. Where it is not at hand yet, the judge makes it: it starts
- * while there is little memory to copy, and the controller stays small.
+ * The judge needs the policy. If it is not there yet, the judge makes it: the judge starts while
+ * there is little memory to copy, and the controller stays small.
  */
 struct init;
 
@@ -37,59 +37,59 @@ struct consent_question;
 
 struct launch {
     struct launch_policy policy; /* or empty, and then: */
-    /* Called in the judge's process while it is still as unconfined as the caller: fills *out, or
-     * tells the person what is wrong and answers -1 (the launch fails in STEP_POLICY). */
+    /* Called in the judge's process while it is as unconfined as the caller. Fills *out, or reports
+     * the error to the user and returns -1 (the launch fails in STEP_POLICY). */
     int (*prepare)(void *arg, struct launch_policy *out);
-    /* Called in the caller's process while the judge is busy with that; -1 ends the launch. */
+    /* Called in the caller's process while the judge does that; -1 ends the launch. */
     int (*meanwhile)(void *arg, struct bk_err *err);
-    const struct host *host; /* what policy is, or will be, made for */
-    struct init *init;       /* laid already (init.h), taken over whatever happens; or NULL */
+    const struct host *host; /* the host that the policy is, or will be, planned for */
+    struct init *init;       /* started already (init.h), always taken over; or NULL */
     char *const *argv;
     char *const *env;
     const char *cwd;
-    const char *tmpdir;  /* the command's, or NULL; there once `meanwhile` has been called */
-    const char *start;   /* where the command begins; NULL: there */
+    const char *tmpdir;  /* the command's, or NULL; must exist once `meanwhile` has been called */
+    const char *start;   /* where the command starts; NULL: in cwd */
     const int *keep_fds; /* besides 0, 1 and 2 */
     size_t nkeep;
-    const char *connector;           /* path of a program of which `connect HOST PORT` is a way
-                                      * through the sandbox's proxies (buckle itself), or NULL */
+    const char *connector; /* path of a program whose `connect HOST PORT` leads through the
+                              sandbox's proxies (buckle itself), or NULL */
     const struct upstream *upstream; /* the proxy that connections leave through, or NULL */
-    bool late_names;                 /* denied names are found, connections to them refused */
-    int cgroup;                      /* a control group to start in, or -1 */
-    uint64_t max_memory;             /* bytes of address space a process; 0: as it is */
-    uint32_t max_procs;              /* 0: as it is */
+    bool late_names;                 /* denied names resolve, and connections to them are refused */
+    int cgroup;                      /* a cgroup to start in, or -1 */
+    uint64_t max_memory;             /* bytes of address space for each process; 0: unchanged */
+    uint32_t max_procs;              /* 0: unchanged */
     uint32_t timeout_ms;             /* 0: none */
     bool wait_all;                   /* background processes may finish */
-    bool leave_judge;    /* the caller ends right away: return without waiting for what the kernel
-                             still cleans up. Nothing of the command's is left; our own processes may
-                             be dying, or end with the caller */
-    bool no_job_control; /* a command that stops does not stop us: nobody's shell waits for that */
-    bool give_stdio;     /* let go of 0 and 1, so that the command's readers see it close them */
+    bool leave_judge;    /* the caller exits right away: return without waiting for the kernel's
+                            cleanup. Nothing of the command is left; our own processes may be dying, or
+                            exit with the caller */
+    bool no_job_control; /* a stopping command does not stop us: no shell waits for that */
+    bool give_stdio; /* close 0 and 1, so that the command's readers see end of file when it closes
+                        them */
     void (*on_event)(void *arg, const struct event *e); /* in the calling thread */
-    /* Called in the calling thread whenever there is something to be read from `hears`, until it
-     * ends; NULL: nothing is listened to besides. It may call launch_update(). */
+    /* Called in the calling thread whenever `hears` is readable, until end of file; NULL: nothing
+     * else to listen to. It may call launch_update(). */
     void (*on_heard)(void *arg);
     int hears;
-    /* Descriptors by which the person speaks to the caller: no process that acts for the command
+    /* File descriptors by which the user talks to the caller: no process that acts for the command
      * keeps one. */
     const int *user_fds;
     size_t nuser_fds;
-    /* For a policy that can change: makes a graph of what launch_update() was given, in each of the
-     * processes that enforce it. NULL when that is impossible; then the old one stays. */
+    /* For a policy that can change: makes a graph from the bytes of launch_update(), in each
+     * process that enforces it. Returns NULL on failure; then the old policy stays. */
     struct graph *(*compile)(void *arg, const void *bytes, size_t n);
-    /* Somebody wants to connect where no rule says yes or no; NULL: the answer is no. Called in the
-     * calling thread, too, for questions and again when one is withdrawn. Answered by
-     * consent_answer(channel, q->id, …), from here or later from any thread, until launch_run()
-     * returns. */
+    /* Called in the calling thread for a connection that no rule decides, and again when the
+     * question is withdrawn. NULL: the answer is no. Answer with consent_answer(channel, q->id, …),
+     * from here or later from any thread, until launch_run() returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
-    uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
+    uint32_t ask_ms; /* how long to wait for an answer; 0: CONSENT_MS */
     void *arg;
 };
 
-/* What a launch was doing when it failed; also says what to try without. */
+/* The step in which a launch failed. Its remedy or hint is in steps.def. */
 enum launch_step {
     STEP_NONE,
-#define STEP(id, words, hint) STEP_##id,
+#define STEP(id, words, remedy, hint) STEP_##id,
 #include "kernel/shared/steps.def"
 #undef STEP
     STEP_COUNT,
@@ -99,21 +99,22 @@ struct launch_end {
     int status; /* as waitpid() gives it */
     bool timed_out;
     enum launch_step step; /* on failure */
-    int sys;               /* errno of that stage */
+    int sys;               /* errno of that step */
 };
 
-/* 0 when the command ran and ended; -1 when it could not be started or the judge was lost. Call
- * from a thread that lives as long as the launch: the judge ends with the thread that made it. */
+/* Returns 0 if the command ran and exited; -1 if it could not be started or the judge was lost.
+ * Call it from a thread that lives as long as the launch: the judge dies with the thread that made
+ * it. */
 int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *err);
 
-/* For the launch that runs in this process, from on_heard and its like. A signal for the command:
- * 0, or -ESRCH while there is none; and its end, as if its time were over: politely first, or at
- * once (end->timed_out). */
+/* For the launch that runs in this process, from on_heard and similar callbacks. The first sends a
+ * signal to the command: returns 0, or -ESRCH while there is none. The second ends it as after a
+ * timeout: politely first, or at once (end->timed_out). */
 int launch_signal(int sig);
 void launch_cancel(bool at_once);
 
-/* Gives the launch that runs in this process another policy. number as in struct event. 0 or a
- * negated errno: -ESRCH when none runs that could take one. */
+/* Gives the running launch of this process another policy. number as in struct event. Returns 0 or
+ * a negative errno: -ESRCH if none runs that accepts one. */
 int launch_update(uint32_t number, const void *bytes, size_t n);
 
 #endif

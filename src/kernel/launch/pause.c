@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A shell whose job stops says so. So they stop one by one, the eldest first, and go on the
- * youngest first: while a job is stopped, its shell is as well. Whoever is born meanwhile is caught
- * by the sandbox's first process, which stops all others in one call. Who had been stopped before
- * stays so.
+ * A shell reports when its job stops. So processes stop one by one, the eldest first, and continue
+ * the youngest first: while a job is stopped, so is its shell. Init catches processes that start
+ * meanwhile: it stops all others in one call. Processes that were stopped before stay so.
  */
 
 #include "kernel/launch/pause.h"
@@ -25,13 +24,13 @@
 enum {
     HOLD_TRIES = 100, /* for one of them to stop, which it does as soon as it is at rest */
     HOLD_US = 50,
-    HOLD_MANY = 4096, /* processes that are told apart */
+    HOLD_MANY = 4096, /* processes handled one by one */
 };
 
 static struct {
     atomic_int init, command;
     atomic_bool holds;
-    pid_t stopped[HOLD_MANY]; /* before we came */
+    pid_t stopped[HOLD_MANY]; /* stopped before we came */
     size_t nstopped;
 } hold;
 
@@ -52,7 +51,7 @@ bool pause_is_on(void)
     return hold.holds;
 }
 
-/* ---- who ---- */
+/* ---- finding processes ---- */
 
 bool pause_is_stopped(pid_t pid)
 {
@@ -88,7 +87,7 @@ static int youngest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Those inside that are stopped, or are not, in that order. */
+/* Lists the processes inside that are stopped, or those that are not, in that order. */
 static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
 {
     OWN(dir) DIR *d = opendir("/proc");
@@ -103,7 +102,7 @@ static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
     return n;
 }
 
-/* ---- stopping and going on ---- */
+/* ---- stopping and continuing ---- */
 
 static void await(pid_t pid, bool stopped)
 {
@@ -145,6 +144,6 @@ void pause_release(void)
             kill(list[i], SIGCONT);
     if (n == 0)
         kill(command, SIGCONT);
-    await(command, false); /* until then its stop is still ours to explain */
+    await(command, false); /* until then the stop is still ours */
     hold.holds = false;
 }

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The keeper stands in for a pid namespace where a fresh /proc cannot be mounted: a process between
- * judge and command that adopts every orphan of the command and, when the command ends or the
- * judge dies, kills them all. A single death signal would not do: a grandchild with a session of
- * its own survives it, and a child can clear it. When the keeper itself is killed they are the
- * judge's, which does the same.
+ * The reaper replaces a pid namespace where a fresh /proc cannot be mounted: a process between
+ * judge and command that adopts every orphan of the command. When the command exits or the judge
+ * dies, it kills them all. A parent-death signal would not do: a grandchild in another session
+ * survives it, and a child can clear it. If the reaper itself is killed, the judge adopts them and
+ * does the same.
  */
 
 #include <dirent.h>
@@ -38,7 +38,7 @@ static pid_t parent_of(int proc, const char *pid)
     return name_end && strlen(name_end) > 4 ? (pid_t)atoi(name_end + 4) : -1;
 }
 
-/* Kills our children; what they leave becomes ours and is killed in the next round. */
+/* Kills our children. Their orphans become ours and are killed in the next round. */
 static void kill_children(int proc)
 {
     int fd = openat(proc, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static void tell(int to, struct kept k)
     fd_pass_send(to, &k, sizeof(k), -1);
 }
 
-/* Collects what ended; true when the command did, with its status. */
+/* Reaps exited processes. Returns true with the status if the command is among them. */
 static bool collect(pid_t command, int to, int *status)
 {
     int st;

@@ -3,13 +3,13 @@
 
 /*
  * From the judge to the command: the last layer, the filter, exec. The new process borrows the
- * judge's memory until it execs, which saves copying it, and its descriptors until the filter is
- * installed, which is how the judge gets the listener; the judge sleeps meanwhile. So nothing
- * here may call anything that is judged once the filter stands: there would be nobody to answer.
+ * judge's memory until it execs, which saves copying it, and its file descriptors until the filter
+ * is installed, which is how the judge gets the listener. The judge sleeps meanwhile. So once the
+ * filter is installed nothing here may make a judged call: nobody would answer.
  *
- * Only children of a process that entered a pid namespace live in it, and a process that did can
- * start no threads any more. Hence a short-lived go-between, which makes the command our child and
- * not its own.
+ * Only children of a process that entered a pid namespace are in it, and such a process can start
+ * no threads any more. Hence a short-lived go-between, which makes the command our child and not
+ * its own.
  */
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static void must(enum launch_step step, int err)
     syscall(SYS_exit_group, 127); /* before _exit() sanitizers would look for the stack they know */
 }
 
-/* The network is the last part of the ground to be ready. */
+/* The network is the last part of init to be ready. */
 static void enter_network(struct command *c)
 {
     enum launch_step step;
@@ -88,7 +88,8 @@ static int command_main(void *arg)
     int listener = -1;
     must(STEP_LIMITS, set_limits(l));
     must(STEP_LIMITS, limit_core(s->plan));
-    /* a layer more than the judge has, so that the judge can look in here and not the reverse */
+    /* one layer more than the judge has, so that the judge can read this process and not the
+     * reverse */
     must(STEP_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
     bool network = s->init && s->plan->net_ns && c->net < 0;
     if (network)
@@ -96,7 +97,7 @@ static int command_main(void *arg)
     must(STEP_CAPABILITIES, capabilities_drop(s->plan->caps));
     must(STEP_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
-    /* from here on the table is our own, and the listener stays behind in the judge's */
+    /* from here on the file descriptor table is our own, and the listener stays in the judge's */
     must(STEP_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
     if (network)
         wait_for_loopback(c);

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A new devpts is empty, and numbers terminals in the order in which they are made. For a terminal
- * of the host's to have its name there, as many are made as it takes to reach its number, and the
- * host's is bound over the last.
+ * A new devpts is empty and numbers terminals in the order of creation. To give a terminal of the
+ * host its name there, we create as many as it takes to reach its number, and bind the host's
+ * terminal over the last.
  */
 
 #include "kernel/launch/terminals.h"
@@ -31,7 +31,7 @@ static bool find_handed(struct stat *st)
     return false;
 }
 
-/* What has this name, if it is that terminal: it may come from another /dev/pts. */
+/* Opens the terminal of this name, if it is the same: it may come from another /dev/pts. */
 static int open_named(const char *name, const struct stat *st)
 {
     struct stat named;
@@ -41,7 +41,7 @@ static int open_named(const char *name, const struct stat *st)
     return same ? steal_fd(&file) : -1;
 }
 
-/* Without a name it is a terminal all the same: failing here is no failure of the sandbox's. */
+/* Without a name it is still a terminal, so failing here does not fail the sandbox. */
 static void give_name(struct terminals *t, int terminal, const char *name, unsigned number)
 {
     char file[32];

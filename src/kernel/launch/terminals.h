@@ -6,21 +6,21 @@
 #include <stddef.h>
 
 /*
- * Whoever may open a terminal reads what is typed there and writes what is shown. So a sandbox has
- * a /dev/pts of its own: of the host's pseudo-terminals only the one that the command was handed is
- * in it, under its name.
+ * A process that can open a terminal reads what is typed there and writes what is shown. So a
+ * sandbox has its own /dev/pts. Of the host's pseudo-terminals it has only the one that the command
+ * inherited, under its name.
  */
-enum { TERMINALS_MOST = 64 }; /* one with a higher number is used without a name */
+enum { TERMINALS_MOST = 64 }; /* a terminal with a higher number gets no name */
 
 struct terminals {
-    int masters[TERMINALS_MOST]; /* of terminals that were made to get to that number */
+    int masters[TERMINALS_MOST]; /* terminals that were created to reach that number */
     size_t n;
 };
 
-/* Mounts it, in a mount namespace of the caller's own. 0 or a negated errno. */
+/* Mounts it, in the caller's own mount namespace. Returns 0 or a negative errno. */
 int terminals_mount(struct terminals *t);
-/* Closes what was opened on the way, which takes its time. The descriptor that is left, or -1: as
- * long as it is open the terminal keeps its name. */
+/* Closes the terminals opened on the way, which is slow. Returns the file descriptor that is left,
+ * or -1. While it is open, the terminal keeps its name. */
 int terminals_settle(struct terminals *t);
 
 #endif

@@ -3,8 +3,8 @@
 
 /*
  * Layout: BASE/buckle-UID/run-XXXXXX, which is the command's TMPDIR and its own lock: the command
- * cannot unlock what others hold, nor hold it longer than it lives. Removing happens when no
- * process of the sandbox is left, never follows a symbolic link, and never leaves the file system.
+ * cannot release a lock of another process, nor hold one after it has exited. We remove it when no
+ * process of the sandbox is left, never follow a symlink, and never leave the file system.
  */
 
 #include "kernel/launch/tmpdir.h"
@@ -54,10 +54,10 @@ static void remove_tree(const char *top)
     }
 }
 
-/* Our own folder with all sessions, which nobody else may have prepared for us. */
+/* Our own folder with all sessions, which no other user may have prepared for us. */
 static int base_folder(char out[128], struct bk_err *err)
 {
-    /* inside another sandbox only its own TMPDIR can be written to */
+    /* inside another sandbox only its own TMPDIR is writable */
     const char *run = getenv(getenv("SANDBOX_RUNTIME") ? "TMPDIR" : "XDG_RUNTIME_DIR");
     struct stat st;
     bool usable = run && run[0] == '/' && strlen(run) < 80 && access(run, W_OK) == 0;
@@ -82,8 +82,8 @@ static int lock_folder(const char *path, int how)
     return fd;
 }
 
-/* Whether it is a folder that nobody holds. One that its command has closed to everybody is
- * opened up first. */
+/* Whether it is a folder that no process has locked. Opens up one whose command has closed it to
+ * everybody. */
 static bool is_abandoned(const char *top)
 {
     OWN(fd) int fd = lock_folder(top, LOCK_EX | LOCK_NB);
@@ -92,7 +92,7 @@ static bool is_abandoned(const char *top)
     return fd >= 0;
 }
 
-/* Removes what killed sessions left. Nobody is making a folder meanwhile. */
+/* Removes what killed sessions left. No process makes a folder meanwhile. */
 static void sweep(int base, const char *path)
 {
     DIR *d = fdopendir(base);
@@ -132,9 +132,9 @@ int tmpdir_make(struct tmpdir *s, struct bk_err *err)
     int turn = lock_folder(base, LOCK_EX);
     if (turn < 0)
         return err_sys(err, "cannot lock %s", base);
-    /* the lock outlives the sweeper's descriptor */
+    /* the lock outlives the sweeper's file descriptor */
     OWN(fd) int held = fcntl(turn, F_DUPFD_CLOEXEC, 3);
-    (void)held; /* it is enough that it is open */
+    (void)held; /* it only has to be open */
     sweep(turn, base);
     if (mkdir(s->path, 0700) < 0)
         return err_sys(err, "cannot make %s", s->path);

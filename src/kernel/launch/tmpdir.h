@@ -8,20 +8,20 @@
 #include "base/err.h"
 
 /*
- * The session's TMPDIR: a folder of its own below $XDG_RUNTIME_DIR or /tmp, locked as long as the
- * session lives and removed with it. A session that was killed leaves an unlocked folder behind,
- * which the next one removes.
+ * The session's TMPDIR: its own folder below $XDG_RUNTIME_DIR or /tmp, locked while the session
+ * lives and removed with it. A killed session leaves an unlocked folder, which the next one
+ * removes.
  */
 struct tmpdir {
-    char path[256]; /* the command's TMPDIR; empty when there is none */
+    char path[256]; /* the command's TMPDIR; empty if there is none */
     int lock;       /* the folder itself, once it is made */
 };
 
-/* Where it will be: as much as a policy needs to know. */
+/* Its future path: as much as a policy needs. */
 int tmpdir_name(struct tmpdir *s, struct bk_err *err);
 /* Removes what others left, makes it and locks it. */
 int tmpdir_make(struct tmpdir *s, struct bk_err *err);
-/* Removes it when it is empty, as most leave it. */
+/* Removes it if it is empty, as most are. */
 bool tmpdir_remove_empty(struct tmpdir *s);
 void tmpdir_remove(struct tmpdir *s); /* also fine when tmpdir_make() failed */
 

@@ -37,14 +37,14 @@
 
 /* ---- Landlock ---- */
 
-/* What the walls stand on: the ruleset, and what lies behind guards. */
+/* What the walls need: the ruleset, and the guarded paths. */
 struct building {
     int ruleset;
     const struct guarded_paths *behind;
 };
 
-/* The policy names canonical paths: one that leads through a symbolic link never matches anything,
- * and following it would open something else. */
+/* The policy names canonical paths. A path through a symlink never matches anything, and following
+ * it would open something else. */
 static int open_plain(const struct building *b, const char *path)
 {
     if (b->behind && guarded_paths_covers(b->behind, path, strlen(path)))
@@ -55,7 +55,7 @@ static int open_plain(const struct building *b, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* The folder above, in place. False when there is none. */
+/* Replaces a path by its parent. Returns false if there is none. */
 static bool step_up(char *path)
 {
     size_t n = strlen(path);
@@ -69,7 +69,7 @@ static bool step_up(char *path)
     return true;
 }
 
-/* The nearest folder above that exists. */
+/* The nearest existing ancestor. */
 static int open_above(const struct building *b, const char *path)
 {
     char copy[4096];
@@ -106,7 +106,7 @@ enum {
                KABI_LL_REFER,
 };
 
-/* Rights on names belong to the folder: a file that may be removed, replaced or made again needs
+/* Rights on names belong to the folder: a file that may be removed, replaced or created again needs
  * them there, and the judge narrows that down to the one name. */
 static int add_folder_of(const struct building *b, const char *path, uint64_t rights)
 {
@@ -121,7 +121,7 @@ static int add_wall(const struct building *b, const char *path, uint64_t rights)
     if (fd == -ENOENT || fd == -ENOTDIR)
         return rights & MAKES ? add_folder_of(b, path, rights) : 0;
     if (fd < 0)
-        return 0; /* out of our own reach, or a link: nothing to grant */
+        return 0; /* unreachable for us, or a link: nothing to grant */
     int err = add_rule(b->ruleset, fd, rights);
     if (err == 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (rights & (MAKES | KABI_LL_REMOVE_FILE)))
@@ -129,7 +129,7 @@ static int add_wall(const struct building *b, const char *path, uint64_t rights)
     return err;
 }
 
-/* The loader is found as the kernel finds it, through links. */
+/* Finds the loader as the kernel does, through links. */
 static int add_loader(int ruleset, const char *path)
 {
     OWN(fd) int fd = open(path, O_PATH | O_CLOEXEC);
@@ -146,14 +146,14 @@ static int add_walls(const struct building *b, const struct plan *p)
     return err;
 }
 
-/* The judge uses the host's /proc where the policy speaks of the sandbox's own. */
+/* The judge uses the host's /proc, where the policy means the sandbox's own. */
 static uint64_t proc_rights(const struct plan *p)
 {
     uint64_t rights = KABI_LL_READ_FILE | KABI_LL_READ_DIR;
     for (size_t i = 0; i < p->nwalls; i++)
         if (strcmp(p->walls[i].path, "/proc") == 0 || strcmp(p->walls[i].path, "/") == 0)
             rights |= p->walls[i].rights & KABI_LL_FILE_RIGHTS;
-    /* answers are written into the target's memory; the target itself has another /proc */
+    /* the judge writes answers into the target's memory; the target itself has another /proc */
     if (p->pid_ns && p->judge)
         rights |= KABI_LL_WRITE_FILE;
     return rights & p->handled_fs;
@@ -206,7 +206,7 @@ int landlock_enter(int fd)
     return syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
 }
 
-/* ---- objects that processes share ---- */
+/* ---- objects shared between processes ---- */
 
 int private_shared_memory(const char *cwd)
 {
@@ -227,7 +227,7 @@ int private_queues(void)
 
 void capabilities_bound(uint64_t keep)
 {
-    /* without CAP_SETPCAP (EPERM) there is nothing in the set that could be gained */
+    /* without CAP_SETPCAP (EPERM) the set has nothing that could be gained */
     for (int cap = 0; cap < 64; cap++)
         if (!(keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             break;
@@ -255,8 +255,8 @@ int capabilities_rest(uint64_t keep, uint64_t idle)
 
 /* ---- core dumps ---- */
 
-/* The kernel writes the memory of what crashes into a file, unless the limit is too small for one,
- * or hands it to a program that runs outside, unless the limit is 1. Where it is 0 for good, an
+/* The kernel writes the memory of a crashing process into a file, unless the limit is too small for
+ * one, or hands it to a program outside, unless the limit is 1. Where the hard limit is 0, an
  * ordinary user cannot raise it: then there are no files. */
 int limit_core(const struct plan *p)
 {
@@ -308,7 +308,8 @@ int map_own_ids(uid_t uid, gid_t gid)
     return write_text("/proc/self/gid_map", text);
 }
 
-/* The map of this process's own namespace, with every id as it is here: "in out count" per line. */
+/* The map of this process's own namespace, with every id mapped to itself: "in out count" per line.
+ */
 static int same_map(const char *own, char *text, size_t size)
 {
     OWN(file) FILE *f = fopen(own, "re");
@@ -357,7 +358,7 @@ int id_maps_give(struct id_maps *m, pid_t pid)
         if (err == 0 && write(m->wait[1], "", 1) != 1)
             err = -errno;
     }
-    close_maps(m); /* which tells a process that still waits that it will get none */
+    close_maps(m); /* a process that still waits learns that it gets none */
     return err;
 }
 
@@ -383,10 +384,10 @@ int loopback_up(void)
     return 0;
 }
 
-/* ---- descriptors ---- */
+/* ---- file descriptors ---- */
 
-/* Files, pipes, terminals and /dev/null only give and take bytes. Whatever else there is (folders,
- * sockets, devices, and what has no name at all: rings, process handles) could lead elsewhere. */
+/* Files, pipes, terminals and /dev/null only transfer bytes. Everything else (folders, sockets,
+ * devices, and nameless objects: rings, process handles) could lead elsewhere. */
 static bool leads_around(int fd)
 {
     struct stat st;
@@ -405,7 +406,7 @@ static bool is_kept(int fd, const int *keep, size_t nkeep)
     return false;
 }
 
-/* Whether a command must not inherit this descriptor. */
+/* Whether a command must not inherit this file descriptor. */
 static bool is_unwanted(int fd, const int *keep, size_t nkeep)
 {
     int flags = is_kept(fd, keep, nkeep) ? -1 : fcntl(fd, F_GETFD);
@@ -416,7 +417,7 @@ static bool is_unwanted(int fd, const int *keep, size_t nkeep)
     return folder || (fd > 2 && !(flags & FD_CLOEXEC) && leads_around(fd));
 }
 
-/* One entry of a folder, as the kernel lays it out. */
+/* A directory entry as the kernel returns it. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -425,9 +426,9 @@ struct entry {
     char name[];
 };
 
-/* The same by asking about each number there usually is: all at once, which leaves out those that
- * only name something (O_PATH), and one by one until as many are found as are open. So many /proc
- * says there are (Linux 6.2); false when they are not found. */
+/* Lists them by trying the usual numbers: first in one call, which leaves out O_PATH descriptors,
+ * then one by one until as many are found as are open. /proc has that number (Linux 6.2). Returns
+ * false if not all are found. */
 static bool try_descriptors(int *out, size_t *n)
 {
     enum { USUAL = 256 };
@@ -452,7 +453,7 @@ static bool try_descriptors(int *out, size_t *n)
     return missing == 0;
 }
 
-/* Without readdir(), which would allocate. The numbers are collected before anything is closed. */
+/* Without readdir(), which would allocate. Collects the numbers before closing anything. */
 static int list_descriptors(int *out, size_t cap, size_t *n)
 {
     union {
@@ -496,7 +497,7 @@ void inherited_close(const struct inherited *in)
 {
     for (size_t i = 0; i < in->n; i++)
         close(in->fds[i]);
-    /* too many to look at, or no /proc: everything goes that was not asked for */
+    /* too many to inspect, or no /proc: close everything that was not asked for */
     for (int fd = 3; in->unknown && fd < (int)sysconf(_SC_OPEN_MAX); fd++)
         if (!is_kept(fd, in->keep, in->nkeep))
             close(fd);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Classic BPF as seccomp runs it, for tests: a program is checked the way the kernel checks it
- * before it accepts one, then interpreted. A program that does not pass counts as one that kills.
+ * Classic BPF as seccomp runs it, for tests. A program is verified as the kernel verifies it, then
+ * interpreted. A program that fails verification counts as one that kills.
  */
 
 #include <linux/filter.h>
@@ -157,7 +157,7 @@ static bool holds(const struct machine *m, const struct sock_filter *i)
     return (m->a & v) != 0;
 }
 
-/* Everything but jumps and returns. */
+/* Everything except jumps and returns. */
 static void perform(struct machine *m, const struct sock_filter *i)
 {
     switch (BPF_CLASS(i->code)) {

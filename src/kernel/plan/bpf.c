@@ -2,24 +2,24 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The filter as a program. Every call number belongs to one span of numbers that are treated alike;
- * calls without a rule share spans that pass, and neighbours that are refused alike share one too.
- * A balanced tree of comparisons finds the span. Most spans end in a shared return; a call whose
- * arguments matter ends in its chain of tests.
+ * The filter as a program. Every call number belongs to one span of numbers with the same
+ * treatment. Calls without a rule share spans that pass, and neighbours with the same refusal share
+ * one too. A balanced tree of comparisons finds the span. Most spans end in a shared return; a call
+ * whose arguments matter ends in its chain of tests.
  *
- * Jumps of classic BPF lead forward only and conditional ones at most 255 instructions far. So the
- * program is written from its end to its beginning: when a jump is written its targets stand
- * already, and one that is too far gets a stepping stone (an unconditional jump, which has 32 bits)
- * put in between. A position is counted from the end, and stays true while the program grows.
+ * Classic BPF jumps only forward, and conditional jumps reach at most 255 instructions. So we write
+ * the program from its end to its beginning: when we write a jump, its targets exist already. A
+ * target that is too far gets a stepping stone, an unconditional jump, which has 32 bits. Positions
+ * count from the end, so they stay valid while the program grows.
  *
  * A program of another architecture could reach the same kernel through other numbers (int 0x80 on
- * x86-64), so the architecture is tested first; its calls do not exist here. The same holds for
- * numbers above the last one known, x32's among them: ENOSYS makes libraries fall back where EPERM
+ * x86-64). So the filter tests the architecture first and refuses other ones. The same applies to
+ * numbers above the last known one, including x32's: ENOSYS makes libraries fall back, where EPERM
  * would make them give up.
  *
- * The kernel works out in advance for which numbers a filter allows without looking at arguments,
- * and then skips it. Only comparisons with constants are understood there, which is one more reason
- * to use nothing else.
+ * The kernel works out in advance which numbers a filter allows without looking at arguments, and
+ * skips the filter for them. It understands only comparisons with constants there, so we use
+ * nothing else.
  */
 
 #include <errno.h>
@@ -50,7 +50,7 @@ struct assembler {
     bool judge;
 };
 
-/* Writes in front of everything else; answers its position. */
+/* Writes in front of everything else. Returns its position. */
 static size_t emit(struct assembler *a, struct sock_filter insn)
 {
     if (a->n == a->cap) {
@@ -78,7 +78,7 @@ static size_t emit_jump(struct assembler *a, size_t to)
     return emit_statement(a, BPF_JMP | BPF_JA, (uint32_t)distance(a, to));
 }
 
-/* room: instructions that may still come between the branch and its target. */
+/* room: instructions that may still be written between the branch and its target. */
 static size_t within_reach(struct assembler *a, size_t to, size_t room)
 {
     return distance(a, to) + room > NEAR ? emit_jump(a, to) : to;
@@ -106,8 +106,8 @@ static uint32_t return_value(struct sys_action action)
     return values[action.verdict] | data;
 }
 
-/* A return near enough for a branch that is written soon: a second one costs no more than a
- * stepping stone to the first. */
+/* A return near enough for a branch that we write soon. A second one costs no more than a stepping
+ * stone to the first. */
 static size_t emit_return(struct assembler *a, struct sys_action action)
 {
     uint32_t value = return_value(action);
@@ -154,7 +154,7 @@ static size_t emit_test(struct assembler *a, const struct sys_test *t, size_t ne
     return emit_branch(a, BPF_JEQ, t->value, yes, no);
 }
 
-/* Whether what a test looks at is what the one before it has left. */
+/* Whether a test looks at what the previous one left in the accumulator. */
 static bool is_there(const struct sys_test *t, const struct sys_test *before)
 {
     if (!before || before->arg != t->arg)
@@ -162,8 +162,7 @@ static bool is_there(const struct sys_test *t, const struct sys_test *before)
     return !masks(before) || (masks(t) && before->mask == t->mask);
 }
 
-/* The chain of a call's tests. What the test before has loaded is not loaded again, nor what it has
- * masked. */
+/* The chain of a call's tests. It does not load or mask again what the previous test has. */
 static size_t emit_rule(struct assembler *a, const struct sys_rule *r)
 {
     size_t at = emit_return(a, r->otherwise);
@@ -175,7 +174,7 @@ static size_t emit_rule(struct assembler *a, const struct sys_rule *r)
             t.then = plan_without_judge(t.then);
         at = emit_test(a, &t, next);
         if (at == next)
-            continue; /* and so were all that come after it */
+            continue; /* and so were all the later ones */
         bool there = is_there(&t, before);
         if (masks(&t) && !(there && masks(before)))
             at = emit_statement(a, BPF_ALU | BPF_AND | BPF_K, t.mask);
@@ -185,8 +184,8 @@ static size_t emit_rule(struct assembler *a, const struct sys_rule *r)
     return at;
 }
 
-/* A call with the run's pass in two arguments that the kernel does not read goes through. The low
- * halves of both are compared, 64 bits together. */
+/* A call that carries the run's pass in two arguments that the kernel ignores goes through. The
+ * filter compares the low halves of both, 64 bits together. */
 static size_t emit_pass(struct assembler *a, size_t at)
 {
     enum { LOW = 4, HIGH = 5 };
@@ -199,7 +198,7 @@ static size_t emit_pass(struct assembler *a, size_t at)
 
 /* ---- all calls ---- */
 
-/* Numbers from first up to the next span's first, all treated as rule says (NULL: they pass). */
+/* Numbers from first up to the next span's first, all treated by rule (NULL: they pass). */
 struct span {
     uint32_t first;
     const struct sys_rule *rule;
@@ -218,7 +217,7 @@ static bool same_treatment(const struct sys_rule *a, const struct sys_rule *b)
 static void add_span(struct span *spans, size_t *n, uint32_t first, const struct sys_rule *rule)
 {
     if (*n > 0 && spans[*n - 1].first == first)
-        spans[*n - 1].rule = rule; /* the pass that was to follow the call before is empty */
+        spans[*n - 1].rule = rule; /* the passing span after the previous call is empty */
     else
         spans[(*n)++] = (struct span){first, rule};
     if (*n > 1 && same_treatment(spans[*n - 1].rule, spans[*n - 2].rule))
@@ -255,7 +254,7 @@ static size_t emit_tree(struct assembler *a, const struct span *spans, size_t n)
     return emit_branch(a, BPF_JGE, spans[half].first, above, below);
 }
 
-/* What the spans rely on. */
+/* Checks what the spans rely on. */
 static int check_calls(const struct plan *p, struct bk_err *err)
 {
     int last = -1;

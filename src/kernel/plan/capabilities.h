@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Capabilities by name (capabilities.def), as sets of bits. Pure, but for caps_permitted(). */
+/* Capabilities by name (capabilities.def), as sets of bits. Pure, except for caps_permitted(). */
 
 enum cap_kind {
     CAPABILITY_IS_KEPT,
@@ -24,13 +24,13 @@ struct cap {
 extern const struct cap caps_table[];
 extern const size_t caps_count;
 
-/* By name, with or without cap_ in front, in any case; NULL when there is none. */
+/* Finds one by name, with or without cap_ in front, in any case. Returns NULL if there is none. */
 const struct cap *cap_find(const char *name);
-/* What root keeps without being asked. */
+/* What root keeps by default. */
 uint64_t caps_kept(void);
 /* Whether one of the set lifts the refusal of a call. */
 bool caps_lift(uint64_t set, const char *call);
-/* What this process has. */
+/* The permitted capabilities of this process. */
 uint64_t caps_permitted(void);
 
 static inline uint64_t cap_bit(const struct cap *c)

@@ -2,16 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Upper bounds: the folders in which an operation could be allowed, or could be denied. For every
+ * Path bounds: the folders in which an operation could be allowed, or could be denied. For every
  * node of the graph, from the decisions upwards:
  *
- *   bound(what is sought) = everywhere          bound(its opposite) = nowhere
+ *   bound(wanted decision) = everywhere     bound(its opposite) = nowhere
  *   bound(test)  = (region(test) ∩ bound(match)) ∪ bound(unmatch)
  *
- * where the region of a path test is the smallest folder (or file) that contains what it matches,
- * and of any other test everywhere. Edges lead to smaller indices, so one pass in order suffices.
+ * The region of a path test is the smallest folder (or file) that contains what it matches; of any
+ * other test, everywhere. Edges lead to smaller indices, so one pass in order suffices.
  *
- * Asked about one folder only, tests that every path in it passes, or none, leave one branch.
+ * For a query about one folder, a test that every path in it passes, or none, leaves one branch.
  */
 
 #include <string.h>
@@ -27,22 +27,22 @@ struct region_set {
     struct bound_path *list;
 };
 
-/* What is asked about a graph. */
+/* A query on a graph. */
 struct question {
     const struct graph *g;
-    bool denied;                     /* where is it denied (or told of), rather than allowed? */
+    bool denied;                     /* where is it denied (or reported), rather than allowed? */
     const struct bound_path *within; /* only in this folder; NULL: anywhere */
     int type;                        /* BOUND_… */
-    struct bound_memory *memory;     /* what is known of its tests; NULL: it is found each time */
+    struct bound_memory *memory;     /* cached knowledge of its tests; NULL: computed each time */
     struct arena *arena;
 };
 
-/* Most paths share a long beginning and end elsewhere: where the folder ends tells most of them
- * apart. */
+/* Most paths share a long beginning and differ later: the mark at the folder's end rules out most
+ * of them. */
 static bool is_beneath(const char *path, uint32_t n, const char *folder, uint32_t m)
 {
     if (m == 1)
-        return n > 0; /* everything lies beneath "/" */
+        return n > 0; /* everything is beneath "/" */
     return n >= m && (n == m || path[m] == '/') && path[m - 1] == folder[m - 1] &&
            memcmp(path, folder, m) == 0;
 }
@@ -54,8 +54,8 @@ bool bound_covers(const struct bound_path *a, const struct bound_path *b)
     return is_beneath(b->path, b->len, a->path, a->len);
 }
 
-/* Each region is compared with each: most are told apart without a look at their paths, because
- * nothing of the inner one ends where the outer one does. */
+/* Every region is compared with every other. The marks rule out most pairs without a look at the
+ * paths, because nothing of the inner path ends where the outer path does. */
 static inline bool may_cover(const struct bound_path *a, const struct bound_path *b)
 {
     return b->ends >> (a->len & 63) & 1;
@@ -97,7 +97,7 @@ static bool find_region(const struct graph_test *t, uint32_t rule, struct arena 
         return t->str[0] == '/';
     }
     if (!memchr(t->str, '^', t->len))
-        return false; /* it begins anywhere, as most do: nothing to parse it for */
+        return false; /* it begins anywhere, as most do: parsing it gains nothing */
     char *prefix = arena_alloc(arena, t->len + 1);
     bool exact = false;
     size_t n = prefix ? regex_literal_prefix(t->str, t->len, prefix, t->len, &exact) : 0;
@@ -108,7 +108,7 @@ static bool find_region(const struct graph_test *t, uint32_t rule, struct arena 
     return out->len > 1 || exact;
 }
 
-/* The region of a node's test; false when it is everywhere. */
+/* The region of a node's test. Returns false if it is everywhere. */
 static bool region_of(const struct question *q, const struct graph_node *node,
                       struct bound_path *out)
 {
@@ -129,8 +129,9 @@ static bool region_of(const struct question *q, const struct graph_node *node,
     return m->known[node->test] == BOUNDED;
 }
 
-/* Adds one region, dropping what it covers, its equal too: the latest rule is the reason. Entries
- * do not cover each other: when one covers the new region, nothing has been dropped for it. */
+/* Adds one region and drops those that it covers, including an equal one: the latest rule is the
+ * reason. Entries never cover each other, so if one covers the new region, nothing has been dropped
+ * for it. */
 static void add(struct region_set *s, const struct bound_path *p)
 {
     uint32_t kept = 0;
@@ -153,8 +154,8 @@ static void add(struct region_set *s, const struct bound_path *p)
         s->list[s->n++] = *p;
 }
 
-/* Entries of one set do not cover each other, so that only those of different sets are compared:
- * in a long chain of rules one of them is small. */
+/* Entries of one set do not cover each other, so only those of different sets are compared. In a
+ * long chain of rules one of the sets is small. */
 static void unite(struct region_set *s, const struct region_set *with)
 {
     uint32_t before = s->n, kept = 0;
@@ -191,7 +192,7 @@ static void intersect(struct region_set *s, const struct bound_path *p,
     }
 }
 
-/* A set trimmed to its size, so that a large graph does not need BOUND_MAX entries a node. */
+/* A set trimmed to its size, so that a large graph does not need BOUND_MAX entries per node. */
 static struct region_set settle(const struct region_set *s, struct arena *arena)
 {
     struct region_set out = {.everywhere = s->everywhere, .n = s->everywhere ? 0 : s->n};
@@ -201,13 +202,13 @@ static struct region_set settle(const struct region_set *s, struct arena *arena)
     return out;
 }
 
-/* Allowed, and nobody wants to hear of it. */
+/* Allowed, and not reported. */
 static bool is_silent_allow(const struct graph_node *d)
 {
     return d->allow && d->flags == 0 && d->nmods == 0;
 }
 
-/* Whether the type of what is asked about decides a test. */
+/* Whether the queried type decides a test. */
 static bool decides_type(const struct question *q, const struct graph_test *t, bool *holds)
 {
     if (t->filter != FILTER_VNODE_TYPE || t->how != GRAPH_INT || q->type == BOUND_ANY)
@@ -218,7 +219,7 @@ static bool decides_type(const struct question *q, const struct graph_test *t, b
 
 enum outcome { ALWAYS, NEVER, EITHER };
 
-/* What a test says about the paths of a folder. */
+/* The outcome of a test for the paths of a folder. */
 static enum outcome outcome_within(const struct graph_test *t, const struct bound_path *region,
                                    const struct bound_path *folder)
 {
@@ -230,8 +231,8 @@ static enum outcome outcome_within(const struct graph_test *t, const struct boun
     return t->how == GRAPH_PREFIX && begins ? ALWAYS : EITHER;
 }
 
-/* What the folder that is asked about, or the type, leaves of a test; its region where that is not
- * everywhere. */
+/* The outcome of a test for the queried folder or type, and its region if that is not everywhere.
+ */
 static enum outcome outcome_of(const struct question *q, const struct graph_node *node,
                                struct bound_path *region, bool *bounded)
 {
@@ -244,7 +245,7 @@ static enum outcome outcome_of(const struct question *q, const struct graph_node
     return *bounded && q->within ? outcome_within(t, region, q->within) : EITHER;
 }
 
-/* The result may lie in scratch. */
+/* The result may be in scratch. */
 static struct region_set bound_node(const struct question *q, const struct graph_node *node,
                                     const struct region_set *sets, struct bound_path *scratch)
 {
@@ -276,16 +277,16 @@ static void reverse(struct region_set *s)
     }
 }
 
-/* The set of the node that was looked at last, while only the next one wants it: a list of names is
- * a long chain of nodes, each with one entry more, and need not be copied for each of them. The
- * newest entry comes last. */
+/* The set of the previous node, while only the next node needs it. A list of names is a long chain
+ * of nodes, each with one more entry, so copying each set would be wasteful. The newest entry comes
+ * last. */
 struct running {
     bool is;
     uint32_t node;
     struct region_set set;
 };
 
-/* Takes a node into the chain, when it only adds its region to the one before. */
+/* Appends a node to the chain if it only adds its region to the previous one. */
 static bool run_on(struct running *run, const struct question *q, uint32_t i,
                    struct region_set *sets, const uint8_t *wanted)
 {
@@ -300,7 +301,7 @@ static bool run_on(struct running *run, const struct question *q, uint32_t i,
     bool nothing = !match->everywhere && match->n == 0;
     if (!nothing && (!match->everywhere || !region_of(q, node, &p)))
         return false;
-    sets[run->node].everywhere = run->set.everywhere; /* all that is asked about it afterwards */
+    sets[run->node].everywhere = run->set.everywhere; /* all that later queries need of it */
     if (!nothing)
         add(&run->set, &p);
     run->node = i;
@@ -316,8 +317,8 @@ static void run_out(struct running *run, struct region_set *sets, struct arena *
     run->is = false;
 }
 
-/* By how many others each node is asked for (2 is many). In one folder, most tests leave one branch
- * and most nodes are nobody's. */
+/* How many others refer to each node (2 is many). Within one folder, most tests leave one branch
+ * and most nodes are unreachable. */
 static void find_wanted(const struct question *q, uint32_t entry, uint8_t *wanted)
 {
     wanted[entry] = 1;
@@ -335,7 +336,7 @@ static void find_wanted(const struct question *q, uint32_t entry, uint8_t *wante
     }
 }
 
-/* The sets of all nodes that op can reach; NULL when nothing can be said. */
+/* The sets of all nodes that op can reach; NULL if nothing is known. */
 static struct region_set *bound_all(const struct question *q, enum vocab_op op)
 {
     uint32_t entry = graph_entry(q->g, op);
@@ -343,7 +344,7 @@ static struct region_set *bound_all(const struct question *q, enum vocab_op op)
     struct region_set *sets = arena_array(q->arena, (size_t)entry + 1, sizeof(*sets));
     uint8_t *wanted = arena_alloc(q->arena, (size_t)entry + 1);
     struct running run = {.is = false};
-    /* without regard to case the policy's paths are not the ones on disk */
+    /* without regard to case the policy's paths differ from those on disk */
     if (!sets || !wanted || graph_options_of(q->g)->fold_case)
         return NULL;
     find_wanted(q, entry, wanted);
@@ -395,7 +396,7 @@ int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *
     return m->known && m->regions && m->wanted ? 0 : -1;
 }
 
-/* Most folders that are asked about are denied by the first rule that names them. */
+/* The first rule that names a folder denies most of the queried folders. */
 static bool leads_to_allow(const struct question *q, uint32_t entry)
 {
     uint8_t *wanted = q->memory->wanted;

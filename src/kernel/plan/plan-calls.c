@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The part of the plan that becomes the BPF filter: one rule a system call, sorted by number. */
+/* The part of the plan that becomes the BPF filter: one rule for each system call, sorted by
+ * number. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static struct sys_action refuse(int err)
     return (struct sys_action){SYS_ERRNO, (uint16_t)err};
 }
 
-/* CLONE_NEW… but for the time namespace, whose bit means something else to clone(). */
+/* CLONE_NEW… except for the time namespace, whose bit means something else to clone(). */
 #define NEW_NAMESPACES 0x7e020000u
 #define NEW_TIME 0x00000080u
 
@@ -45,7 +46,7 @@ static struct sys_test any(uint8_t arg, uint32_t mask, struct sys_action then)
     return (struct sys_test){arg, SYS_ANY, mask, 0, then};
 }
 
-/* To a Unix socket SOCK_RAW is another name of SOCK_DGRAM: the mask leaves their difference out. */
+/* To a Unix socket SOCK_RAW is another name of SOCK_DGRAM: the mask ignores their difference. */
 const struct sys_test plan_is_datagram = {
     1, SYS_EQUAL, 0xf & ~(SOCK_DGRAM ^ SOCK_RAW), SOCK_DGRAM &SOCK_RAW, {SYS_NOTIFY, 0}};
 
@@ -57,14 +58,14 @@ static void filter_socketpair(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = plan_is_datagram;
 }
 
-/* The first message of a connection can take connect()'s place: programs fall back to that. */
+/* The first message of a connection can replace connect(). Refused, programs fall back to that. */
 static void filter_fast_open(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
     if (p->dials)
         r->tests[r->ntests++] = any(flags, MSG_FASTOPEN, refuse(EOPNOTSUPP));
 }
 
-/* Without an address it goes where the socket is connected to. */
+/* Without an address the message goes to the connected peer. */
 static void filter_sendto(const struct plan *p, struct sys_rule *r)
 {
     filter_fast_open(p, 3, r);
@@ -86,19 +87,19 @@ static void filter_sendmmsg(const struct plan *p, struct sys_rule *r)
         r->otherwise = notify;
 }
 
-/* In a network of its own whoever listens is heard by nobody else. */
+/* In its own network namespace nobody outside reaches a listening process. */
 static void filter_listen(const struct plan *p, struct sys_rule *r)
 {
     if (p->dials)
         r->otherwise = notify;
 }
 
-/* Threads of one process that do not share their umask: thread-cache.c wants to hear of it. */
+/* Threads of one process with separate umasks: thread-cache.c must know. */
 static const struct sys_test is_odd_thread = {
     0, SYS_EQUAL, CLONE_THREAD | CLONE_FS, CLONE_THREAD, {SYS_NOTIFY, 0}};
 
-/* User namespaces are for the person to allow, who should hear of it. A mount namespace of its own
- * would not get what is mounted in the sandbox's later on, and nothing can be mounted in it. */
+/* The user allows user namespaces, so a denial must be reported. A separate mount namespace would
+ * miss later mounts in the sandbox's, and nothing can be mounted in it. */
 static void filter_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
 {
     struct sys_action told = p->judge ? (struct sys_action){SYS_NOTIFY, EPERM} : refuse(EPERM);
@@ -125,22 +126,23 @@ static void filter_unshare(const struct plan *p, struct sys_rule *r)
         r->tests[r->ntests++] = any(0, CLONE_FS | NEW_NAMESPACES, notify);
 }
 
-/* A process that hides its memory cannot be judged: it is told that it does, and does not. */
+/* A process that hides its memory cannot be judged. The call reports success and changes nothing.
+ */
 static void filter_prctl(const struct plan *p, struct sys_rule *r)
 {
     if (p->judge)
         r->tests[r->ntests++] = equal(0, PR_SET_DUMPABLE, refuse(0));
 }
 
-/* With a listener of its own a command could answer for itself once ours is gone. */
+/* With its own listener a command could answer for itself once ours is gone. */
 static void filter_seccomp(const struct plan *p, struct sys_rule *r)
 {
     (void)p;
     r->tests[r->ntests++] = any(1, SECCOMP_FILTER_FLAG_NEW_LISTENER, refuse(EPERM));
 }
 
-/* A limit on processor time ends a process as surely as a signal. In a pid namespace nobody but the
- * sandbox's own processes has a number. */
+/* A limit on processor time kills a process as surely as a signal. In a pid namespace only the
+ * sandbox's own processes have a number. */
 static void filter_prlimit64(const struct plan *p, struct sys_rule *r)
 {
     if (!p->pid_ns)
@@ -152,18 +154,18 @@ static void filter_prlimit64(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = any(2 | SYS_HIGH, 0xffffffff, refuse(0));
 }
 
-/* The limit keeps the kernel from writing a process's memory somewhere when it crashes (command.c),
- * and stays as it is. Programs that hold secrets set it to 0 and end when they cannot: they are
- * told that they did. */
+/* The limit keeps the kernel from writing a process's memory when it crashes (start-command.c), and
+ * stays fixed. Programs that hold secrets set it to 0 and exit if they cannot, so the call reports
+ * success. */
 static void filter_setrlimit(const struct plan *p, struct sys_rule *r)
 {
     if (!p->opt.core_dumps)
         r->tests[r->ntests++] = equal(0, RLIMIT_CORE, refuse(0));
 }
 
-/* Landlock keeps a domain from tracing whoever is outside, and a pid namespace from naming them
- * (the first Landlock has not always a domain for us: plan_domain). Without either nobody is
- * traced but children that ask for it, as those do that a debugger starts. */
+/* Landlock keeps a domain from tracing outside processes, and a pid namespace from naming them
+ * (with the first Landlock ABI we do not always have a domain: plan_domain). Without either, a
+ * process can trace only children that ask for it, such as those that a debugger starts. */
 static void filter_ptrace(const struct plan *p, struct sys_rule *r)
 {
     if (p->pid_ns || p->host.landlock >= 2)
@@ -172,7 +174,7 @@ static void filter_ptrace(const struct plan *p, struct sys_rule *r)
     r->tests[r->ntests++] = equal(0, PTRACE_SEIZE, refuse(EPERM));
 }
 
-/* Whoever becomes somebody else, or less, is looked at from then on (creds.c). */
+/* A process that changes its credentials is watched from then on (creds.c). */
 static void filter_creds(const struct plan *p, struct sys_rule *r)
 {
     if (p->judge && p->host.root)
@@ -210,7 +212,7 @@ static bool is_free(const struct plan *p, enum vocab_op op)
 
 enum { SET_IDS = S_ISUID | S_ISGID };
 
-/* Where making files is free, only programs that run with other rights are at stake. */
+/* Where creating files is free, only set-id programs are at stake. */
 static bool modes_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
 {
     bool asks = !is_free(p, OP_FILE_WRITE_SETUGID);
@@ -219,7 +221,7 @@ static bool modes_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
     return asks;
 }
 
-/* The mode counts only where a file can be made. */
+/* The mode counts only where a file can be created. */
 static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
     static const uint32_t makes = O_CREAT | KABI_OPEN_UNNAMED;
@@ -227,14 +229,14 @@ static bool new_modes_ask(const struct plan *p, uint8_t flags, struct sys_rule *
     return modes_ask(p, flags + 1, r);
 }
 
-/* Whether opening asks: for naming a file (O_PATH), for writing, for reading. */
+/* Whether opening is judged: for a path only (O_PATH), for writing, for reading. */
 static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
 {
     bool names = !plan_set_is_free(p, SET_METADATA), writes = !plan_set_is_free(p, SET_OPENS);
     bool reads = !is_free(p, OP_FILE_READ_DATA) || !is_free(p, OP_PROCESS_INFO) ||
                  !is_free(p, OP_SYSCTL_READ);
     r->otherwise = reads ? notify : allow;
-    /* a descriptor that only names a file reads and writes nothing */
+    /* a file descriptor that only names a file reads and writes nothing */
     if (names || writes)
         r->tests[r->ntests++] = any(flags, O_PATH, names ? notify : allow);
     if (writes && !reads)
@@ -242,7 +244,7 @@ static bool opens_ask(const struct plan *p, uint8_t flags, struct sys_rule *r)
     return (!writes && new_modes_ask(p, flags, r)) || names || writes;
 }
 
-/* Whether something is there is another question than what may be done with it. */
+/* Existence is a different operation from access. */
 static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
 {
     bool there = is_free(p, OP_FILE_TEST_EXISTENCE), may = is_free(p, OP_FILE_READ_METADATA);
@@ -252,7 +254,7 @@ static void tests_ask(const struct plan *p, uint8_t mode, struct sys_rule *r)
     r->tests[r->ntests++] = there ? any(mode, 0xffffffff, notify) : equal(mode, 0, notify);
 }
 
-/* A move can leave a device behind, which no wall speaks of. */
+/* A rename can leave a whiteout device, which no wall covers. */
 static bool filter_whiteout(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
     bool asks = strcmp(c->name, "renameat2") == 0 && !is_free(p, OP_FILE_MKNOD);
@@ -262,7 +264,7 @@ static bool filter_whiteout(const struct plan *p, const struct judged_call *c, s
     return asks;
 }
 
-/* What a call whose operations are free can do besides. */
+/* What a call can do besides its free operations. */
 static bool free_asks(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
     bool at = strcmp(c->name, "mknodat") == 0;
@@ -284,7 +286,7 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
     r->passable = c->handler == HANDLE_EXEC;
     if (c->when == WHEN_TESTS)
         tests_ask(p, c->arg, r);
-    /* only programs that run with other rights are at stake where modes are free otherwise */
+    /* where modes are otherwise free, only set-id programs are at stake */
     if (c->set == SET_MODE && is_free(p, OP_FILE_WRITE_MODE)) {
         bool at = strncmp(c->name, "fchmodat", 8) == 0;
         r->otherwise = allow;
@@ -293,8 +295,9 @@ static bool is_judged(const struct plan *p, const struct judged_call *c, struct 
     return true;
 }
 
-/* What is refused only because its arguments cannot be seen may pass where nothing is judged, and
- * what only a capability makes dangerous where that was asked for. */
+/* A call that is refused only because its arguments cannot be seen may pass where nothing is
+ * judged. So may one that only a capability makes dangerous, if the user asked for that capability.
+ */
 static bool is_harmless(const struct plan *p, const struct refused_call *c)
 {
     static const struct {
@@ -347,8 +350,8 @@ static void add_tested(struct plan *p, size_t i)
     p->ncalls += r->ntests || r->nmore || r->otherwise.verdict != SYS_ALLOW;
 }
 
-/* Where each number stands in the three tables, plus one: rules are large, and so are made in the
- * order of their numbers rather than sorted. */
+/* The index of each number in the three tables, plus one. Rules are large, so we make them in the
+ * order of their numbers instead of sorting them. */
 struct tables {
     uint16_t judged[KABI_LAST_SYSCALL + 1], refused[KABI_LAST_SYSCALL + 1],
         tested[KABI_LAST_SYSCALL + 1];

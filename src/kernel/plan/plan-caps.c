@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Capabilities in the plan. An ordinary user has none to keep; root keeps those for work on files,
- * without which it would not be root to its own files, and what it asks for by name.
+ * Capabilities in the plan. An ordinary user has none to keep. Root keeps those for work on files,
+ * without which it could not manage its own files, and those that the user asks for by name.
  */
 
 #include "kernel/plan/capabilities.h"
@@ -12,26 +12,27 @@
 static int ask_for(struct plan *p, const struct cap *c, struct bk_err *err)
 {
     if (!p->host.root) {
-        err_set(err, BK_E_INPUT, "--cap %s: only root has capabilities to keep", c->name);
+        err_set(err, BK_E_INPUT, "capability %s: only root has capabilities to keep", c->name);
         return -1;
     }
     if (!(p->host.caps & cap_bit(c))) {
-        err_set(err, BK_E_SYSTEM, "--cap %s: this process does not have it itself", c->name);
+        err_set(err, BK_E_SYSTEM, "capability %s: this process does not have it itself", c->name);
         err_hint(err, "a container gives few of them; with Docker: docker run --cap-add %s",
                  c->name);
         return -1;
     }
     if (c->kind == CAPABILITY_IS_IDLE)
-        plan_note(p, "--cap %s changes nothing: the calls that need it are refused all the same",
+        plan_note(p,
+                  "capability %s changes nothing: the calls that need it are refused all the same",
                   c->name);
     if (c->kind != CAPABILITY_IS_WEAKENS)
         return 0;
     if (p->opt.accept_weaker) {
-        plan_note(p, "weaker: --cap %s, so %s", c->name, c->words);
+        plan_note(p, "weaker: capability %s, so %s", c->name, c->words);
         return 0;
     }
-    err_set(err, BK_E_INPUT, "--cap %s weakens the sandbox: %s", c->name, c->words);
-    err_hint(err, "--accept-weaker gives it all the same");
+    err_set(err, BK_E_INPUT, "capability %s weakens the sandbox: %s", c->name, c->words);
+    err_remedy(err, REMEDY_ACCEPT_CAPABILITY);
     return -1;
 }
 

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The part of the plan about device files. A disk holds every file, whatever the policy says of
- * them, and so do some of what are called characters. What is opened shows its type only when it is
- * looked at, and asking about every open is what costs most. So rules about devices become a wall:
- * nothing in the sandbox's mounts can be opened as a device, except for those that may be read,
- * which are mounted on themselves (device-wall.c).
+ * The part of the plan about device files. A disk holds every file, whatever the policy says about
+ * them, and so do some character devices. The type of a file shows only once it is opened, and
+ * judging every open is the most expensive thing Buckle does. So rules about devices become a wall:
+ * nothing in the sandbox's mounts can be opened as a device, except those that may be read, which
+ * are mounted on themselves (device-wall.c).
  */
 
 #include <string.h>
@@ -34,14 +34,14 @@ void plan_devices(struct plan *p, const struct graph *g)
                      "namespace; no disk in /dev can be");
 }
 
-/* Whether a place is /dev, or contains it. */
+/* Whether a path is /dev or contains it. */
 static bool holds_all(const struct bound_path *b)
 {
     static const struct bound_path all = {"/dev", 4, false, GRAPH_NO_RULE, 0};
     return !b->exact && bound_covers(b, &all);
 }
 
-/* Where a path is among the devices; their number when it is none of them. */
+/* The index of a path among the devices; their number if it is not among them. */
 static size_t find_device(const struct plan *p, const struct bound_path *b)
 {
     size_t i = 0;
@@ -51,7 +51,7 @@ static size_t find_device(const struct plan *p, const struct bound_path *b)
     return i;
 }
 
-/* Devices that lie elsewhere stay closed. */
+/* Devices elsewhere stay closed. */
 static int open_devices(struct plan *p, const struct graph *g, enum bound_type type)
 {
     struct bound_path list[PLAN_DEVICES];
@@ -79,7 +79,7 @@ static int open_devices(struct plan *p, const struct graph *g, enum bound_type t
 
 int plan_open_devices(struct plan *p, const struct graph *g, struct bk_err *err)
 {
-    /* every open is asked about: the judge knows more than a wall does, and tells of it */
+    /* every open is judged: the judge knows more than a wall, and reports */
     if (plan_is_asked(p->ops[OP_FILE_READ_DATA].tier))
         p->device_wall = false;
     if (!p->device_wall)

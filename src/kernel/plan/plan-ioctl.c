@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What becomes of ioctl() and fcntl(): numbers that change files, terminals or whom they signal. */
+/* Rules for ioctl() and fcntl(): numbers that change files, terminals or signal targets. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,8 +49,8 @@ static bool restricts_writing(const struct plan *p)
            !plan_set_is_free(p, SET_CREATES);
 }
 
-/* btrfs makes and removes whole subvolumes, which is refused under any policy. Sharing blocks
- * between files needs a descriptor for writing, except to those that are equal already. */
+/* btrfs creates and removes whole subvolumes, which is refused under any policy. Sharing blocks
+ * between files needs a writable file descriptor, except for files that are equal already. */
 void filter_ioctl(const struct plan *p, struct sys_rule *r)
 {
     static const struct sys_action pass = {SYS_ALLOW, 0}, ask = {SYS_NOTIFY, 0},
@@ -76,8 +76,8 @@ void filter_ioctl(const struct plan *p, struct sys_rule *r)
     r->otherwise = ask;
 }
 
-/* A lease, or a delegation, makes others who open the file wait for its holder: also those outside
- * who want to write what the command may only read. */
+/* A lease or a delegation makes other processes that open the file wait for its holder. That
+ * includes outside processes that want to write what the command may only read. */
 void filter_fcntl_lease(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t leases[] = {KABI_F_SETLEASE, KABI_F_SETDELEG};

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/own.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/plan-words.h"
 
@@ -17,7 +18,7 @@ static void put_string(struct buf *out, const char *s)
         buf_str(out, "null");
 }
 
-/* "a, b" with a key before it; the caller has written what stands before. */
+/* "a, b" after a key. The caller has written what comes before. */
 static void put_words(struct buf *out, const char *key, const char *const *words, size_t n)
 {
     buf_fmt(out, "\"%s\": [", key);
@@ -67,7 +68,9 @@ static void put_operations(const struct plan *p, const struct graph *g, struct b
         buf_str(out, ", \"wall\": ");
         put_string(out, o->wall);
         buf_str(out, ", \"note\": ");
-        put_string(out, o->note);
+        OWN(buf) struct buf note = {0};
+        plan_op_note(o, &note);
+        put_string(out, note.s);
         buf_str(out, ", \"rule\": ");
         put_rule(out, g, o->tier == TIER_FREE ? GRAPH_NO_RULE : o->rule);
         buf_chr(out, '}');

@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The part of the plan about what the kernel tells and takes: processes and variables in /proc,
- * terminals, devices, locks, and what concerns the whole machine.
+ * The part of the plan about the kernel's own objects: processes and variables in /proc, terminals,
+ * devices, locks, and what affects the whole machine.
  *
- * Whether a call is about one of these shows only when its path is known, and asking about every
- * open costs more than anything else. So a wall is preferred: the pid namespace shows nobody but
- * members of the sandbox, nothing lies below /proc/sys where nothing may be read there. What is
- * opened for writing is asked about cheaply.
+ * Only the path shows whether a call is about one of these, and judging every open is the most
+ * expensive thing Buckle does. So we prefer a wall: the pid namespace shows only processes of the
+ * sandbox, and a mask hides /proc/sys where nothing there may be read. Opening for writing is cheap
+ * to judge.
  */
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static bool set_free(struct plan *p, const struct graph *g, enum vocab_op op)
     return p->ops[op].tier == TIER_FREE;
 }
 
-/* Whether reading is asked about anyway, so that asking about this as well costs nothing. */
+/* Whether reading is judged anyway, so that judging this as well costs nothing. */
 static bool reads_are_asked(const struct plan *p)
 {
     return p->opt.updatable || p->opt.strict_reads ||
@@ -80,7 +80,8 @@ static void tier_of_processes(struct plan *p, const struct graph *g)
     } else if (among_us) {
         o->tier = TIER_ABSENT;
         o->note = "without a pid namespace other processes of yours can be looked at, as far as "
-                  "the kernel shows them to everybody; --strict-reads asks";
+                  "the kernel shows them to everybody";
+        o->remedy = REMEDY_STRICT_READS_ASK;
     } else {
         o->tier = TIER_JUDGED;
         o->note = costs;
@@ -106,7 +107,8 @@ static void tier_of_variables(struct plan *p, const struct graph *g)
         p->mask_sysctl = true;
     } else {
         set(p, g, OP_SYSCTL_READ, TIER_ABSENT, NULL,
-            "without a /proc of its own nothing can lie on /proc/sys; --strict-reads asks");
+            "without a /proc of its own the sandbox cannot mask /proc/sys")
+            ->remedy = REMEDY_STRICT_READS_ASK;
     }
 }
 
@@ -159,7 +161,7 @@ bool plan_device_wall(struct plan *p, const struct graph *g)
 
 /* ---- the machine ---- */
 
-/* Refused whatever the policy says, unless a capability was asked for that goes with it. */
+/* Refused whatever the policy says, unless the user asked for the capability for it. */
 static const struct {
     uint16_t op;
     const char *call;
@@ -183,7 +185,8 @@ static void tiers_of_machine(struct plan *p, const struct graph *g)
         unsigned outcomes = plan_outcomes(p, g, refused[i].op, NULL, 0);
         if (caps_lift(p->opt.caps, refused[i].call)) {
             if (!set_free(p, g, refused[i].op))
-                set(p, g, refused[i].op, TIER_ABSENT, NULL, "--cap gives it to the command");
+                set(p, g, refused[i].op, TIER_ABSENT, NULL,
+                    "a capability that was asked for gives it to the command");
             continue;
         }
         bool less = outcomes != OUTCOME_DENY;

@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The network. Where the policy allows no Internet address whatever its name, a network namespace
- * with nothing in it is all it takes. Where it allows some, what leaves goes through the gate.
+ * The network. If the policy allows no Internet address at all, an empty network namespace is
+ * enough. If it allows some, outgoing traffic goes through the gate.
  *
- * Without a namespace the command is in the host's network, and there is no wall but the filter:
- * when nothing is allowed it can make no IP socket at all; else it can make those for TCP, and the
- * judge, which alone connects them, leads each to the gate.
+ * Without a namespace the command is in the host's network, and the filter is the only wall. If
+ * nothing is allowed, the command can create no IP socket at all. Otherwise it can create TCP
+ * sockets, and the judge, which alone connects them, leads each to the gate.
  */
 
 #include "base/own.h"
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
-/* For an Internet address no test about a path, a Unix socket or one of macOS's own holds. */
+/* For an Internet address no test of a path, a Unix socket or a macOS object matches. */
 static bool fails_for_addresses(void *arg, const struct graph_test *t, bool *holds)
 {
     (void)arg;
@@ -54,9 +54,8 @@ static bool is_local(const struct plan *p, uint16_t port)
     return false;
 }
 
-/* Those that lead to the gate where packets cannot be redirected, but for what is reached on
- * loopback. They are planned wherever there is a gate: who launches may still be refused the rules.
- */
+/* Ports that lead to the gate where packets cannot be redirected, except those on loopback. They
+ * are in every plan with a gate, because the kernel may still refuse the launch's packet rules. */
 static void plan_gate_ports(struct plan *p, const struct graph *g)
 {
     size_t n = rules_remote_ports(g, p->ports, PLAN_GATE_PORTS);
@@ -113,7 +112,7 @@ static const char *note_of(const struct plan *p)
                  "are refused (no nft tproxy); Unix sockets by path";
 }
 
-/* Names that a person wrote out, of sockets that lie in the host's network. */
+/* Names that the user wrote out, of sockets in the host's network. */
 static void note_abstract(struct plan *p, const struct graph *g)
 {
     for (uint32_t i = 0; p->net_ns && !p->opt.terse && i < graph_test_count(g); i++) {
@@ -171,7 +170,7 @@ void plan_network_notes(struct plan *p)
         if (o->tier == TIER_FREE)
             continue;
         if (p->dials && o->tier == TIER_DENIED)
-            o->tier = TIER_JUDGED; /* there is no wall that would know of it */
+            o->tier = TIER_JUDGED; /* no wall knows about it */
         o->wall = p->dials ? (p->handled_net ? "Landlock" : NULL) : "system call filter";
         o->note = p->dials ? ops[i].dialled
                            : "permits less: no network namespace, so IP sockets cannot be made at "

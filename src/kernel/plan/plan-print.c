@@ -2,15 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A plan for a person, as `--dry-run` shows it: what surrounds the command, what is asked about and
- * because of which rule, what can be reached at all, and where the plan departs from the policy.
- * Operations with the same fate and the same reason stand together. Nothing here depends on
- * anything but plan and graph, so that the output can be compared with a stored one.
+ * A plan as text, as `--dry-run` shows it: what surrounds the command, what is judged and because
+ * of which rule, what can be reached at all, and where the plan departs from the policy. Operations
+ * with the same treatment and reason are grouped. The output depends only on plan and graph, so
+ * tests can compare it.
  */
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "kernel/launch/kernel-files.h"
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/plan-words.h"
@@ -52,7 +53,7 @@ static void list_end(struct list *l, const char *none)
     buf_fmt(l->out, "%s\n", l->later ? "" : none);
 }
 
-/* Text that wraps at blanks, from the margin on. */
+/* Text wrapped at blanks, indented to the margin. */
 static void print_paragraph(struct buf *out, const char *text)
 {
     size_t col = MARGIN;
@@ -73,7 +74,7 @@ static void print_paragraph(struct buf *out, const char *text)
     buf_chr(out, '\n');
 }
 
-/* One line at the margin; `none` stands in where no rule is the reason. */
+/* One line at the margin; `none` is the text if no rule is the reason. */
 static void print_rule(const struct graph *g, uint32_t rule, const char *none, struct buf *out)
 {
     const struct graph_rule_info *r = rule < graph_rule_count(g) ? graph_rule_at(g, rule) : NULL;
@@ -169,7 +170,7 @@ static bool same_fate(const struct plan_op *a, const struct plan_op *b)
 {
     return a->tier == b->tier && a->rule == b->rule &&
            strcmp(a->wall ? a->wall : "", b->wall ? b->wall : "") == 0 &&
-           strcmp(a->note ? a->note : "", b->note ? b->note : "") == 0;
+           strcmp(a->note ? a->note : "", b->note ? b->note : "") == 0 && a->remedy == b->remedy;
 }
 
 static void print_reason(const struct plan *p, const struct plan_op *o, const struct graph *g,
@@ -185,11 +186,13 @@ static void print_reason(const struct plan *p, const struct plan_op *o, const st
                    p->opt.updatable ? "allowed now, but a later policy could deny it"
                                     : "allowed, but somebody wants to hear of it",
                    out);
-    if (o->note)
-        print_paragraph(out, o->note);
+    OWN(buf) struct buf note = {0};
+    plan_op_note(o, &note);
+    if (note.s)
+        print_paragraph(out, note.s);
 }
 
-/* The operations of one tier, those with one fate together, in the order of the vocabulary. */
+/* The operations of one tier, grouped by treatment, in the order of the vocabulary. */
 static void print_tier(const struct plan *p, const struct graph *g, enum plan_tier tier,
                        struct buf *out)
 {
@@ -219,9 +222,9 @@ static void print_operations(const struct plan *p, const struct graph *g, struct
         print_tier(p, g, order[i], out);
 }
 
-/* ---- guards ---- */
+/* ---- sentries ---- */
 
-/* Guards that one rule asks for stand together; those put back over them as well. */
+/* Groups the sentries of one rule, and the folders put back over them. */
 static void print_sentry(const struct plan *p, const struct graph *g, size_t first, bool *done,
                          struct buf *out)
 {
@@ -263,7 +266,7 @@ static void print_rights(const char *label, uint64_t rights, const char *none, s
     list_end(&l, none);
 }
 
-/* Walls that one rule asks for with the same rights stand together. Returns how many were shown. */
+/* Groups the walls of one rule with the same rights. Returns how many it printed. */
 static size_t print_exception(const struct plan *p, const struct graph *g, size_t first,
                               struct buf *out)
 {

@@ -3,9 +3,9 @@
 
 /*
  * The part of the plan about processes: signals, scheduling, starting programs, code in memory, and
- * what processes tell each other by. Most profiles say of these that members of the sandbox may do
- * as they like with one another. The namespaces let nobody reach further, so that nothing needs to
- * be asked; a profile that says more makes these calls judged.
+ * communication between processes. Most profiles let members of the sandbox do as they like with
+ * one another. The namespaces keep them from reaching further, so nothing needs judging. A stricter
+ * profile makes these calls judged.
  */
 
 #include <errno.h>
@@ -23,9 +23,9 @@
 #include "kernel/plan/judged-calls.h"
 #include "kernel/plan/plan-int.h"
 
-/* ---- what a policy can answer ---- */
+/* ---- possible outcomes ---- */
 
-/* Modifiers that say something to macOS only, or to people. */
+/* Modifiers with a meaning only on macOS, or only for users. */
 static bool is_silent(const struct graph *g, const struct graph_node *d)
 {
     for (uint32_t i = 0; i < d->nmods; i++) {
@@ -46,7 +46,7 @@ unsigned plan_outcomes_where(struct plan *p, const struct graph *g, enum vocab_o
 {
     uint32_t entry = graph_entry(g, op);
     const struct graph_node *first = graph_node_at(g, entry);
-    if (first->kind == GRAPH_NODE_DECISION) /* as most operations have it */
+    if (first->kind == GRAPH_NODE_DECISION) /* as in most operations */
         return outcome_of(g, first);
     uint8_t *reached = arena_alloc(&p->arena, (size_t)entry + 1);
     unsigned seen = 0;
@@ -113,7 +113,7 @@ bool plan_asks_about(struct plan *p, const struct graph *g, enum vocab_op op,
 {
     struct sought s = {.filter = filter};
     bool unsure = plan_outcomes_where(p, g, op, note_sought, &s) == (OUTCOME_ALLOW | OUTCOME_DENY);
-    return s.met || (unsure && !s.looked); /* there was no memory to look */
+    return s.met || (unsure && !s.looked); /* out of memory */
 }
 
 /* ---- tiers ---- */
@@ -140,7 +140,7 @@ static void free_or_judged(struct plan *p, const struct graph *g, enum vocab_op 
         judge(p, g, op, op, note);
 }
 
-/* Whoever can be reached at all is of the same sandbox, and is not the first process. */
+/* A process that can be reached at all is in the same sandbox, and is not its init. */
 const struct plan_known plan_among_us[PLAN_AMONG_US] = {
     {FILTER_TARGET, 5 /* same-sandbox */, true},
     {FILTER_TARGET, 6 /* initproc */, false},
@@ -161,7 +161,7 @@ static void tier_by_target(struct plan *p, const struct graph *g, enum vocab_op 
         o->note = "kill(0, …) alone is judged: the command is in the group of whoever started it";
 }
 
-/* Objects with names: the family as a whole is free, or its calls are judged one by one. */
+/* Named objects: the family as a whole is free, or its calls are judged one by one. */
 static void tier_of_family(struct plan *p, const struct graph *g, enum vocab_op family,
                            const uint16_t *members, size_t n, const char *note)
 {
@@ -173,8 +173,8 @@ static void tier_of_family(struct plan *p, const struct graph *g, enum vocab_op 
     p->ops[family] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
 }
 
-/* Who may not write everywhere has a judge anyway. Where there is no ipc namespace, he keeps the
- * objects of others from the command (handle-sysv.c). */
+/* A policy that restricts writing has a judge anyway. Without an ipc namespace the judge denies the
+ * command other users' objects (handle-sysv.c). */
 static void tier_of_sysv(struct plan *p, const struct graph *g, enum vocab_op op)
 {
     free_or_judged(p, g, op, NULL);
@@ -184,8 +184,8 @@ static void tier_of_sysv(struct plan *p, const struct graph *g, enum vocab_op op
                                       .note = "its own objects, for want of an ipc namespace"};
 }
 
-/* A queue's name lies in memory, which can change once it was judged: without an ipc namespace it
- * would be one of the host's. */
+/* A queue's name is in memory, which can change after the judge has read it. Without an ipc
+ * namespace it would name one of the host's. */
 static void tier_of_queues(struct plan *p, const struct graph *g)
 {
     struct plan_op *o = &p->ops[OP_IPC_POSIX];
@@ -223,7 +223,7 @@ static void tiers_of_ipc(struct plan *p, const struct graph *g)
         "posts and waits unseen");
 }
 
-/* Internet and Unix sockets are the network's business. */
+/* plan-net.c handles Internet and Unix sockets. */
 static void tier_of_sockets(struct plan *p, const struct graph *g)
 {
     struct plan_op *o = &p->ops[OP_SYSTEM_SOCKET];
@@ -237,7 +237,7 @@ static void tier_of_sockets(struct plan *p, const struct graph *g)
     }
 }
 
-/* What a rule may say that Linux has nothing for. */
+/* Modifiers that Linux has no equivalent for. */
 static void note_modifiers(struct plan *p, const struct graph *g, enum vocab_op op)
 {
     enum { NO_SANDBOX = 8 };
@@ -254,7 +254,7 @@ static void note_modifiers(struct plan *p, const struct graph *g, enum vocab_op 
     }
 }
 
-/* Who executed a program is forgotten once it runs. */
+/* Once a program runs, the process that executed it is no longer known. */
 static void note_callers(struct plan *p, const struct graph *g)
 {
     static const uint16_t about[] = {FILTER_PROCESS_PATH, FILTER_UID, FILTER_GID};
@@ -286,8 +286,8 @@ void plan_process_tiers(struct plan *p, const struct graph *g)
 
 /* ---- the wall around programs ---- */
 
-/* The kernel executes these by itself for every program that asks for them, so they need the right,
- * too. The judge denies starting them by name where the policy does. */
+/* The kernel itself executes these for every program that names them, so they need the right too.
+ * The judge denies starting them by name where the policy does. */
 static const char *const loaders[][2] = {
     [PLAN_X86_64] = {"/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"},
     [PLAN_ARM64] = {"/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-aarch64.so.1"},
@@ -325,8 +325,8 @@ bool plan_exec_wall(struct plan *p, const struct graph *g)
     return true;
 }
 
-/* Landlock takes a message queue for a file of the file system that it is in, wherever that is
- * mounted. Without this grant it would refuse to open the sandbox's own for writing. */
+/* Landlock treats a message queue as a file of its file system, wherever that is mounted. Without
+ * this grant it would refuse to open the sandbox's own queues for writing. */
 void plan_queue_wall(struct plan *p)
 {
     static const struct bound_path queues = {"/dev/mqueue", 11, true, GRAPH_NO_RULE, 0};
@@ -346,7 +346,7 @@ static struct sys_action refuse(int err)
     return (struct sys_action){SYS_ERRNO, (uint16_t)err};
 }
 
-/* Where everything is denied, the filter can do without a judge, if only silently. */
+/* Where everything is denied, the filter needs no judge, but then it reports nothing. */
 struct sys_action plan_ask(const struct plan *p, unsigned set)
 {
     bool refused = set >= SET_SIGNAL;
@@ -368,7 +368,8 @@ static bool asks(const struct plan *p, enum vocab_op op)
     return p->ops[op].tier == TIER_JUDGED;
 }
 
-/* Threads are no processes. A sibling that ends can send its parent any signal it was born with. */
+/* Threads are not processes. An exiting process can send its parent any signal that it was created
+ * with. */
 void filter_clone_processes(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_SIGNAL))
@@ -379,8 +380,8 @@ void filter_clone_processes(const struct plan *p, struct sys_rule *r)
     r->otherwise = plan_ask(p, SET_FORK);
 }
 
-/* The command's group is that of whoever started it, and group 0 is the caller's own: neither
- * signals nor priorities stop at a namespace's border there. Landlock stops signals. */
+/* The command shares the process group of the process that started it, and group 0 is the caller's
+ * own. A namespace stops neither signals nor priorities there; Landlock stops signals. */
 bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sys_rule *r)
 {
     bool kills = strcmp(c->name, "kill") == 0, nice = strcmp(c->name, "setpriority") == 0;
@@ -398,8 +399,8 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
     return true;
 }
 
-/* What mmap() is asked about: code from files, and memory that is executable without being a file
- * or while it can be written. */
+/* What mmap() is judged for: code from files, and executable memory that has no file or is
+ * writable. */
 void filter_mmap(const struct plan *p, struct sys_rule *r)
 {
     bool files = asks(p, OP_FILE_MAP_EXECUTABLE), code = asks(p, OP_DYNAMIC_CODE_GENERATION);
@@ -446,8 +447,8 @@ void filter_shmat(const struct plan *p, struct sys_rule *r)
         r->otherwise = plan_ask(p, SET_SHM);
 }
 
-/* A descriptor's owner is signalled when something happens to it: which signal, and whom, may be
- * chosen. What lies in memory is refused, what stands in a register is judged. */
+/* A file descriptor's owner gets a signal when something happens to it. The caller chooses the
+ * signal and the owner. Arguments in memory are refused; those in a register are judged. */
 void filter_fcntl(const struct plan *p, struct sys_rule *r)
 {
     filter_fcntl_lock(p, r);
@@ -467,15 +468,15 @@ void filter_ioctl_owner(const struct plan *p, struct sys_rule *r)
     add(r, 1, SYS_EQUAL, 0xffffffff, KABI_SIOCSPGRP, refuse(EPERM));
 }
 
-/* Whom it means lies in a descriptor, which another thread can exchange; and sent by the judge the
- * signal would not say who sent it. Libraries fall back to kill(). */
+/* Its target is a file descriptor, which another thread can replace; and a signal sent by the judge
+ * would not name its sender. Libraries fall back to kill(). */
 void filter_pidfd_send_signal(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_SIGNAL))
         r->otherwise = refuse(ENOSYS);
 }
 
-/* Where the judge connects, it connects TCP: no other protocol of the Internet has a socket. */
+/* The judge connects only TCP: other Internet protocols get no socket. */
 static void filter_dialled(const struct plan *p, struct sys_rule *r)
 {
     enum { APART = AF_INET ^ AF_INET6 };
@@ -483,7 +484,7 @@ static void filter_dialled(const struct plan *p, struct sys_rule *r)
     struct sys_action make = p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow;
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
         judged ? (struct sys_action){SYS_NOTIFY, 0} : make);
-    r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge looks at */
+    r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge inspects */
     add(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, make);
     add(r, 0, SYS_DIFFERS, ~(uint32_t)APART, AF_INET & AF_INET6, refuse(EAFNOSUPPORT));
     add(r, 1, SYS_DIFFERS, 0xf, SOCK_STREAM, refuse(ESOCKTNOSUPPORT));
@@ -492,9 +493,9 @@ static void filter_dialled(const struct plan *p, struct sys_rule *r)
     r->otherwise = refuse(EPROTONOSUPPORT);
 }
 
-/* Unix datagram sockets take an address with every message, which lies in memory: they are asked
- * about when they are made. Families that lead past the network namespace do not exist where the
- * network is withheld. */
+/* Unix datagram sockets take an address with every message, which is in memory. So they are judged
+ * when they are created. Where the policy denies the network, families that bypass the network
+ * namespace do not exist. */
 void filter_socket(const struct plan *p, struct sys_rule *r)
 {
     bool withheld = !plan_set_is_free(p, SET_SOCKETS);

@@ -2,17 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * How reading is kept from the command. Judging every open costs more than anything else Buckle
- * does, so it is the last resort:
+ * How the plan denies reading. Judging every open is the most expensive thing Buckle does, so it is
+ * the last resort:
  *
  *   free     the policy allows it whatever the argument;
- *   sentry   what is denied lies in certain folders: a file system of our own stands on those, asks
- *            the same policy and passes on what it allows; everywhere else nothing is asked;
- *   masked   without FUSE: something empty lies on it, or on what is denied in it;
- *   judged   a pattern that no folder bounds, or somebody wants it so.
+ *   sentry   certain folders contain all that is denied: our own file system is mounted over them,
+ *            checks the same policy and passes on what it allows; elsewhere nothing is checked;
+ *   masked   without FUSE: an empty mount hides it, or what is denied in it;
+ *   judged   no folder bounds a pattern, or the user wants it so.
  *
- * Folders inside a guarded one that are allowed altogether are listed to be put back over it.
- * Whether any of them exists is found at launch: nothing here looks at the file system.
+ * Folders inside a guarded one that are wholly allowed are listed to be put back over it. The
+ * launch finds out whether any of them exists: nothing here looks at the file system.
  */
 
 #include <stdio.h>
@@ -32,9 +32,9 @@ enum { SENTRY_SLOTS = 4 * PLAN_SENTRIES }; /* a power of two */
 struct denied {
     struct bound_path *list;
     size_t n;
-    bool guarded;     /* by guards; else judged */
-    const char *why;  /* it is not guarded */
-    uint32_t culprit; /* the rule that is to blame, or GRAPH_NO_RULE */
+    bool guarded;     /* by sentries; else judged */
+    const char *why;  /* why it is not guarded */
+    uint32_t culprit; /* the responsible rule, or GRAPH_NO_RULE */
 };
 
 struct reads {
@@ -43,15 +43,16 @@ struct reads {
     struct denied ops[READING];
     struct plan_sentry sentries[PLAN_SENTRIES];
     size_t nsentries;
-    uint16_t index[SENTRY_SLOTS]; /* by the mark of a path: which guard, plus one; 0: none */
+    uint16_t
+        index[SENTRY_SLOTS]; /* by the mark of a path: the index of a sentry plus one; 0: none */
 };
 
-/* ---- what speaks against a guard ---- */
+/* ---- what rules out a sentry ---- */
 
-/* Each of these is looked at by everything that runs, or is no plain file system: a guard on it, or
- * above it, would be slower than asking, or wrong. */
+/* Every program reads these, or they are no plain file systems. A sentry on or above one would be
+ * slower than judging, or wrong. */
 static const char *const unguarded[] = {"/usr", "/bin", "/lib", "/lib64", "/proc", "/dev", "/sys"};
-/* and these cannot be guarded in parts either: what lies there is made by the sandbox itself */
+/* these cannot be guarded in part either: the sandbox itself creates their contents */
 static const char *const made_inside[] = {"/proc", "/dev"};
 
 static struct bound_path folder(const char *path)
@@ -83,15 +84,15 @@ static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
     d->n = 0;
 }
 
-/* Devices are nobody's to guard where a wall is around them. */
+/* Where a wall closes device files, sentries ignore them. */
 static enum bound_type type_of(const struct plan *p)
 {
     return p->no_device_tests ? BOUND_FILES : BOUND_ANY;
 }
 
-/* ---- guards ---- */
+/* ---- sentries ---- */
 
-/* The slot of a path: the guard's, or an empty one. */
+/* The slot of a path: its sentry's, or an empty one. */
 static size_t slot_of(const struct reads *r, const char *path, size_t n)
 {
     size_t at = path_mark(path, n) % SENTRY_SLOTS;
@@ -111,8 +112,8 @@ static void index_sentry(struct reads *r, size_t i)
         r->index[at] = (uint16_t)(i + 1);
 }
 
-/* The innermost guard that a path lies in, among those in the index. A file's guard counts as a
- * folder's: it may be one. There are hundreds of guards, and everything is asked about. */
+/* The innermost indexed sentry above a path. A file's sentry counts as a folder's, because it may
+ * be one. There are hundreds of sentries, and everything is looked up. */
 static const struct plan_sentry *innermost(const struct reads *r, const char *path, size_t n)
 {
     const struct plan_sentry *found = NULL;
@@ -142,7 +143,7 @@ static int by_length(const void *a, const void *b)
     return x->len != y->len ? (x->len > y->len) - (x->len < y->len) : strcmp(x->path, y->path);
 }
 
-/* Shorter ones first; what an outer one guards already needs no guard of its own. */
+/* Shorter ones first; what an outer one guards needs no sentry. */
 static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
 {
     size_t from = r->nsentries, kept = from;
@@ -164,7 +165,8 @@ static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
     return true;
 }
 
-/* Where guarded operations are denied inside a folder; false: in all of it, or who knows. */
+/* Lists where guarded operations are denied inside a folder. Returns false for all of it, or if
+ * unknown. */
 static bool denied_within(struct reads *r, const struct bound_path *in, struct bound_path *list,
                           size_t *n)
 {
@@ -208,7 +210,7 @@ static const struct graph_test **inner_folders(struct reads *r, size_t *n)
     return list;
 }
 
-/* What is seen elsewhere too may be denied by that name: then the sentry is asked. */
+/* A folder that has other names may be denied by one of them: then the sentry checks it. */
 static bool is_aliased(const struct reads *r, const struct bound_path *f)
 {
     const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
@@ -240,7 +242,7 @@ static bool open_inner_folders(struct reads *r)
     return true;
 }
 
-/* All guards for the operations that are to be guarded; false when there would be too many. */
+/* Makes all sentries for the operations to guard. Returns false if there would be too many. */
 static bool build(struct reads *r)
 {
     struct bound_path all[READING * PLAN_SENTRIES];
@@ -250,7 +252,7 @@ static bool build(struct reads *r)
     for (size_t i = 0; i < READING; i++) {
         if (!r->ops[i].guarded)
             continue;
-        /* most operations are denied where others are; the places of one do not cover each other */
+        /* most operations are denied where others are; the paths of one do not cover each other */
         for (size_t k = 0, others = n; k < r->ops[i].n; k++) {
             bool known = false;
             for (size_t m = 0; m < others && !known; m++)
@@ -284,14 +286,14 @@ static bool is_silent(const struct graph *g, enum vocab_op op)
     return d->allow && d->flags == 0 && d->nmods == 0;
 }
 
-/* What keeps all reading from being guarded, in words; NULL: nothing. */
+/* What rules out sentries for all reading, in words; NULL: nothing. */
 static const char *no_sentries(const struct plan *p)
 {
     const struct host *h = &p->host;
     if (p->opt.strict_reads)
-        return "--strict-reads";
+        return "strict reads are on";
     if (p->opt.updatable)
-        return "--updatable";
+        return "the policy can be updated";
     if (!host_spaces(h).mount)
         return "there is no mount namespace for a sentry";
     if (p->opt.no_masks && !h->fuse)
@@ -299,8 +301,8 @@ static const char *no_sentries(const struct plan *p)
     return NULL;
 }
 
-/* Whether a folder cannot be listed, although something in it can be read: to reach that, the
- * folder would have to be left open. */
+/* Whether a folder cannot be listed although something in it can be read. To reach that, the folder
+ * would have to stay open. */
 static bool hides_allowed(struct reads *r, const struct plan_sentry *one)
 {
     struct graph_fact facts[] = {{.filter = FILTER_PATH, .str = one->path, .len = one->len},
@@ -312,8 +314,8 @@ static bool hides_allowed(struct reads *r, const struct plan_sentry *one)
     return denied;
 }
 
-/* Something empty can lie over a folder, or over single files in it; but not over one that has a
- * folder to be put back. */
+/* A mask can cover a folder or single files in it, but not a folder that has another to put back.
+ */
 static int choose_masks(struct reads *r)
 {
     struct bound_memory memory;
@@ -340,7 +342,7 @@ static int choose_masks(struct reads *r)
     return 0;
 }
 
-/* Where else what is denied is seen: a guard stands there too. */
+/* Adds sentries where the same denied files are visible elsewhere. */
 static int add_aliases(struct reads *r, struct denied *d)
 {
     const struct mounts *m = r->p->opt.mounts ? &r->p->opt.mounts->now : NULL;
@@ -411,7 +413,7 @@ static int look_at(struct reads *r, size_t i, const char *against)
     return 0;
 }
 
-/* A sentry that all of the command's work went through would cost more than asking. */
+/* A sentry on the command's own working folder would cost more than judging. */
 static bool covers_work(struct reads *r)
 {
     const char *cwd = r->p->opt.cwd;
@@ -435,7 +437,7 @@ static void choose(struct reads *r)
     for (size_t tries = 0; tries < READING; tries++) {
         if (!build(r))
             break;
-        if (!covers_work(r)) /* else one operation less is guarded */
+        if (!covers_work(r)) /* otherwise guard one operation less */
             return;
     }
     for (size_t i = 0; i < READING; i++)
@@ -455,7 +457,7 @@ static bool can_be_judged(enum vocab_op op)
     return false;
 }
 
-/* What asking costs; docs/performance.md has the figures. */
+/* What judging costs; docs/performance.md has the figures. */
 static const char *cost_of(enum vocab_op op)
 {
     return op == OP_FILE_READ_DATA
@@ -487,7 +489,7 @@ static int set_tier(struct reads *r, size_t i)
     struct plan_op *o = &r->p->ops[reading[i]];
     const struct denied *d = &r->ops[i];
     *o = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
-    /* what could change later is asked about, if it can be */
+    /* what a later policy could change is judged, if it can be */
     bool later = r->p->opt.updatable && can_be_judged(reading[i]);
     if (!d->list && !later)
         return 0;
@@ -495,14 +497,15 @@ static int set_tier(struct reads *r, size_t i)
     if (!d->guarded)
         return set_judged(r->p, reading[i], d);
     o->tier = r->p->masked ? TIER_MASKED : TIER_SENTRY;
-    if (r->p->masked)
-        o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported; "
-                  "--strict-reads judges instead";
+    if (r->p->masked) {
+        o->note = "there is no FUSE for a sentry: hidden as if it were empty, and not reported";
+        o->remedy = REMEDY_STRICT_READS_JUDGE;
+    }
     return 0;
 }
 
-/* A sentry passes reading on and nothing else; writing there is the judge's, who acts on the real
- * folder. So everything that writes is asked about, where there is a judge to ask. */
+/* A sentry passes on reading and nothing else. The judge performs writes there, on the real folder.
+ * So everything that writes is judged, if there is a judge. */
 static void ask_about_writing(struct plan *p)
 {
     static const uint16_t writing[] = {

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What has to wait for the next command when a policy changes. A plan is performed once: an
- * operation that was left free is never asked about, a wall keeps standing where it is, and guards
- * stand on what they were put. Everything else follows the new policy at the next call.
+ * What has to wait for the next command when a policy changes. A plan is performed once: operations
+ * that were free are never judged, and walls and sentries stay where they are. Everything else
+ * follows the new policy at the next call.
  */
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void wait_for(struct waits *w, enum vocab_op op, const char *path, const 
     w->n++;
 }
 
-/* Whether a path is one or lies beneath it. */
+/* Whether a path is one or is beneath it. */
 static bool lies_in(const char *path, const char *folder, bool beneath)
 {
     size_t n = strlen(folder);
@@ -48,7 +48,7 @@ static bool is_within_walls(const struct plan *p, const struct wall_path *one, u
     return rights == 0;
 }
 
-/* What the wall withholds and the new policy would allow. */
+/* What the wall denies and the new policy would allow. */
 static void compare_walls(struct waits *w, enum vocab_op op, uint64_t rights)
 {
     static const char why[] = "a wall stands in the way, which cannot be moved";
@@ -67,7 +67,7 @@ static void compare_walls(struct waits *w, enum vocab_op op, uint64_t rights)
     }
 }
 
-/* ---- guards ---- */
+/* ---- sentries ---- */
 
 static bool is_guarded(const struct plan *p, const struct plan_sentry *one)
 {
@@ -118,7 +118,7 @@ static void compare(struct waits *w, enum vocab_op op)
     compare_walls(w, op, plan_wall_rights(op));
 }
 
-/* Which device files can be opened was settled when the command started. */
+/* The launch decided which device files can be opened. */
 static void compare_devices(struct waits *w)
 {
     const struct plan *now = w->running, *then = w->wanted;

@@ -38,7 +38,7 @@ size_t plan_namespace_names(const struct plan *p, const char *names[PLAN_NAMESPA
     return n;
 }
 
-/* Wider sets first: what they name is not named again. */
+/* Wider sets first, so that what they name is not named again. */
 static const struct {
     uint64_t rights;
     const char *words;
@@ -102,8 +102,17 @@ const char *plan_group_word(enum call_group group)
     return words[group];
 }
 
-/* What has no meaning on Linux is not told of; what has one and is left open says why. */
+/* Operations without a meaning on Linux are left out. Others that nothing enforces have a note that
+ * says why. */
 bool plan_is_unenforced(const struct plan *p, enum vocab_op op)
 {
     return p->ops[op].tier == TIER_ABSENT && p->ops[op].note;
+}
+
+void plan_op_note(const struct plan_op *o, struct buf *out)
+{
+    if (o->note)
+        buf_str(out, o->note);
+    if (o->remedy)
+        buf_fmt(out, "; %s", remedy_words(o->remedy));
 }

@@ -25,4 +25,8 @@ const char *plan_group_word(enum call_group group);
 /* Whether the policy restricts an operation that exists on Linux and that nothing here enforces. */
 bool plan_is_unenforced(const struct plan *p, enum vocab_op op);
 
+/* Appends the note on an operation with its remedy: "note; remedy". Appends nothing if there is
+ * none. */
+void plan_op_note(const struct plan_op *o, struct buf *out);
+
 #endif

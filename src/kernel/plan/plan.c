@@ -67,7 +67,7 @@ uint32_t plan_rule_against(const struct graph *g, enum vocab_op op)
     return worst;
 }
 
-/* Allowed whatever the argument, and nothing wants to hear of it. */
+/* Allowed whatever the argument, and not reported. */
 static bool is_free(const struct graph *g, enum vocab_op op)
 {
     uint32_t node;
@@ -172,7 +172,8 @@ int plan_add_wall(struct plan *p, const struct bound_path *b, uint64_t rights)
     return 0;
 }
 
-/* One operation's part of the wall; false when nothing bounds it, and so no wall stands. */
+/* One operation's part of the wall. Returns false if nothing bounds it, so that there is no wall.
+ */
 static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, uint64_t rights)
 {
     struct bound_path list[PLAN_WALLS / 4];
@@ -192,8 +193,8 @@ static bool wall_for(struct plan *p, const struct graph *g, enum vocab_op op, ui
     return true;
 }
 
-/* Landlock refuses to move files between folders under any wall, even one that does not speak of
- * it. Where the policy leaves that open it has to be granted, or cannot be. */
+/* Under any wall, Landlock refuses to move files between folders, even if the wall does not cover
+ * that. Where the policy allows it, it has to be granted, or cannot be. */
 static void refer_everywhere(struct plan *p, uint64_t known)
 {
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE, 0};
@@ -205,7 +206,7 @@ static void refer_everywhere(struct plan *p, uint64_t known)
         plan_note(p, "permits less: nothing can be moved or linked between folders (Linux 5.19)");
 }
 
-/* Removing or moving a folder is a right on the folder above, which the wall withholds. */
+/* Removing or moving a folder is a right on its parent, which the wall denies. */
 static void note_fixed_folders(struct plan *p, const struct graph *g)
 {
     struct graph_cache *cache = graph_cache_new(g);
@@ -222,7 +223,7 @@ static void note_fixed_folders(struct plan *p, const struct graph *g)
     graph_cache_free(cache);
 }
 
-/* What bounds files. None of it could be widened later, so a plan for that goes without. */
+/* Path bounds of files. They could not be widened later, so a grantable plan does without. */
 static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t known)
 {
     for (size_t i = 0; i < sizeof(landlock_rights) / sizeof(landlock_rights[0]); i++) {
@@ -240,15 +241,15 @@ static void plan_file_walls(struct plan *p, const struct graph *g, uint64_t know
         note_fixed_folders(p, g);
 }
 
-/* A process in a domain cannot trace or read those outside it: the sandbox's first process and the
- * judge hold what the command was not to inherit. So there is always a domain, if only one that
- * grants everything it handles. Root's judge looks into processes that have become somebody else:
- * it has to be in one itself, or it could look into any. */
+/* A process in a Landlock domain cannot trace or read processes outside it: init and the judge hold
+ * what the command must not inherit. So there is always a domain, if only one that grants
+ * everything it handles. Root's judge reads processes that have changed their credentials. It must
+ * be in a domain too, or it could read any process. */
 static void plan_domain(struct plan *p, uint64_t known)
 {
     static const struct bound_path root = {"/", 1, false, GRAPH_NO_RULE, 0};
     bool scopes = p->host.landlock >= 6, looks = p->host.root && p->judge;
-    /* what the command asks for itself the judge does */
+    /* the judge performs what the command asks for */
     if (p->dials && p->host.landlock >= 4)
         p->handled_net = KABI_LL_BIND_TCP | KABI_LL_CONNECT_TCP;
     if (scopes)
@@ -281,7 +282,7 @@ static void plan_namespaces(struct plan *p, const struct graph *g)
     plan_network(p, g, s.net);
 }
 
-/* Something the policy needs and the host lacks: an error, or a note when the person accepts it. */
+/* Something the policy needs and the host lacks: an error, or a note if the user accepts it. */
 static int need(struct plan *p, bool have, const char *what, const char *lost, struct bk_err *err)
 {
     if (have)
@@ -291,7 +292,7 @@ static int need(struct plan *p, bool have, const char *what, const char *lost, s
         return 0;
     }
     err_set(err, BK_E_SYSTEM, "this host has no %s: %s", what, lost);
-    err_hint(err, "`buckle doctor` says why; --accept-weaker goes on without it");
+    err_remedy(err, REMEDY_ACCEPT_WEAKER);
     return -1;
 }
 
@@ -302,8 +303,7 @@ struct sys_action plan_without_judge(struct sys_action a)
     return (struct sys_action){a.err ? SYS_ERRNO : SYS_ALLOW, a.err};
 }
 
-/* Without a judge only the walls are left: what would be asked about passes where no wall stands.
- */
+/* Without a judge only the walls are left: judged calls pass where there is no wall. */
 static void dismiss_judge(struct plan *p)
 {
     p->judge = false;
@@ -336,14 +336,14 @@ static bool restricts(const struct graph *g)
 }
 
 /* The kernel lets a process write to the memory of others of the same user, through /proc. The
- * judge, where it is asked about opening for writing, does not (procfs.c). */
+ * judge refuses that, where it judges opening for writing (procfs.c). */
 static bool is_out_of_reach(const struct plan *p)
 {
     bool domain = p->handled_fs || p->scoped || p->handled_net;
     return p->pid_ns || domain || (p->judge && !plan_set_is_free(p, SET_OPENS));
 }
 
-/* What keeps processes outside apart from the command. */
+/* What separates outside processes from the command. */
 static int need_apart(struct plan *p, const struct graph *g, struct bk_err *err)
 {
     bool judged = p->judge && p->ops[OP_SIGNAL].tier == TIER_JUDGED;
@@ -400,9 +400,9 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
 
 /* ---- all of it ---- */
 
-/* The kernel looks for this right at every open, also of those that only read, on the way from the
- * file up to the rule that grants it: a third of what an open costs. Where the judge truncates it
- * does so through a descriptor that was opened for writing, which is withheld as well. */
+/* The kernel checks this right at every open, even for reading, on the way from the file up to the
+ * rule that grants it: a third of the cost of an open. The judge truncates through a file
+ * descriptor opened for writing, which the wall denies as well. */
 static void leave_truncating_to_judge(struct plan *p)
 {
     if (p->judge && p->ops[OP_FILE_WRITE_DATA].tier == TIER_JUDGED)

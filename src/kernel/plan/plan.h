@@ -16,23 +16,23 @@
 #include "net/rules.h"
 
 /*
- * How a policy will be enforced, as data: worked out from the graph, the options and the host's
- * abilities, without a side effect. `buckle run --dry-run` prints it; the launcher performs it.
+ * How a policy will be enforced, as data: computed from the graph, the options and the host's
+ * abilities, without a side effect. `buckle run --dry-run` prints it; the launch performs it.
  *
- * Two walls and one judge. The walls (Landlock, the BPF filter, namespaces, dropped capabilities)
- * are an upper bound: they permit everything the policy permits and as little more as they can, and
- * they hold whatever the judge does. The judge is asked about each call whose operations are not
- * allowed for every argument.
+ * Walls and one judge. The walls (Landlock, the BPF filter, namespaces, dropped capabilities) are
+ * an upper bound: they permit everything the policy permits and as little more as they can, and
+ * they hold whatever the judge does. The judge decides each call whose operations are not allowed
+ * for every argument.
  */
 
 /* ---- tiers ---- */
 
 enum plan_tier {
-    TIER_FREE,   /* allowed whatever the argument: never asked */
-    TIER_JUDGED, /* asked for every call, reported when denied */
+    TIER_FREE,   /* allowed whatever the argument: never judged */
+    TIER_JUDGED, /* judged at every call, reported when denied */
     TIER_WALLED, /* decided by a wall alone */
-    TIER_SENTRY, /* asked only beneath the guards, reported when denied */
-    TIER_MASKED, /* hidden by the guards: not reported */
+    TIER_SENTRY, /* checked only beneath sentries, reported when denied */
+    TIER_MASKED, /* hidden by masks: not reported */
     TIER_DENIED, /* refused as a whole by a wall */
     TIER_ABSENT, /* nothing on Linux does this, or nothing enforces it yet */
 };
@@ -43,6 +43,7 @@ struct plan_op {
     uint32_t rule;    /* the rule that made it so, or GRAPH_NO_RULE */
     const char *wall; /* what enforces it besides the judge: "Landlock", "network namespace"… */
     const char *note; /* where the tier permits less or more than the policy, and why; or NULL */
+    uint8_t remedy;   /* enum bk_remedy: what to do about the note */
 };
 
 /* ---- the BPF filter ---- */
@@ -51,8 +52,8 @@ enum sys_verdict { SYS_ALLOW, SYS_NOTIFY, SYS_ERRNO };
 
 struct sys_action {
     uint8_t verdict; /* enum sys_verdict */
-    uint16_t err;    /* SYS_ERRNO: the errno; 0 pretends success. SYS_NOTIFY: the errno when there
-                        is nobody to ask; 0 passes */
+    uint16_t err;    /* SYS_ERRNO: the errno; 0 pretends success. SYS_NOTIFY: the errno without a
+                        judge; 0 passes */
 };
 
 /* A test of one half of an argument: the low 32 bits, or with SYS_HIGH the others. */
@@ -77,44 +78,45 @@ struct sys_rule {
     const char *name;
     int nr;
     uint8_t ntests;
-    struct sys_test tests[SYS_TESTS]; /* the first that holds decides */
+    struct sys_test tests[SYS_TESTS]; /* the first that matches decides */
     struct sys_action otherwise;
-    bool passable;               /* goes through when it carries the run's pass; see plan.pass */
-    const struct sys_test *more; /* come after the others; the same in every plan */
+    bool passable;               /* passes if it carries the run's pass; see plan.pass */
+    const struct sys_test *more; /* checked after the others; the same in every plan */
     uint8_t nmore;
 };
 
-/* The test of that number, among both lists. */
+/* The test with that index, among both lists. */
 static inline const struct sys_test *sys_test_at(const struct sys_rule *r, size_t i)
 {
     return i < r->ntests ? &r->tests[i] : &r->more[i - r->ntests];
 }
 
-/* What an action comes to when there is no judge. */
+/* The action in a plan that has no judge. */
 struct sys_action plan_without_judge(struct sys_action a);
 
 /* ---- the Landlock wall ---- */
 
 struct wall_path {
-    const char *path; /* as the policy names it; the nearest existing ancestor stands in for it */
+    const char *path; /* as the policy names it; if it does not exist, its nearest existing ancestor
+                         replaces it */
     uint64_t rights;  /* KABI_LL_… */
-    uint32_t rule;    /* a rule that asks for it */
-    bool folder;      /* what lies beneath, too */
-    bool loader;      /* links are followed; nothing stands in for it */
+    uint32_t rule;    /* a rule that needs it */
+    bool folder;      /* what is beneath it, too */
+    bool loader;      /* follow links; no ancestor replaces it */
 };
 
-/* ---- guards: what keeps reading away ---- */
+/* ---- sentries: they deny reading ---- */
 
 enum { PLAN_SENTRIES = 256, PLAN_SENTRY_PATH = 4000 };
 
-/* A folder or file that a sentry (or a mask) stands on; or, with `open`, one inside that is put
- * back over it, because all of it may be read but for the guards it contains. Outer ones come
- * first. Whether they exist is for the launch to find out. */
+/* A folder or file with a sentry (or a mask) over it. With `open`: a folder inside one that is put
+ * back over it, because everything in it may be read except where another sentry is. Outer ones
+ * come first. The launch finds out whether they exist. */
 struct plan_sentry {
     const char *path;
     uint32_t len;
-    uint32_t rule; /* the one that denies; GRAPH_NO_RULE with `open` */
-    bool exact;    /* a rule names the path itself rather than what lies beneath */
+    uint32_t rule; /* the rule that denies; GRAPH_NO_RULE with `open` */
+    bool exact;    /* a rule names the path itself rather than what is beneath */
     bool open;
     bool whole; /* nothing in it may be read */
 };
@@ -126,19 +128,19 @@ enum { PLAN_PORTS = 16, PLAN_GATE_PORTS = 40 };
 enum plan_arch { PLAN_X86_64, PLAN_ARM64 };
 
 struct plan_options {
-    bool terse;         /* nobody reads the notes: what takes an evaluation to find is left out */
-    bool updatable;     /* everything changeable later stays judged */
-    bool watch_net;     /* denied hosts are told by name, even where none is allowed */
-    bool grantable;     /* whatever is denied can be allowed later: no wall stands in the way */
-    bool accept_weaker; /* go on where something cannot be enforced */
-    bool keep_userns;   /* programs inside may make user namespaces */
+    bool terse;         /* nobody reads the notes: leave out those that need an evaluation */
+    bool updatable;     /* everything that an update can change stays judged */
+    bool watch_net;     /* report denied hosts by name, even where none is allowed */
+    bool grantable;     /* every denial can be granted later: no wall denies it */
+    bool accept_weaker; /* continue where something cannot be enforced */
+    bool keep_userns;   /* programs inside may create user namespaces */
     uint64_t caps;      /* capabilities that root asks for besides those for work on files */
     bool strict_reads;  /* judge reading where a sentry would do */
     bool no_masks;      /* judge reading where a mask would do, which hides more than is denied */
-    bool core_dumps;    /* what crashes may leave its memory behind */
-    bool ask;           /* a person is asked about hosts that no rule names */
-    const char *cwd;    /* where the command works, or NULL; outlives the plan */
-    /* where file systems are mounted, as it was read last; or NULL; outlives the plan */
+    bool core_dumps;    /* a crashing program may dump its memory */
+    bool ask;           /* ask the user about hosts that no rule names */
+    const char *cwd;    /* the command's working directory, or NULL; outlives the plan */
+    /* the mount table as last read, or NULL; outlives the plan */
     const struct mounts_view *mounts;
     enum plan_arch arch; /* PLAN_NATIVE */
 };
@@ -157,68 +159,70 @@ struct plan {
     struct plan_op ops[OP_COUNT];
 
     bool user_ns, mount_ns, pid_ns, net_ns, ipc_ns, uts_ns;
-    bool no_ip;         /* without a network namespace: IP sockets cannot even be made */
-    bool gate;          /* what the network leads to is asked about by name */
-    bool makes_sockets; /* they cannot be taken from a child: the judge makes them */
+    bool no_ip;         /* without a network namespace: IP sockets cannot be created */
+    bool gate;          /* network destinations are checked by name */
+    bool makes_sockets; /* sockets cannot be taken from a child: the judge makes them */
     bool dials;         /* without a network namespace: the judge leads connections to the gate */
-    struct local_port local[PLAN_PORTS]; /* of this machine's, that rules name; with a gate */
+    struct local_port local[PLAN_PORTS]; /* ports of this machine that rules name; with a gate */
     size_t nlocal;
-    uint16_t published[PLAN_PORTS]; /* of the command's, that this machine may call */
+    uint16_t published[PLAN_PORTS]; /* ports of the command that this machine may call */
     size_t npublished;
-    uint16_t ports[PLAN_GATE_PORTS]; /* that lead to the gate where packets cannot be redirected */
+    uint16_t
+        ports[PLAN_GATE_PORTS]; /* ports that lead to the gate where packets cannot be redirected */
     size_t nports;
     bool judge;          /* a listener is needed */
-    bool exec_by_caller; /* what may be executed depends on who does it */
-    bool mask_sysctl;    /* nothing is to be seen below /proc/sys */
-    bool seal_sysctl;    /* and nothing to be written there */
+    bool exec_by_caller; /* what may be executed depends on the executing process */
+    bool mask_sysctl;    /* /proc/sys is empty */
+    bool seal_sysctl;    /* /proc/sys is read-only */
     uint64_t caps;       /* what the command and the judge keep; none can be gained */
 
     struct sys_rule *calls; /* sorted by number */
     size_t ncalls;
 
-    /* The command is started behind the filter, before anybody can answer: its first execve() shows
-     * this number in two arguments that the kernel does not read. Chosen at random by the launcher;
-     * 0 in a plan. */
+    /* The command starts behind the filter, before any process can answer. So its first execve()
+     * carries this number in two arguments that the kernel ignores. The launch chooses it at
+     * random; 0 in a plan. */
     uint64_t pass;
 
     uint64_t handled_fs, scoped; /* 0: no Landlock wall */
-    uint64_t handled_net;        /* TCP that the command itself does not do */
+    uint64_t handled_net;        /* TCP operations that the command itself does not perform */
     struct wall_path *walls;
     size_t nwalls;
 
-    bool no_device_tests;  /* rules about devices do not concern what is asked and guarded */
+    bool no_device_tests;  /* judged calls and sentries ignore rules about devices */
     bool device_wall;      /* device files cannot be opened, except for: */
     bool device_scan;      /* those that the launch finds in /dev and the policy lets be read */
-    const char **devices;  /* else these, files or folders, which need not exist */
+    const char **devices;  /* or else these files or folders, which need not exist */
     uint8_t *device_types; /* of each: bit N is type N of (vnode-type …) */
     size_t ndevices;
 
-    bool masked; /* guards are masks */
+    bool masked; /* the sentries are masks */
     struct plan_sentry *sentries;
     size_t nsentries;
 
-    const char **notes; /* what a person should know: permits less or more than the policy, why */
+    const char **notes; /* what the user should know: where it permits less or more than the policy,
+                           and why */
     size_t nnotes;
 };
 
-/* Fails, naming --accept-weaker, when the host lacks something that the policy needs. */
+/* Fails with REMEDY_ACCEPT_WEAKER if the host lacks something that the policy needs. */
 int plan_make(const struct graph *g, const struct plan_options *opt, const struct host *host,
               struct plan *out, struct bk_err *err);
 void plan_free(struct plan *p);
 
-/* What a plan that is being enforced cannot carry of another policy, which `wanted` was made from
- * with the same options and for the same host: a line each. How many there are. */
+/* Lists what the running plan cannot carry over from another policy, one line each. `wanted` is
+ * that policy's plan for the same options and host. Returns how many there are. */
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out);
 
 void plan_print_text(const struct plan *p, const struct graph *g, struct buf *out);
 void plan_print_json(const struct plan *p, const struct graph *g, struct buf *out);
 
-/* Which folders (or files) the operation could be allowed in: an upper bound. *everywhere is set
- * when no folder bounds it. Paths are appended to list, at most cap; more means everywhere. */
+/* Appends the folders (or files) in which the operation could be allowed: an upper bound. At most
+ * cap; more means everywhere. Sets *everywhere if no folder bounds it. */
 struct bound_path {
     const char *path;
     uint32_t len;
-    bool exact; /* the path itself rather than what lies beneath */
+    bool exact; /* the path itself rather than what is beneath */
     uint32_t rule;
     uint64_t ends; /* path-bounds.c: bit N: one of its parts ends at N modulo 64 */
 };
@@ -232,10 +236,11 @@ bool plan_ioctl_is_of_files(uint32_t request);
 
 struct sock_filter;
 
-/* Assembles the calls into a search tree. At most cap instructions. -1 when they do not fit. */
+/* Assembles the calls into a search tree of at most cap instructions. Returns -1 if they do not
+ * fit. */
 int bpf_assemble(const struct plan *p, struct sock_filter *out, size_t cap, size_t *n,
                  struct bk_err *err);
-/* Runs a program on one call, as the kernel would: the 32-bit return value. For tests. */
+/* Runs a program on one call as the kernel would. Returns the 32-bit value. For tests. */
 uint32_t bpf_simulate(const struct sock_filter *prog, size_t n, uint32_t arch, uint32_t nr,
                       const uint64_t args[6]);
 

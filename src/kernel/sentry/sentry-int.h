@@ -120,7 +120,7 @@ struct sentry {
     struct handle_table handles;
     struct sentry_creds creds, own;
     bool creds_known;
-    int64_t called_ms; /* when somebody was last told that it is crowded */
+    uint64_t called_ms; /* when somebody was last told that it is crowded */
     struct event event;
     char root[SENTRY_PATH]; /* what stands before every path; empty when that is / */
     size_t root_len;

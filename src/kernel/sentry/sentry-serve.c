@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "kernel/host/kabi.h"
 #include "kernel/sentry/sentry-int.h"
@@ -206,13 +206,6 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     *out = (struct fuse_out_header){.unique = h->unique, .error = got < 0 ? got : 0};
     out->len = (uint32_t)sizeof(*out) + (got > 0 ? (uint32_t)got : 0);
     return out->len;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* Now and then only: everything may be in use. */

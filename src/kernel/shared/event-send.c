@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From a question to its facts, and from a verdict to its consequences: the errno, the signal, the
- * event. The judge (ask.c) and the sentry (sentry-ask.c) differ in how they learn who asks and
- * about what; from there on they say the same.
+ * Turns a check into facts, and a verdict into its consequences: the errno, the signal, the event.
+ * The judge (ask.c) and the sentry (sentry-ask.c) find the caller and the file differently; the
+ * rest is the same and is here.
  */
 
 #include "kernel/shared/event-send.h"
@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 
 /* ---- facts ---- */
@@ -50,9 +50,9 @@ size_t event_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, cons
     return n;
 }
 
-/* ---- what a rule wants done ---- */
+/* ---- modifiers of rules ---- */
 
-/* Apple's errno and signal numbers become Linux's by their names. */
+/* Translates Apple's errno and signal numbers to Linux's by name. */
 static int linux_errno(int64_t apple)
 {
     const char *name = vocab_modifier_constant_name(MOD_ERRNO, apple);
@@ -104,7 +104,7 @@ static void name_program(const struct event_sender *t, pid_t tid)
     }
 }
 
-static uint32_t policy; /* there is one in a process */
+static uint32_t policy; /* one for the whole process */
 
 void event_policy(uint32_t number)
 {
@@ -115,10 +115,8 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
 {
     struct event *e = t->event;
     size_t len = what->len < EVENT_PATH ? what->len : EVENT_PATH - 1;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     memset(e, 0, offsetof(struct event, path));
-    e->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    e->time_ns = date_ns();
     e->tid = what->tid;
     e->pid = what->pid > 0 ? what->pid : what->tid;
     e->op = (uint16_t)what->op;
@@ -135,12 +133,12 @@ void event_send(const struct event_sender *t, const struct event_facts *what)
     memcpy(e->path, what->path, len);
     e->path[len] = '\0';
     e->path_len = (uint32_t)len;
-    /* The controller reads as long as it lives; when it is gone there is nobody to tell. */
+    /* The controller reads as long as it lives. Without it nobody is left to report to. */
     while (send(t->events, e, event_wire_size(e), MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
 }
 
-/* ---- who ---- */
+/* ---- the caller ---- */
 
 int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap)
 {

@@ -11,44 +11,43 @@
 #include "report/event.h"
 
 /*
- * What everybody who asks the policy on behalf of the command has to do alike: put what is known of
- * a file into facts, carry out what a rule's modifiers want, and tell the controller. Nothing here
- * allocates.
+ * What every process that checks the policy for the command needs: turn a file into facts, apply a
+ * rule's modifiers, and report to the controller. Nothing here allocates.
  */
 
-/* Path, owner of the command, kind and mode of the file: at most TELL_FACTS. st may be NULL. */
+/* Path, owner of the command, type and mode of the file: at most EVENT_FACTS. st may be NULL. */
 enum { TELL_FACTS = 5 };
 size_t event_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
                         struct graph_fact *f);
 
-/* What a denial is to be answered: a Linux errno. *signal: to be sent to the process that asked, or
- * 0. */
+/* Returns the errno that a denial gets. *signal is the signal for the caller, or 0. */
 int event_modifiers(const struct graph *g, uint32_t node, int *signal);
 
 struct event_sender {
-    int proc;            /* where tid and pid are known */
+    int proc;            /* /proc, in which tid and pid are valid */
     int events;          /* socket to the controller */
-    struct event *event; /* to be filled */
+    struct event *event; /* buffer to fill */
 };
 
 struct event_facts {
-    pid_t pid, tid; /* who asked; pid <= 0 when only the thread is known */
-    int nr;         /* system call; 0 when nobody knows */
+    pid_t pid, tid; /* the caller; pid <= 0 if only the thread is known */
+    int nr;         /* system call; 0 if unknown */
     enum vocab_op op;
     const struct graph_verdict *verdict;
-    int err;            /* what it was answered, or 0 */
+    int err;            /* the errno that the caller got, or 0 */
     const char *detail; /* which part of the object decided, or NULL */
     const char *path;
     size_t len;
 };
 
-/* Whose policy events tell of from now on (struct event); 0 in the beginning. */
+/* Sets the number of the policy in later events (struct event); 0 at the start. */
 void event_policy(uint32_t number);
 
-/* Returns when the controller has it. */
+/* Returns after the controller has received it. */
 void event_send(const struct event_sender *t, const struct event_facts *what);
 
-/* A line of PROC/TID/status: the text after key, which is "\nKey:". 0 or a negated errno. */
+/* Copies a line of PROC/TID/status: the text after key, which is "\nKey:". Returns 0 or a negative
+ * errno. */
 int proc_status_field(int proc, pid_t tid, const char *key, char *out, size_t cap);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Descriptors from one of our processes to another. */
+/* Passes file descriptors between our processes. */
 
 #include "kernel/shared/fd-pass.h"
 

@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Messages over a Unix socket that may bring a descriptor along. Allocate nothing. */
+/* Messages over a Unix socket that may carry file descriptors. Nothing allocates. */
 
-/* fd -1: none. 0 or a negated errno. */
+/* fd -1: none. Returns 0 or a negative errno. */
 int fd_pass_send(int sock, const void *data, size_t n, int fd);
-/* The message's length, 0 when nobody sends any more, or a negated errno. *fd is -1 when none came;
- * it closes on exec. */
+/* Returns the message's length, 0 at the end of the stream, or a negative errno. *fd is -1 if the
+ * message has none; it is close-on-exec. */
 ssize_t fd_pass_receive(int sock, void *data, size_t n, int *fd);
 
-/* The same with many: at most FD_PASS_MANY. What comes is closed when there are more than cap of
- * them; *got is how many there are. */
+/* The same with many: at most FD_PASS_MANY. Closes all of them if more than cap arrive. *got is how
+ * many there are. */
 enum { FD_PASS_MANY = 250 };
 int fd_pass_send_many(int sock, const void *data, size_t n, const int *fds, size_t nfds);
 ssize_t fd_pass_receive_many(int sock, void *data, size_t n, int *fds, size_t cap, size_t *got);

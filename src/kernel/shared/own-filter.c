@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One comparison after the other would do for so few calls, but the kernel tries every number
- * there is when a filter is installed: a hundred comparisons take it an eighth of a millisecond, a
- * tree of them next to nothing.
+ * A list of comparisons would do for so few calls. But at installation the kernel tries every call
+ * number: a hundred comparisons take it an eighth of a millisecond, a tree almost nothing.
  */
 
 #include "kernel/shared/own-filter.h"
@@ -40,7 +39,7 @@ static void answer(struct writer *w, uint32_t value)
     put(w, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
 }
 
-/* Every way through it ends in an answer. */
+/* Every path through it ends in an answer. */
 static void put_tree(struct writer *w, const int *numbers, size_t n)
 {
     if (n == 0) {
@@ -53,7 +52,7 @@ static void put_tree(struct writer *w, const int *numbers, size_t n)
         answer(w, w->f->others);
         return;
     }
-    /* the lower half follows; a jump without condition leads as far as it has to */
+    /* the lower half follows; an unconditional jump reaches as far as it must */
     size_t here = w->n, half = n / 2;
     put(w, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)numbers[half], 0, 1));
     w->n++;

@@ -11,9 +11,9 @@
 #include "kernel/host/kabi.h"
 
 /*
- * Filters that processes of our own put on, once they have what they need. What is listed gets one
- * answer and everything else another (SECCOMP_RET_…), but for a few; another architecture's calls
- * end the process.
+ * Filters that our own processes install once they have what they need. Listed calls get one answer
+ * and all others another (SECCOMP_RET_…), except for a few that depend on arguments. A call of
+ * another architecture kills the process.
  */
 struct own_call {
     int nr;
@@ -23,13 +23,13 @@ struct own_call {
         uint8_t how; /* enum own_how */
         uint32_t value;
     } checks[2];          /* of the low half of an argument */
-    uint32_t then, else_; /* all hold, or not */
+    uint32_t then, else_; /* all conditions hold, or not all */
 };
 
 enum own_how { OWN_EQUAL, OWN_ANY /* of these bits */ };
 enum { OWN_CALLS = 2 };
 
-/* Files are opened to be read. */
+/* Files are opened only for reading. */
 #define OWN_READS                                                                                  \
     {                                                                                              \
         SYS_openat, 1, {{2, OWN_ANY, KABI_OPEN_WRITES}}, SECCOMP_RET_ERRNO | EPERM,                \
@@ -42,16 +42,16 @@ struct own_filter {
         size_t n;
     } lists[2];
     uint32_t listed, others;
-    struct own_call but[OWN_CALLS]; /* calls that are not listed: it depends on arguments */
+    struct own_call but[OWN_CALLS]; /* calls outside the list that depend on arguments */
     size_t nbut;
 };
 
 enum { OWN_FILTER_CALLS = 128, OWN_FILTER_MAX = 4 * OWN_FILTER_CALLS + 16 };
 
-/* Writes the program; its length, or 0 when there are too many calls. */
+/* Writes the program. Returns its length, or 0 if there are too many calls. */
 size_t own_filter_make(const struct own_filter *f, struct sock_filter out[OWN_FILTER_MAX]);
 
-/* Puts it on for good, for the calling thread. 0 or a negated errno. */
+/* Installs it for the calling thread, permanently. Returns 0 or a negative errno. */
 int own_filter_install(const struct own_filter *f);
 
 #endif

@@ -37,7 +37,7 @@ int policy_update_send(int sock, uint32_t number, int sealed)
     return fd_pass_send(sock, &what, sizeof(what), sealed);
 }
 
-/* Only what cannot change while it is read, and is no larger than it says. */
+/* Accepts only memory that cannot change while we read it and is no larger than it claims. */
 static struct graph *compile(const struct launch *l, int sealed)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Who runs where, while a sandbox is being started. */
+/* Chooses processors for new processes while a sandbox starts. */
 
 #include "kernel/shared/processor.h"
 

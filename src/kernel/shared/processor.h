@@ -7,20 +7,20 @@
 #include <sys/types.h>
 
 /*
- * A new process starts where its parent runs: either it waits until that does, unless the scheduler
- * wakes another processor for it, which some do reluctantly; or it takes the processor from its
- * parent, which waits. Where both have much to do side by side, this wakes the other one: it moves
- * a child that has not run yet there, if there is one. Nothing binds the child to it afterwards.
+ * A new process starts on its parent's processor. Either it waits for its parent, unless the
+ * scheduler wakes another processor, which some do reluctantly; or it preempts its parent. Where
+ * both have much to do in parallel, these functions move a child that has not run yet to another
+ * processor, if there is one. Afterwards nothing binds the child to it.
  *
  *     bool kept = processor_keep();
  *     pid_t child = clone(…);
  *     processor_send_off(child, kept);
  */
 
-/* From here on whom we make does not take the processor from us. Whether there is something to be
- * undone. */
+/* From now on new children do not preempt us. Returns whether processor_send_off() must undo that.
+ */
 bool processor_keep(void);
-/* Moves the child, when there is one (above 0), and undoes that. */
+/* Moves the child, if there is one (above 0), and undoes processor_keep(). */
 void processor_send_off(pid_t child, bool kept);
 
 #endif

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* The abstract names of the sockets at which Buckle hears the person (agent/door.h): the prefix,
- * one of the kinds, a dash, and more. */
+/* Abstract names of the control sockets (agent/control-socket.h): the prefix, a kind, a dash, and
+ * more. */
 #define CONTROL_PREFIX "buckle-"
 static const char *const control_socket_kinds[] = {"run", "session"};
 
@@ -37,7 +37,7 @@ static const char *const role_names[ROLE_COUNT] = {
 #undef ROLE
 };
 
-/* This process plays the role from now on, and its threads. Nobody else can rename it. */
+/* Gives this process and its later threads the role's name. No other process can rename it. */
 static inline void role_take(enum role r)
 {
     prctl(PR_SET_NAME, role_names[r], 0, 0, 0);

@@ -13,22 +13,25 @@
 #include "kernel/launch/walls.h"
 #include "kernel/sentry/sentry-process.h"
 
-/* What controller and judge share. Messages from the judge, one write each. */
+/* What the controller and the judge share. The judge sends messages, one write each. */
 enum status_kind {
     STATUS_FAILED,
     STATUS_SENTRY,
     STATUS_STARTED,
     STATUS_STOPPED,
     STATUS_EXITED,
-    STATUS_FINISHED, /* what had to wait until nobody of the sandbox was left is done */
+    STATUS_FINISHED, /* work that had to wait until the sandbox was empty is done */
 };
 
-/* What is left when the command has exited. */
-enum { EXITED_ALONE = 1 /* nobody of the sandbox */, EXITED_UNFINISHED = 2 /* FINISHED follows */ };
+/* What is left after the command has exited. */
+enum {
+    EXITED_ALONE = 1 /* no process of the sandbox */,
+    EXITED_UNFINISHED = 2 /* FINISHED follows */
+};
 
 struct status_msg {
     int32_t kind;  /* enum status_kind */
-    int32_t step;  /* FAILED; EXITED: what is left */
+    int32_t step;  /* FAILED: the step; EXITED: what is left */
     int32_t value; /* FAILED: errno; SENTRY, STARTED: pid; STOPPED, EXITED: wait status */
 };
 
@@ -36,52 +39,52 @@ enum { FILTER_MAX = 4096 };
 
 struct setup {
     const struct launch *launch;
-    const struct plan *plan; /* once the judge has it, as well as the graph */
+    const struct plan *plan; /* set once the judge has it, as well as the graph */
     const struct graph *graph;
     char *const *env;        /* the command's */
     const struct init *init; /* NULL: the judge makes what namespaces it can */
-    struct init taken;       /* once the controller has told of it */
+    struct init taken;       /* set once the controller has reported it */
     pid_t controller;
     uid_t uid;
     gid_t gid;
-    struct id_maps maps;        /* without ground, and with a user namespace */
+    struct id_maps maps;        /* without init, and with a user namespace */
     int status;                 /* pipe to the controller */
     int events;                 /* socket to the controller */
-    int asks;                   /* the gate's: socket to the controller, or -1 */
-    int sentries;               /* the judge's: socket to the sentry, or -1 */
+    int asks;                   /* the gate's socket to the controller, or -1 */
+    int sentries;               /* the judge's socket to the sentry, or -1 */
     sigset_t mask;              /* the caller's, for the command */
     struct rlimit descriptors;  /* the same */
-    struct inherited inherited; /* descriptors that the command must not get */
+    struct inherited inherited; /* file descriptors that the command must not inherit */
     struct sock_filter filter[FILTER_MAX];
     size_t nfilter;
-    uint64_t pass;    /* what the command shows to be let through; 0: nobody asks */
-    char first[4096]; /* then: its path, judged already */
+    uint64_t pass;    /* what the command shows to be let through; 0: nothing is checked */
+    char first[4096]; /* if so: its path, already judged */
 };
 
-/* Whether our own processes, when they are all that is left, end with the controller and not
- * before: they would only keep processors from it that it needs to end. */
+/* Whether our own processes, when only they are left, exit with the controller and not before.
+ * Earlier they would only take processor time that the controller needs to exit. */
 static inline bool launch_leaves_all(const struct launch *l)
 {
     return l->leave_judge && !l->wait_all && l->cgroup < 0;
 }
 
-/* The judge's whole life, in its own process; never returns. */
+/* Main function of the judge's process. */
 void judge_main(struct setup *s) __attribute__((noreturn));
 
-/* command.c: starts the command's process. It runs in our memory until it execs, and leaves the
- * filter's listener in our table of descriptors. 0 with *pid, and *listener (-1 when nothing is
- * judged); or a negated errno with *stage. */
+/* start-command.c: starts the command's process. It shares our memory until it execs, and leaves
+ * the filter's listener in our file descriptor table. Returns 0 with *pid and *listener (-1 if
+ * nothing is judged), or a negative errno with *step. */
 struct command {
     const struct setup *s;
     int walls, scope; /* Landlock rulesets, or -1 */
     int pids;         /* the pid namespace that the command enters, or -1 */
-    int net;          /* the network namespace that it entered, for the judge to follow; or -1 */
+    int net;          /* the network namespace that it entered, for the judge to join; or -1 */
     struct guarded_paths
-        *behind; /* guards that are still being placed, which it waits for; or NULL */
+        *behind; /* sentries that are still being mounted, which it waits for; or NULL */
 };
 int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step *step);
 
-/* keeper.c: what stands in for a pid namespace. What it tells the judge: */
+/* reaper.c replaces a pid namespace where there is none. What it reports to the judge: */
 enum reaper_kind { REAPER_COMMAND, REAPER_FAILED, REAPER_STOPPED, REAPER_EXITED };
 
 struct kept {
@@ -91,12 +94,12 @@ struct kept {
     int32_t step;     /* FAILED */
 };
 
-enum { REAPER_ORPHANED = SIGUSR2 }; /* how it hears of the judge's death */
+enum { REAPER_ORPHANED = SIGUSR2 }; /* tells it that the judge died */
 
-/* Kills our children, and whoever becomes one by that, until there are none. */
+/* Kills our children, and the orphans that become our children, until there are none. */
 void reaper_kill_all(int proc);
 
-/* Its whole life in its own process; all signals are blocked. */
+/* Main function of the reaper's process. All signals are blocked. */
 void reaper_main(struct command *c, int proc, int to) __attribute__((noreturn));
 
 #endif

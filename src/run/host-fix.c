@@ -6,7 +6,7 @@
  * known to be the cause and names the one that applies, with the command that changes it.
  */
 
-#include "run/remedy.h"
+#include "run/host-fix.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,8 +149,10 @@ static void about_nft(const struct host *h, const struct host_ability *a, struct
     else
         buf_str(out, "sudo modprobe nf_tables nft_redir nft_tproxy\n");
     if (h->net_ns && !h->nftables)
-        buf_str(out, "without it hosts are filtered at single ports, on which nobody inside can "
-                     "listen, and others\nare refused: `buckle run --dry-run` names them\n");
+        buf_fmt(out,
+                "without it hosts are filtered at single ports, on which nobody inside can "
+                "listen, and others\nare refused: %s\n",
+                remedy_words(REMEDY_SHOW_PLAN));
 }
 
 static void about_cgroup(const struct host *h, const struct host_ability *a, struct buf *out)
@@ -161,16 +163,16 @@ static void about_cgroup(const struct host *h, const struct host_ability *a, str
             "--scope -p Delegate=yes buckle run …\n");
 }
 
-void remedy_text(const struct host *h, const struct host_ability *a, struct buf *out)
+void host_fix_text(const struct host *h, const struct host_ability *a, struct buf *out)
 {
-    static void (*const about[REMEDY_COUNT])(const struct host *, const struct host_ability *,
-                                             struct buf *) = {
-        [REMEDY_KERNEL] = about_kernel,  [REMEDY_LANDLOCK] = about_landlock,
-        [REMEDY_SECCOMP] = about_kernel, [REMEDY_LISTENER] = about_listener,
-        [REMEDY_YAMA] = about_yama,      [REMEDY_USERNS] = about_userns,
-        [REMEDY_PROC] = about_proc,      [REMEDY_FUSE] = about_fuse,
-        [REMEDY_NFT] = about_nft,        [REMEDY_CGROUP] = about_cgroup,
+    static void (*const about[FIX_COUNT])(const struct host *, const struct host_ability *,
+                                          struct buf *) = {
+        [FIX_KERNEL] = about_kernel,  [FIX_LANDLOCK] = about_landlock,
+        [FIX_SECCOMP] = about_kernel, [FIX_LISTENER] = about_listener,
+        [FIX_YAMA] = about_yama,      [FIX_USERNS] = about_userns,
+        [FIX_PROC] = about_proc,      [FIX_FUSE] = about_fuse,
+        [FIX_NFT] = about_nft,        [FIX_CGROUP] = about_cgroup,
     };
-    if (about[a->remedy])
-        about[a->remedy](h, a, out);
+    if (about[a->fix])
+        about[a->fix](h, a, out);
 }

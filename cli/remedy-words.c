@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+
+/*
+ * Remedies in the words of the command line. The library knows remedies as enum bk_remedy and words
+ * them without flags (base/remedies.def), because its users have none to give.
+ */
+
+#include "cli/remedy-words.h"
+
+#include "base/err.h"
+
+static const char *const words[REMEDY_COUNT] = {
+    [REMEDY_ACCEPT_WEAKER] = "`buckle doctor` says why; --accept-weaker goes on without it",
+    [REMEDY_ACCEPT_CAPABILITY] = "--accept-weaker gives it all the same",
+    [REMEDY_LIST_ABILITIES] = "`buckle doctor --json` lists them",
+    [REMEDY_LIST_KEYS] = "`buckle settings --keys` lists them",
+    [REMEDY_LIST_PRESETS] = "no presets file was found; --list-presets lists what comes along",
+    [REMEDY_FILTER_NETWORK] =
+        "a profile that allows single hosts is, or one that says --deny-net too",
+    [REMEDY_STRICT_READS_WITHOUT] = "--strict-reads does without them",
+    [REMEDY_STRICT_READS_JUDGE] = "--strict-reads judges instead",
+    [REMEDY_STRICT_READS_ASK] = "--strict-reads asks",
+    [REMEDY_ALLOW_WRITE] = "--allow-write",
+    [REMEDY_ALLOW_READ] = "--allow-read",
+    [REMEDY_ALLOW_NET] = "--allow-net",
+    [REMEDY_ALLOW_SOCKET] = "--allow-socket",
+    [REMEDY_ALLOW_USERNS] = "--allow-userns",
+    [REMEDY_WATCH_NET] = "--watch-net tells which",
+    [REMEDY_WITH_WEAKER] = "with --accept-weaker",
+    [REMEDY_SHOW_PLAN] = "`buckle run --dry-run` names them",
+    [REMEDY_FOLD_CASE] = "read it with --fold-case",
+    [REMEDY_MCP_MODE_OPEN] = "the user can start `buckle mcp --mode open`",
+    [REMEDY_MCP_HERE] = "give it --here",
+};
+
+void cli_word_remedies(void)
+{
+    remedy_use(words);
+}
