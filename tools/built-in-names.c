@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build.h"
 #include "sbpl/precompiled.h"
 
 enum { TEXTS = 256, LENGTH = 256, NAMES = 2048, DEPTH = 8 };

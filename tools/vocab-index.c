@@ -77,7 +77,7 @@ static _Noreturn void __attribute__((format(printf, 1, 2))) die(const char *fmt,
 
 /* ---- gathering ---- */
 
-static void add(const char *text, int kind, unsigned id, int form, int flags)
+static void add_name(const char *text, int kind, unsigned id, int form, int flags)
 {
     if (name_count == MAX_NAMES)
         die("more than %d names", MAX_NAMES);
@@ -108,11 +108,11 @@ static const char *join(const char *a, const char *b)
 static void gather_ops(void)
 {
 #define OP(id, name, parent, tails, where, cats, mods, ids)                                        \
-    add(name, WORD_OP, OP_##id, FORM_PLAIN, ours(where));
+    add_name(name, WORD_OP, OP_##id, FORM_PLAIN, ours(where));
 #include "vocab/ops.def"
 #undef OP
 #define OP_ALIAS(name, op, whose, columns)                                                         \
-    add(name, WORD_OP, OP_##op, FORM_PLAIN, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_OP, OP_##op, FORM_PLAIN, INDEX_ALIAS | ours(whose));
 #define FILTER_FORM(name, filter, form, whose)
 #define FILTER_ALIAS(name, filter, form, whose)
 #define MODIFIER_ALIAS(name, mod, whose)
@@ -135,14 +135,14 @@ static void imply_form(unsigned filter, int form, const char *suffix)
         return;
     const char *text = join(filter_row[filter].name, suffix);
     spelling[filter][form] = text;
-    add(text, WORD_FILTER, filter, form, ours(filter_row[filter].whose));
+    add_name(text, WORD_FILTER, filter, form, ours(filter_row[filter].whose));
 }
 
 static void gather_filter(unsigned filter)
 {
     const char *text = filter_row[filter].name;
     int arg = filter_row[filter].arg;
-    add(text, WORD_FILTER, filter, plain_form(arg), ours(filter_row[filter].whose));
+    add_name(text, WORD_FILTER, filter, plain_form(arg), ours(filter_row[filter].whose));
     spelling[filter][FORM_PLAIN] = text;
     if (arg == ARG_STRING || arg == ARG_NAME)
         spelling[filter][FORM_LITERAL] = text;
@@ -161,7 +161,7 @@ static void add_form(const char *text, unsigned filter, int form, int flags)
     if (spelling[filter][form])
         die("two spellings of one form: \"%s\" and \"%s\"", spelling[filter][form], text);
     spelling[filter][form] = text;
-    add(text, WORD_FILTER, filter, form, flags);
+    add_name(text, WORD_FILTER, filter, form, flags);
 }
 
 static void gather_filters(void)
@@ -170,9 +170,9 @@ static void gather_filters(void)
 #define FILTER_FORM(name, filter, form, whose)                                                     \
     add_form(name, FILTER_##filter, FORM_##form, ours(whose));
 #define FILTER_ALIAS(name, filter, form, whose)                                                    \
-    add(name, WORD_FILTER, FILTER_##filter, FORM_##form, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_FILTER, FILTER_##filter, FORM_##form, INDEX_ALIAS | ours(whose));
 #define MODIFIER_ALIAS(name, mod, whose)                                                           \
-    add(name, WORD_MODIFIER, MOD_##mod, FORM_PLAIN, INDEX_ALIAS | ours(whose));
+    add_name(name, WORD_MODIFIER, MOD_##mod, FORM_PLAIN, INDEX_ALIAS | ours(whose));
 #include "vocab/aliases.def"
 #undef OP_ALIAS
 #undef FILTER_FORM
@@ -184,7 +184,7 @@ static void gather_filters(void)
 
 static void gather_modifiers(void)
 {
-#define MODIFIER(id, name, ...) add(name, WORD_MODIFIER, MOD_##id, FORM_PLAIN, 0);
+#define MODIFIER(id, name, ...) add_name(name, WORD_MODIFIER, MOD_##id, FORM_PLAIN, 0);
 #include "vocab/modifiers.def"
 #undef MODIFIER
 }
@@ -204,13 +204,13 @@ static void gather_constants(void)
     unsigned row = 0;
 #define CONSTANT(filter, name, value)                                                              \
     extend(&filter_range[FILTER_##filter], row, name);                                             \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
 #define EXTRA_CONSTANT(filter, name, value)                                                        \
     extend(&filter_range[FILTER_##filter], row, name);                                             \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, INDEX_ALIAS | INDEX_EXTENSION);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, INDEX_ALIAS | INDEX_EXTENSION);
 #define MODIFIER_CONSTANT(mod, name, value)                                                        \
     extend(&modifier_range[MOD_##mod], row, name);                                                 \
-    add(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
+    add_name(name, WORD_CONSTANT, row++, FORM_PLAIN, 0);
 #define SAME_CONSTANTS(filter, like) filter_range[FILTER_##filter] = filter_range[FILTER_##like];
 #define MODIFIER_TAKES(mod, like) modifier_range[MOD_##mod] = filter_range[FILTER_##like];
 #include "vocab/constants.def"

@@ -4,6 +4,7 @@
 /* Words in full: all that the tables know about an operation, a filter, a modifier, a constant. */
 
 #include "cli/profile/vocab-words.h"
+#include "vocab/os.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a filter node's argument says, by the kind of filter. Also the budget of decoding. */
+/* Decodes a filter node's argument by the kind of filter. Also the budget of decoding. */
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum {
     WORK_BASE = 1 << 16,
     WORK_PER_BYTE = 64,
     MEMORY_BASE = 1 << 20,
-    MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones what the base gives */
+    MEMORY_PER_BYTE = 192, /* real profiles take up to 60, small ones the base */
     NET_LOCALHOST_BIT = 0x100,
     DEBUG_MODE = 1, /* of system-attribute */
 };
@@ -100,8 +100,8 @@ static int name_test(const struct blob *b, const struct blob_node *n, struct gra
     return 0;
 }
 
-/* Era B: `u32 length, u8 type, bytes`. The types that stand for a variable at the beginning have it
- * in the text, as ${NAME}. */
+/* Era B: `u32 length, u8 type, bytes`. Types that represent a leading variable have it in the text,
+ * as ${NAME}. */
 static int typed_test(const struct blob *b, const struct blob_node *n, struct graph_test *t,
                       struct bk_err *err)
 {
@@ -177,7 +177,7 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
         return network_test(b, n, t, err);
     case ARG_NONE:
     case ARG_BOOL:
-        /* how era E writes #f is not established; it is told by swapping edges */
+        /* how era E writes #f is not established; swapping edges expresses it */
         if (n->arg > 1 || (n->arg == 0 && (b->era == BLOB_A || b->era == BLOB_E)))
             return unknown_form(n, err);
         t->how = GRAPH_FLAG;
@@ -188,7 +188,7 @@ static int plain_test(const struct blob *b, const struct blob_node *n, struct gr
     }
 }
 
-/* Filters of iOS 4 to 14 that have another name now, or nothing to say. */
+/* Filters of iOS 4 to 14 that were renamed or take no argument. */
 static bool takes_nothing(const struct blob *b, struct graph_test *t)
 {
     bool early = b->era == BLOB_B || (b->era == BLOB_C && !b->late);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Reading what was opened: nodes, tables, records, the profiles of a collection. */
+/* Reading an opened blob: nodes, tables, records, the profiles of a collection. */
 
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 enum { BINARY_WITHIN = 512, NAMES_SHOWN = 8 };
 
-/* A text begins with a form, a comment or white space, and something that can be read behind it,
- * whatever stands in it later. */
+/* A text begins with a form, a comment or white space, followed by something readable, whatever
+ * comes later. */
 bool blob_is_binary(const void *data, size_t n)
 {
     static const char text[] = "(;# \t\r\n\xef", space[] = "\t\r\n";
@@ -123,7 +123,7 @@ void blob_choose(struct blob *b, uint32_t profile)
     b->ops = b->rows + profile * b->row + b->row_head;
 }
 
-/* Some of the names that there are. */
+/* Adds some of the existing names as a hint. */
 static void hint_names(const struct blob *b, struct bk_err *err)
 {
     OWN(buf) struct buf names = {0};

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A blob as a person can follow it with a hex viewer beside: the header field by field, the tables,
- * every node with its offset, its bytes and what they say. What cannot be read is shown as bytes,
+ * Prints a blob so that one can follow it in a hex viewer: the header field by field, the tables,
+ * every node with its offset, its bytes and their meaning. What cannot be read is shown as bytes,
  * with the reason.
  */
 
@@ -11,6 +11,7 @@
 
 #include "base/own.h"
 #include "format/format-int.h"
+#include "graph/words.h"
 
 enum { LINE_WIDTH = 96 };
 
@@ -114,7 +115,7 @@ static void table(const struct blob *b, const char *name, size_t at, uint32_t n,
     }
 }
 
-/* The same, with the text that each entry leads to. */
+/* The same, with the text that each entry refers to. */
 static void text_table(const struct blob *b, const char *name, size_t at, uint32_t n,
                        struct buf *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What the encoder keeps: arrays that grow, and the pool of records that nodes refer to. */
+/* The encoder's storage: growing arrays, and the pool of records that nodes refer to. */
 
 #include <string.h>
 

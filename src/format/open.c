@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Opening: which era, where its tables lie, and whether every count and edge stays inside. Nothing
- * is followed before this is done; what comes after relies on it. Layouts overlap so little that
- * the era is the one as which the whole file makes sense: every node of a known kind, every edge
- * and table inside, padding zero, every profile of a collection with a name.
+ * Opening: detects the era, locates its tables, and checks that every count and edge stays inside.
+ * Nothing is followed before that, and later code relies on it. Layouts overlap so little that the
+ * era is the one for which the whole file makes sense: every node of a known kind, every edge and
+ * table inside, padding zero, every profile of a collection with a name.
  */
 
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
     E_HEADER = 14,
     OLD_ROW_HEAD = 4,
     E_ROW_HEAD = 6,
-    OPS_LEAST = 32, /* of a bundle that does not say how many it has */
+    OPS_LEAST = 32, /* for a bundle that does not record its number */
     OPS_MOST = 255,
     SINGLE_FLAGS_MOST = 2, /* B and C */
 };
@@ -52,7 +52,7 @@ static int check_table(const struct blob *b, struct bk_err *err)
     return 0;
 }
 
-/* A name that a person can type. */
+/* Whether a name can be typed. */
 static int check_name(const struct blob *b, uint32_t profile, struct bk_err *err)
 {
     struct span s;
@@ -93,7 +93,7 @@ int blob_check_edges(const struct blob *b, struct bk_err *err)
     return 0;
 }
 
-/* The next table of `count` entries of `size` bytes. */
+/* Locates the next table of `count` entries of `size` bytes. */
 static int lay_out(const struct blob *b, size_t *at, size_t count, size_t size, const char *what,
                    size_t *where, struct bk_err *err)
 {
@@ -170,8 +170,8 @@ static int open_d(struct blob *b, struct bk_err *err)
     return lay_out_profiles(b, &at, OLD_ROW_HEAD, err);
 }
 
-/* No sample of a collection: by public descriptions, a profile's words are its name and two more,
- * or its name and one. */
+/* There is no sample of a collection: by public descriptions, a profile's words are its name and
+ * two more, or its name and one. */
 static int open_e_profiles(struct blob *b, size_t at, struct bk_err *err)
 {
     struct blob with_two = *b;
@@ -227,8 +227,8 @@ static int old_table(const struct blob *b, size_t field, size_t count, const cha
     return lay_out(b, &at, count, 2, what, where, err);
 }
 
-/* How many operations there are is written nowhere: the table of a single profile ends where
- * padding or the first node begins, and the first node is the lowest that an operation names. */
+/* The number of operations is not recorded: the table of a single profile ends where padding or the
+ * first node begins, and the first node is the lowest that an operation names. */
 static void count_ops(struct blob *b, size_t end)
 {
     uint32_t n = 0;
@@ -278,8 +278,8 @@ static int old_bundle_of(struct blob *b, size_t header, size_t end, uint32_t nop
     return blob_check_edges(b, err);
 }
 
-/* A bundle does not say either how many operations its profiles have: as many as some version does,
- * else as many as make sense of all of them. */
+/* A bundle does not record the number of operations either: try that of each known version, then
+ * any number that fits all profiles. */
 static int old_bundle(struct blob *b, size_t header, size_t end, struct bk_err *err)
 {
     if (!b->nprofiles)
@@ -390,8 +390,8 @@ static bool looks_like_d(const uint8_t *p, size_t n)
     return n >= D_HEADER && get16(p) == BLOB_COLLECTION && p[4] && !p[5] && get16(p + 6);
 }
 
-/* What a file may be, the likeliest first. Only the headers of collections are so much alike that
- * the rest must decide; no single profile of era D is known. */
+/* What a file may be, most likely first. Only the headers of collections are too similar to tell
+ * apart; no single profile of era D is known. */
 static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ERAS])
 {
     unsigned count = 0;
@@ -399,7 +399,7 @@ static unsigned candidates(const uint8_t *p, size_t n, enum blob_era out[BLOB_ER
     if (looks_like_e(p, n))
         out[count++] = BLOB_E;
     if (single && count) {
-        out[count++] = BLOB_C; /* without regexes, as iOS 12 has it */
+        out[count++] = BLOB_C; /* without regexes, as in iOS 12 */
         return count;
     }
     if (looks_like_d(p, n))

@@ -4,9 +4,9 @@
 /*
  * String patterns of eras C, D and E: a small program that walks a trie. Every test (some bytes,
  * one byte of a class, the end of the string) is followed by what to do when it fails: 0f gives up,
- * 80…ff and 08 jump ahead. A test that held is never taken back, so alternatives that may begin
- * alike would shut each other out; Apple's compiler makes none, and we refuse them. What is left is
- * a union of whole strings, prefixes and subpaths, and of regexes where bytes are not all named.
+ * 80…ff and 08 jump ahead. There is no backtracking, so alternatives that may begin alike would
+ * hide each other; Apple's compiler never makes such patterns, and we reject them. The result is a
+ * union of whole strings, prefixes and subpaths, and of regexes where not all bytes are named.
  */
 
 #include <string.h>
@@ -19,8 +19,8 @@
 enum {
     OP_END_OF_STRING = 0x00,
     OP_LONG_VARIABLE = 0x01,
-    OP_THROUGH = 0x02,     /* to the next c, and it */
-    OP_THROUGH_ANY = 0x03, /* to some c, and it */
+    OP_THROUGH = 0x02,     /* to the next c, inclusive */
+    OP_THROUGH_ANY = 0x03, /* to some c, inclusive */
     OP_LONG_LITERAL = 0x04,
     OP_LONG_JUMP = 0x08,
     OP_ACCEPT = 0x0a,
@@ -34,7 +34,7 @@ enum {
     LONG_JUMP_MIN = 0x81,
 };
 
-/* How far a walk has come: what the string begins with, as it is or as a regex. */
+/* The state of a walk: what the string begins with, literally or as a regex. */
 struct branch {
     size_t pc;
     const char *text;
@@ -50,7 +50,7 @@ struct walk {
     struct span code;
     uint16_t filter;
     struct alternatives *out;
-    struct branch *todo; /* where to go on when a test fails, the latest first */
+    struct branch *todo; /* where to continue when a test fails, newest first */
 };
 
 static int refuse(const struct walk *w, size_t pc, const char *why, struct bk_err *err)
@@ -93,7 +93,7 @@ static int yield_test(struct walk *w, const struct branch *b, enum graph_how how
 
 /* ---- tests ---- */
 
-/* Reads what happens on failure at *pc, and leaves the alternative to be walked later. */
+/* Reads what happens on failure at *pc, and queues the alternative for later. */
 static int on_failure(struct walk *w, const struct branch *b, size_t *pc, struct bk_err *err)
 {
     if (*pc >= w->code.n)
@@ -124,7 +124,7 @@ static int on_failure(struct walk *w, const struct branch *b, size_t *pc, struct
     return 0;
 }
 
-/* Notes what a test begins with, which no test that failed here before may share. */
+/* Records the first bytes of a test; no test that failed here before may share them. */
 static int begins_with(const struct walk *w, struct branch *b, const uint8_t set[32],
                        struct bk_err *err)
 {
@@ -139,7 +139,7 @@ static int begins_with(const struct walk *w, struct branch *b, const uint8_t set
     return 0;
 }
 
-/* The branch with more behind what it has: bytes as they are, or a piece of a regex. */
+/* Appends to the branch: literal bytes, or a piece of a regex. */
 static int extend(struct walk *w, struct branch *b, const char *more, size_t n, bool regex,
                   size_t pc, struct bk_err *err)
 {
@@ -191,7 +191,7 @@ static int take_ranges(struct walk *w, struct branch *b, struct bk_err *err)
     }
     for (unsigned i = 0; w->code.p[at] & 0x80 && i < sizeof(set); i++)
         set[i] = (uint8_t)~set[i];
-    set[0] &= 0xfe; /* strings hold no NUL */
+    set[0] &= 0xfe; /* strings contain no NUL */
     size_t pc = at + 1 + 2 * (size_t)count;
     if (begins_with(w, b, set, err) < 0 || on_failure(w, b, &pc, err) < 0)
         return -1;
@@ -222,7 +222,7 @@ static int take_through(struct walk *w, struct branch *b, struct bk_err *err)
     return extend(w, b, text.s, text.n, true, pc, err);
 }
 
-/* A variable stands in the text by its name, as ${NAME}. */
+/* A variable appears in the text by name, as ${NAME}. */
 static int take_variable(struct walk *w, struct branch *b, struct bk_err *err)
 {
     uint8_t op = w->code.p[b->pc], set[32] = {0};
@@ -243,8 +243,8 @@ static int take_variable(struct walk *w, struct branch *b, struct bk_err *err)
     return extend(w, b, text.s, text.n, false, pc, err);
 }
 
-/* A slash and anything, or the end: how a subpath ends. Of nothing it is none: that is the root and
- * what is below it, or an empty string. */
+/* A slash and anything, or the end: how a subpath ends. An empty prefix is not a subpath: it is the
+ * root and everything below, or an empty string. */
 static bool subpath_at(const struct walk *w, const struct branch *b)
 {
     static const uint8_t tail[] = {0x40,       '/',      0x80, OP_ACCEPT, OP_END_OF_STRING,
@@ -283,7 +283,7 @@ static int take_test(struct walk *w, struct branch *b, struct bk_err *err)
                    w->code.offset + b->pc, op);
 }
 
-/* From one branch to where it accepts. */
+/* Walks one branch to where it accepts. */
 static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
 {
     for (;;) {
@@ -305,8 +305,8 @@ static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
     }
 }
 
-/* Undoes the order in which the compiler puts alternatives together (pattern-code.c), so that
- * compiling them again gives the same pattern. */
+/* Undoes the order in which the compiler joins alternatives (pattern-code.c), so that compiling
+ * them again gives the same pattern. */
 static int original_order(struct walk *w, uint32_t from, struct bk_err *err)
 {
     uint32_t n = w->out->n - from;

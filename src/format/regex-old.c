@@ -25,7 +25,7 @@ enum kind {
     KIND_PAREN_CLOSE = 0x23,
     KIND_PAREN_OPEN = 0x24,
     KIND_SPLIT = 0x25,
-    KIND_SPLIT_LAST = 0x28, /* version 2 has four kinds of it */
+    KIND_SPLIT_LAST = 0x28, /* version 2 has four variants */
     KIND_DOT = 0x30,
     KIND_EPSILON = 0x31,
     KIND_CARET = 0x32,
@@ -38,7 +38,7 @@ struct old {
     struct budget *g;
     struct span s;
     uint32_t n, start, accept, nclasses;
-    size_t node; /* bytes of one */
+    size_t node; /* bytes per node */
     uint8_t (*classes)[32];
 };
 
@@ -58,7 +58,7 @@ static struct old_node node_at(const struct old *o, uint32_t i)
     size_t at = HEADER + (size_t)i * o->node;
     if (o->node == V1_NODE)
         return (struct old_node){get32_big(p), get32_big(p + 4), get32_big(p + 8), at};
-    /* the byte that is nothing makes a kind that is not known */
+    /* a nonzero unused byte makes the kind unknown */
     uint32_t kind = p[0] == KIND_ACCEPT ? p[0] : (uint32_t)p[3] << 8 | p[0];
     return (struct old_node){kind, get16(p + 1), get32(p + 4), at};
 }
@@ -199,7 +199,7 @@ static int text(struct old *o, struct graph_test *out, struct bk_err *err)
     return regex_finish(a, o->start, o->accept, o->s.offset, out, err);
 }
 
-static int check(const struct old *o, struct bk_err *err)
+static int check_size(const struct old *o, struct bk_err *err)
 {
     if (o->n > (o->s.n - HEADER) / o->node || o->start >= o->n || o->accept >= o->n)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: a regex's %u nodes do not fit its length",
@@ -216,7 +216,7 @@ int regex_v1_text(struct budget *g, struct span s, struct graph_test *out, struc
     o.start = get32_big(s.p + 8);
     o.accept = get32_big(s.p + 12);
     o.nclasses = get32_big(s.p + 16);
-    return check(&o, err) < 0 || v1_classes(&o, err) < 0 ? -1 : text(&o, out, err);
+    return check_size(&o, err) < 0 || v1_classes(&o, err) < 0 ? -1 : text(&o, out, err);
 }
 
 int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struct bk_err *err)
@@ -228,5 +228,5 @@ int regex_v2_text(struct budget *g, struct span s, struct graph_test *out, struc
     o.start = get32(s.p + 12);
     o.accept = get32(s.p + 16);
     o.nclasses = get32(s.p + 20);
-    return check(&o, err) < 0 || v2_classes(&o, err) < 0 ? -1 : text(&o, out, err);
+    return check_size(&o, err) < 0 || v2_classes(&o, err) < 0 ? -1 : text(&o, out, err);
 }

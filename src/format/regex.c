@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Compiled regexes, back to text by way of their automaton. Versions 1 and 2 are rows of nodes
- * (regex-old.c). Version 3 is a byte program, addressed from behind its six-byte header; only what
+ * Compiled regexes, converted back to text via their automaton. Versions 1 and 2 are rows of nodes
+ * (regex-old.c). Version 3 is a byte program, addressed from after its six-byte header; only what
  * the start reaches is read.
  */
 
@@ -82,9 +82,9 @@ static int v3_state(struct v3 *v, size_t at, uint32_t *out, struct bk_err *err)
     return 0;
 }
 
-/* Ranges of bytes. Only the last may go round through 255 and 0, which it does when it ends below
- * where the first begins: what a negated class becomes. Another that ends below its beginning lies
- * between two neighbours that are left out, and is empty. */
+/* Ranges of bytes. Only the last may wrap through 255 and 0; it does if it ends below the start of
+ * the first, as in a negated class. Any other range that ends below its start is between two
+ * excluded neighbours, and empty. */
 static void v3_class(const uint8_t *p, unsigned n, uint8_t set[32])
 {
     bool round = p[0] > p[2 * n - 1];
@@ -191,7 +191,7 @@ int regex_text(const struct blob *b, struct budget *g, uint16_t index, struct gr
         return -1;
     if (b->era != BLOB_A)
         return 0;
-    /* Era A's compiler turns literals into regexes; they are literals again. */
+    /* Era A's compiler turns literals into regexes; turn them back. */
     bool exact;
     char *literal = arena_alloc(&g->arena, out->len + 1);
     if (!literal)

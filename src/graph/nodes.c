@@ -2,14 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Taking nodes in. A compiled profile has no rules left, only the decision graph that they became;
- * turning that back into rules would multiply it. So its nodes are interned as they are, one rule
- * standing behind each decision to say where in the file it was.
+ * Building from nodes. A compiled profile has no rules, only the decision graph they became, and
+ * turning that back into rules would multiply it. So its nodes are interned as they are, with one
+ * rule per decision that records its position in the file.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/build-int.h"
 #include "graph/graph-int.h"
 
 int graph_build_decision(struct graph_build *b, const struct graph_rule *rule, uint32_t *node,
@@ -72,7 +73,7 @@ int nodes_enter(struct graph_build *b, struct bk_err *err)
     return 0;
 }
 
-/* A message is kept with the rule's decision. */
+/* The message is stored with the rule's decision. */
 const char *graph_rule_message(const struct graph *g, uint32_t rule)
 {
     uint32_t n = rule < graph_rule_count(g) ? graph_node_count(g) : 0;

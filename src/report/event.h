@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
 
 /*
  * One operation that a policy denied (or allowed "with report"), as it happened. Events are plain

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "graph/eval.h"
 #include "graph/graph.h"
 
 /* ---- what is judged (rules.c) ---- */

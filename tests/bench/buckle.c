@@ -4,6 +4,7 @@
 /* Buckle as a benchmark uses it: text → graph → cache → verdicts, by the library's own calls. */
 
 #include "bench.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 struct graph *judge_load(const char *name, const char *text, size_t n,

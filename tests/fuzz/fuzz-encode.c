@@ -11,6 +11,7 @@
 
 #include "analyze/analyze.h"
 #include "format/format.h"
+#include "graph/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "format/format.h"
+#include "graph/eval.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

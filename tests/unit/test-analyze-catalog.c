@@ -10,6 +10,7 @@
 #include "analyze/analyze.h"
 #include "graph-maker.h"
 #include "analyze/catalog.h"
+#include "graph/build.h"
 #include "tap.h"
 
 static const struct graph_expr *join(enum graph_expr_kind kind, uint32_t n,

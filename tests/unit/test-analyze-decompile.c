@@ -12,6 +12,8 @@
 #include "analyze/analyze.h"
 #include "sbpl-maker.h"
 #include "analyze/decompile.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 
 /* The text without its comments and blank lines. */
 static void decompiled(const struct graph *g, const bool *ops, struct buf *out)

@@ -5,6 +5,8 @@
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static const char *const kinds[] = {"shadowed", "replaced", "contradictory", "impossible"};

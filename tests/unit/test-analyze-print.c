@@ -5,6 +5,9 @@
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
+#include "graph/words.h"
 #include "tap.h"
 
 static struct buf out;
@@ -59,7 +62,7 @@ static void tests_in_words(void)
         graph_test_print(&rows[i].test, &out);
         is_str(fresh(), rows[i].sbpl, "%s as SBPL", rows[i].sbpl);
         clear();
-        graph_test_says(&rows[i].test, true, &out);
+        graph_test_describe(&rows[i].test, true, &out);
         is_str(fresh(), rows[i].words, "%s in words", rows[i].sbpl);
         clear();
     }

@@ -8,6 +8,8 @@
 
 #include "graph-maker.h"
 #include "analyze/stack.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static struct graph_stack_verdict ask_stack(const struct graph_stack *s, enum vocab_op op,

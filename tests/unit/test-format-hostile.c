@@ -8,6 +8,7 @@
 
 #include "base/own.h"
 #include "format-maker.h"
+#include "graph/eval.h"
 
 static struct graph *decode(const uint8_t *data, size_t n, struct bk_err *err)
 {

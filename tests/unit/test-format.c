@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "format/format.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 #include "tap.h"
 

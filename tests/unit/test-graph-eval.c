@@ -9,6 +9,8 @@
 #include <pthread.h>
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 /* ---- counting allocations; a sanitizer has malloc to itself, then nothing is counted ---- */

@@ -4,6 +4,8 @@
 /* Endpoints and domains: what is read, what matches, what is refused; then facts from arguments. */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static void protocols(void)

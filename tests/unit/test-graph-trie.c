@@ -8,6 +8,8 @@
  */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 static const char base[] = "/usr/lib/x86_64-linux-gnu/Perl5/auto/List/Util/Util.so";

@@ -4,6 +4,8 @@
 /* Building: precedence one rule at a time, sharing, and what a graph refuses. */
 
 #include "graph-maker.h"
+#include "graph/build.h"
+#include "graph/eval.h"
 #include "tap.h"
 
 /* ---- precedence ---- */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "graph/eval.h"
 #include "sbpl-maker.h"
 
 static char folder[64] = "/tmp/buckle-load-XXXXXX";

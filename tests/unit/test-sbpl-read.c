@@ -4,6 +4,7 @@
 /* The reader: data, places, mistakes, and going on after mistakes. */
 
 #include "sbpl-maker.h"
+#include "sbpl/prim.h"
 
 /* A text with everything that reading it needs and gives. */
 struct reading {

@@ -3,6 +3,7 @@
 
 /* Rules: their parts and where they come from, what fits and what does not, scopes, modifiers. */
 
+#include "graph/eval.h"
 #include "sbpl-maker.h"
 
 static const struct graph_rule_info *rule_behind(struct program *p, const char *op, const char *arg)

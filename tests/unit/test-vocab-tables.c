@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "tap.h"
+#include "vocab/implied.h"
+#include "vocab/os.h"
 #include "vocab/vocab.h"
 
 enum { LINE_MAX_BYTES = 65536, MAX_FIELDS = 16 };

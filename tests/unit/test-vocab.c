@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "tap.h"
+#include "vocab/implied.h"
+#include "vocab/os.h"
 #include "vocab/vocab.h"
 
 static struct vocab_word find(const char *name, enum vocab_kind want)
