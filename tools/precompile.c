@@ -80,7 +80,7 @@ static void put_string(const struct recording *r, const struct graph_test *t)
         n -= k;
     }
     if (memchr(s, '\1', n) || (hole && t->how == GRAPH_REGEX))
-        give_up("a parameter stands elsewhere than at the beginning of a path: %.*s", (int)n, s);
+        give_up("a parameter must be at the start of a path: %.*s", (int)n, s);
     put_number(r->out, hole);
     put_number(r->out, n);
     put_bytes(r->out, s, n);
@@ -93,7 +93,7 @@ static void put_test(const struct recording *r, const struct graph_test *t)
     if (t->how <= GRAPH_REGEX)
         put_string(r, t);
     else if (t->how == GRAPH_NET || t->how == GRAPH_DOMAIN)
-        give_up("hosts and addresses cannot be written down");
+        give_up("hosts and addresses cannot be precompiled");
     else
         put_signed(r->out, t->num);
 }
@@ -131,7 +131,7 @@ static void put_modifiers(const struct recording *r, const struct sbpl_rule *rul
         const struct graph_mod *mod = &rule->mods[i];
         size_t n = mod->str ? strlen(mod->str) : 0;
         if (mod->id == MOD_MESSAGE_FILTER || memchr(mod->str ? mod->str : "", '\1', n))
-            give_up("a modifier that cannot be written down");
+            give_up("a modifier that cannot be precompiled");
         put_number(r->out, mod->id);
         put_signed(r->out, mod->num);
         put_number(r->out, mod->str ? n + 1 : 0);
@@ -143,7 +143,7 @@ static void put_modifiers(const struct recording *r, const struct sbpl_rule *rul
 static void put_offset(const struct recording *r, src_pos pos)
 {
     if (pos < r->src->base || pos > r->src->base + r->src->len)
-        give_up("a rule stands somewhere else");
+        give_up("a rule comes from another text");
     put_number(r->out, pos - r->src->base);
 }
 
@@ -216,10 +216,10 @@ static void check_effects(const struct machine *m, bool ordinary)
 {
     const char *missing = m->missing_param;
     if (missing && (ordinary || strcmp(missing, precompiled_params[PRECOMPILED_ORDINARY]) != 0))
-        give_up("it asks for the parameter %s", missing);
+        give_up("it uses the parameter %s", missing);
     if (m->diags->kept || m->policies || m->trace || m->debug || m->no_inference || m->unchecked ||
         m->nimports != 1)
-        give_up("it does more than making rules");
+        give_up("it does more than add rules");
 }
 
 static void __attribute__((noreturn)) refuse_pattern(const char *pattern)

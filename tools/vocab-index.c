@@ -195,7 +195,7 @@ static void extend(struct vocab_range *range, unsigned row, const char *text)
     if (!range->count)
         range->first = (uint16_t)row;
     else if (range->first + range->count != row)
-        die("constant \"%s\" stands apart from its owner's others", text);
+        die("constant \"%s\" is not next to its owner's others", text);
     range->count++;
 }
 
@@ -265,7 +265,7 @@ static void check_parents(void)
         unsigned steps = 0;
         for (unsigned up = op; up != OP_NONE; up = op_row[up].parent)
             if (++steps > OP_COUNT)
-                die("the parents of \"%s\" go in a circle", op_name[op]);
+                die("the parents of \"%s\" form a cycle", op_name[op]);
     }
 }
 

@@ -389,7 +389,7 @@ int catalog_clauses(struct arena *arena, const struct graph_expr *const when[ALL
     }
     struct catalog_clause *clauses = room(&m, m.nclauses, sizeof(*clauses));
     if (!clauses)
-        return err_set(err, BK_E_LIMIT, "what %s is allowed for is too entangled to be told",
+        return err_set(err, BK_E_LIMIT, "the conditions that allow %s are too complex to summarise",
                        vocab_ops[entry->ops[0]].name);
     for (const struct found *f = m.first; f; f = f->next)
         clauses[entry->nclauses++] = f->clause;

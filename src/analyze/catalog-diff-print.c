@@ -30,7 +30,7 @@ static void print_facts(const struct catalog_witness *w, struct buf *out)
 static void print_witness(const struct catalog_witness *w, struct buf *out)
 {
     if (w->kind == CATALOG_UNDECIDED)
-        buf_str(out, "    whether this makes a difference could not be decided\n");
+        buf_str(out, "    could not decide whether this makes a difference\n");
     if (w->kind != CATALOG_SHOWN)
         return;
     buf_fmt(out, "    for instance %s", vocab_ops[w->op].name);

@@ -18,7 +18,7 @@ static const struct {
     [ALLOW_FREELY] = {"freely", NULL},
     [ALLOW_ASKED] = {"asked", "once the user agrees"},
     [ALLOW_FILTERED] = {"filtered", "some messages only"},
-    [ALLOW_OUTSIDE] = {"outside", "outside of this sandbox"},
+    [ALLOW_OUTSIDE] = {"outside", "outside this sandbox"},
 };
 
 /* ---- operations ---- */
@@ -239,7 +239,7 @@ void catalog_print_text(const struct catalog *c, struct buf *out)
             head = "";
         }
     if (c->fold_case)
-        buf_str(out, "Case does not count.\n");
+        buf_str(out, "Case is ignored.\n");
 }
 
 /* ---- JSON ---- */

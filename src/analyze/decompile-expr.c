@@ -126,7 +126,7 @@ static int add_operand(struct dc *c, struct dc_expr *e, uint32_t kid)
             err_set(c->err, BK_E_LIMIT, "a condition of %s would have more than %d %s",
                     vocab_ops[c->op].name, e->size > MAX_SIZE ? MAX_SIZE : MAX_DEPTH,
                     e->size > MAX_SIZE ? "tests" : "levels");
-            err_hint(c->err, "its graph shares nodes in a way that formulas cannot; "
+            err_hint(c->err, "its graph shares nodes in a way that formulas cannot express; "
                              "`buckle graph` shows it");
             return -1;
         }

@@ -58,8 +58,7 @@ static int not_expressible(struct printer *p, const struct graph_test *t)
     OWN(buf) struct buf said = {0}, safe = {0};
     graph_test_print(t, &said);
     buf_safe(&safe, said.s ? said.s : "", said.n < 120 ? said.n : 120);
-    return err_set(p->c->err, BK_E_INPUT, "SBPL has no words for the test %s",
-                   safe.s ? safe.s : "");
+    return err_set(p->c->err, BK_E_INPUT, "SBPL cannot express the test %s", safe.s ? safe.s : "");
 }
 
 static const char *string_word(const struct graph_test *t, uint8_t how)
@@ -496,11 +495,12 @@ static void print_head(struct printer *p, const struct decompile_options *opt)
         buf_str(p->out, ".\n");
     }
     if (graph_options_of(p->c->g)->fold_case)
-        buf_str(p->out, "; Letters were lowered when it was compiled: read it with --fold-case.\n");
+        buf_str(p->out, "; It was compiled in lower case: read it with --fold-case.\n");
     buf_fmt(p->out, "(version %d)\n", p->c->version);
     if (p->c->unchecked)
-        buf_str(p->out, "(disable-rule-checks) ; some rules use what their operations should not "
-                        "take\n");
+        buf_str(
+            p->out,
+            "(disable-rule-checks) ; some rules use filters that their operations do not take\n");
     if (p->c->no_inference)
         buf_str(p->out, "(disable-syscall-inference)\n");
     if (debug)

@@ -435,7 +435,7 @@ int graph_diff(const struct graph *a, const struct graph *b, const struct graph_
                graph_diff_fn *each, void *arg, enum graph_equality *out, struct bk_err *err)
 {
     if (a->opt.fold_case != b->opt.fold_case)
-        return err_set(err, BK_E_INPUT, "one of the policies minds case, the other does not");
+        return err_set(err, BK_E_INPUT, "one policy ignores case, the other does not");
     struct differ *d = calloc(1, sizeof(*d));
     if (!d)
         return err_nomem(err);

@@ -74,7 +74,7 @@ static void print_built_in(const struct story *s, struct buf *out)
 {
     const char *op = vocab_ops[s->tail_op].name;
     if (vocab_ops[s->tail_op].parent == OP_NONE)
-        buf_fmt(out, "No rule applies, and without a rule for %s everything else is denied.\n", op);
+        buf_fmt(out, "No rule applies, and without a rule for %s the default is deny.\n", op);
     else
         buf_fmt(out, "No rule applies, and (version %d) %s %s unless a rule says otherwise.\n",
                 s->g->opt.version, s->verdict.allow ? "allows" : "denies", op);
@@ -113,7 +113,7 @@ static void print_decision(const struct story *s, struct buf *out)
     if (s->decided_by_trial || w.told)
         buf_chr(out, '\n');
     else if (r->compiled)
-        buf_str(out, "  because no test on the way holds\n");
+        buf_str(out, "  because no test along the way holds\n");
     else if (r->filtered)
         buf_str(out, "  because its condition always holds\n");
     else

@@ -355,9 +355,9 @@ const char *relations_impossible(const struct relations *r, uint32_t test)
     if (p->n == 0 || (p->s[0] != '/' && p->s[0] != '@'))
         return "every path starts with \"/\"";
     if (contains(p, "//"))
-        return "no path has \"//\" in it";
+        return "no path contains \"//\"";
     if (contains(p, "/./") || contains(p, "/../"))
-        return "no path has \".\" or \"..\" between slashes in it";
+        return "no path contains \".\" or \"..\" between slashes";
     if (p->shape == SHAPE_PREFIX)
         return NULL;
     if (ends_with(p, "/.") || ends_with(p, "/.."))

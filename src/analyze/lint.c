@@ -206,7 +206,7 @@ static bool dead_in(struct linter *l, struct listed at, struct death *worst)
     if (alts->n == 0) {
         d = (struct death){.kind = GRAPH_LINT_IMPOSSIBLE,
                            .by = GRAPH_NO_RULE,
-                           .impossible = "its condition has no alternative",
+                           .impossible = "its condition can never hold",
                            .found = true};
         weigh(worst, &d);
         return true;
@@ -230,12 +230,12 @@ static void print_reason(const struct linter *l, const struct death *d, struct b
     case GRAPH_LINT_SHADOWED:
         buf_str(out, "the rule at ");
         graph_place_print(&l->g->rules[d->by], out);
-        buf_str(out, " is consulted first and takes everything that this one could");
+        buf_str(out, " is consulted first and matches everything this one could");
         break;
     case GRAPH_LINT_REPLACED:
         buf_str(out, "the rule at ");
         graph_place_print(&l->g->rules[d->by], out);
-        buf_str(out, " has no filter either and takes its place");
+        buf_str(out, " has no filter either and replaces it");
         break;
     case GRAPH_LINT_CONTRADICTORY:
         buf_str(out, "it cannot be that ");

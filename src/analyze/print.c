@@ -123,7 +123,7 @@ bool graph_heading_words(const struct graph *g, const struct heading *h, struct 
     if (h->ops[0] == OP_DEFAULT && h->nops > 1)
         buf_str(out, "default and every operation not listed");
     else if (built_in && h->ops[0] != OP_DEFAULT && h->nops > 1)
-        buf_fmt(out, "operations that version %d %s by itself", g->opt.version,
+        buf_fmt(out, "operations that version %d %s by default", g->opt.version,
                 n->allow ? "allows" : "denies");
     else
         return false;

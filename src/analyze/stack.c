@@ -147,7 +147,7 @@ void graph_stack_explain_text(const struct graph_stack *s, const struct graph_qu
         layer_title(&s->layers[v.layer], out);
         buf_chr(out, '\n');
     } else if (!v.verdict.allow) {
-        buf_str(out, ": there is no layer\n");
+        buf_str(out, ": there are no layers\n");
     }
     for (size_t i = 0; i < s->nextensions; i++) {
         enum effect e = effect_of(s, q, i, v.verdict.allow, others);

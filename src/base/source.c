@@ -62,7 +62,7 @@ struct source *source_add(struct source_map *map, const char *name, const char *
     }
     char *copy = arena_strndup(map->arena, text, len);
     if (!copy) {
-        err_set(err, BK_E_LIMIT, "%s: no room left for its text", name);
+        err_set(err, BK_E_LIMIT, "%s: not enough memory for its text", name);
         return NULL;
     }
     return source_lend(map, name, copy, len, err);

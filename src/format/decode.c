@@ -62,8 +62,8 @@ static int message_filter(struct decoder *d, const struct blob_node *n, struct g
     const struct blob *b = d->b;
     enum vocab_op op = blob_op_name(b, n->mod_op);
     if (n->mod_arg >= b->npolicies)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: message filter %u of %u", n->offset + 6,
-                       n->mod_arg, b->npolicies);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: no message filter %u: there are %u",
+                       n->offset + 6, n->mod_arg, b->npolicies);
     if (op == OP_NONE || !vocab_ops[op].message_filter)
         return err_set(err, BK_E_INPUT, "offset 0x%zx: operation %u does not filter messages",
                        n->offset + 5, n->mod_op);
@@ -87,7 +87,7 @@ static int text_modifier(struct decoder *d, const struct blob_node *n, struct gr
 {
     struct span s;
     if (n->mod_op)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: a modifier's second byte is not known",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown second byte of a modifier",
                        n->offset + 5);
     if (blob_text(d->b, n->mod_arg, &s, err) < 0)
         return -1;

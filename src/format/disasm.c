@@ -58,10 +58,10 @@ static const struct field fields_c_late[] = {
     {0, 2, false, "type"},
     {2, 2, false, "regexes at 8 ×"},
     {4, 2, false, "variables at 8 ×"},
-    {6, 2, false, "a word that is not known"},
+    {6, 2, false, "an unknown word"},
     {8, 2, false, "regexes"},
     {10, 1, false, "variables"},
-    {11, 1, false, "a byte that is not known"},
+    {11, 1, false, "an unknown byte"},
     {12, 2, true, "profiles"},
     {0},
 };
@@ -252,7 +252,7 @@ static void rest(const struct blob *b, size_t from, struct buf *out)
 {
     if (from >= b->size)
         return;
-    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era >= BLOB_D ? "pool" : "behind the nodes",
+    buf_fmt(out, "\n%s: %zu bytes from 0x%zx\n", b->era >= BLOB_D ? "pool" : "after the nodes",
             b->size - from, from);
     for (size_t at = from; at < b->size; at += 16) {
         size_t n = b->size - at < 16 ? b->size - at : 16, line = out->n;

@@ -102,7 +102,7 @@ static int add_name(struct encoder *e, const struct graph_test *t, struct wires 
     uint16_t at;
     OWN(buf) struct buf text = {0};
     if (t->len && memchr(t->str, '\0', t->len))
-        return cannot(t, "the name holds a NUL byte", err);
+        return cannot(t, "the name contains a NUL byte", err);
     buf_add(&text, t->str, t->len);
     put8(&text, 0);
     if (!buf_ok(&text) || pool_add_counted(e, text.s, text.n, &at, err) < 0)

@@ -14,7 +14,7 @@ enum { POOL_UNITS = 65536 };
 int encode_nomem(const struct encoder *e, struct bk_err *err)
 {
     return e->arena.used >= e->arena.limit / 2
-               ? err_set(err, BK_E_LIMIT, "the policy is too large to be compiled")
+               ? err_set(err, BK_E_LIMIT, "the policy is too large to compile")
                : err_nomem(err);
 }
 

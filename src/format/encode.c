@@ -273,7 +273,7 @@ int encode_place(struct encoder *e, uint32_t canon, struct bk_err *err)
             return -1;
         if (first != NOT_PLACED) {
             if (depth == graph_node_count(e->g))
-                return err_set(err, BK_E_BUG, "a message filter leads to itself");
+                return err_set(err, BK_E_BUG, "a message filter contains itself");
             e->stack[depth++] = first;
             continue;
         }

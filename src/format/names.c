@@ -65,7 +65,7 @@ int blob_use_names(struct blob *b, enum vocab_os os, struct bk_err *err)
 {
     uint32_t n = ops_in(os);
     if (n != b->nops)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: there are %u operations here, %s has %u",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: the file has %u operations, %s has %u",
                        b->era >= BLOB_D ? 4 : b->rows, b->nops, vocab_os_name(os), n);
     b->os = os;
     return 0;
@@ -76,7 +76,7 @@ void blob_names_words(const struct blob *b, struct buf *out)
     if (b->os != VOCAB_OS_ANY)
         buf_fmt(out, "%u operations, named as in %s", b->nops, vocab_os_name(b->os));
     else
-        buf_fmt(out, "%u operations, whose names are not known", b->nops);
+        buf_fmt(out, "%u operations with unknown names", b->nops);
 }
 
 enum vocab_op blob_op_name(const struct blob *b, uint32_t id)

@@ -33,12 +33,12 @@ static int check_node(const struct blob *b, uint32_t i, struct bk_err *err)
 {
     size_t at = b->nodes + (size_t)i * BLOB_NODE_SIZE;
     if (b->data[at] > 1)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u is of kind %u, not 0 or 1", at, i,
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u has kind %u, not 0 or 1", at, i,
                        b->data[at]);
     struct blob_node n = blob_node_at(b, i);
     if (!n.terminal && (n.match >= b->nnodes || n.unmatch >= b->nnodes))
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: node %u leads out of the %u nodes", at, i,
-                       b->nnodes);
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: an edge of node %u leaves the %u nodes", at,
+                       i, b->nnodes);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static int check_table(const struct blob *b, struct bk_err *err)
     for (uint32_t op = 0; op < b->nops; op++)
         if (blob_op_entry(b, op) >= b->nnodes)
             return err_set(err, BK_E_INPUT,
-                           "offset 0x%zx: operation %u begins outside of the %u nodes",
+                           "offset 0x%zx: the entry of operation %u is outside the %u nodes",
                            b->ops + 2 * (size_t)op, op, b->nnodes);
     return 0;
 }
@@ -83,7 +83,7 @@ int blob_check_edges(const struct blob *b, struct bk_err *err)
     for (uint32_t i = 0; i < b->npolicies; i++)
         if (get16(b->data + b->policies + 2 * (size_t)i) >= b->nnodes)
             return err_set(err, BK_E_INPUT,
-                           "offset 0x%zx: message filter %u begins outside of the %u nodes",
+                           "offset 0x%zx: the entry of message filter %u is outside the %u nodes",
                            b->policies + 2 * (size_t)i, i, b->nnodes);
     if ((b->nprofiles ? check_rows : check_table)(b, err) < 0)
         return -1;
@@ -116,7 +116,7 @@ static int pad(const struct blob *b, size_t *at, struct bk_err *err)
 
 static int too_short(const struct blob *b, struct bk_err *err)
 {
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: the file ends within its header", b->size);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: the file ends inside its header", b->size);
 }
 
 /* ---- eras D and E: counts in the header, tables behind it, then nodes, then the pool ---- */
@@ -160,8 +160,7 @@ static int open_d(struct blob *b, struct bk_err *err)
     b->nvars = p[10];
     b->nmessages = p[11];
     if (b->flags & ~BLOB_COLLECTION || p[5])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: this header of era D is not known",
-                       p[5] ? 5 : 0);
+        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era D", p[5] ? 5 : 0);
     if (check_counts(b, err) < 0 ||
         lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
@@ -204,8 +203,7 @@ static int open_e(struct blob *b, struct bk_err *err)
     b->nregexes = get16(p + 10);
     b->npolicies = get16(p + 12);
     if (b->flags & ~(BLOB_COLLECTION | BLOB_MESSAGE_FILTERS) || p[7])
-        return err_set(err, BK_E_INPUT, "offset 0x%x: this header of era E is not known",
-                       p[7] ? 7 : 0);
+        return err_set(err, BK_E_INPUT, "offset 0x%x: unknown header of era E", p[7] ? 7 : 0);
     if (check_counts(b, err) < 0 ||
         lay_out(b, &at, b->nregexes, 2, "regexes", &b->regexes, err) < 0 ||
         lay_out(b, &at, b->nvars, 2, "variables", &b->vars, err) < 0 ||
@@ -222,7 +220,7 @@ static int old_table(const struct blob *b, size_t field, size_t count, const cha
 {
     size_t at = (size_t)get16(b->data + field) * BLOB_NODE_SIZE;
     if (at < A_HEADER || at > b->size)
-        return err_set(err, BK_E_INPUT, "offset 0x%zx: the %s begin at 0x%zx, outside of the file",
+        return err_set(err, BK_E_INPUT, "offset 0x%zx: the %s start at 0x%zx, outside the file",
                        field, what, at);
     return lay_out(b, &at, count, 2, what, where, err);
 }
@@ -254,8 +252,8 @@ static int old_single(struct blob *b, size_t header, size_t end, struct bk_err *
         return -1;
     if (at != b->nodes)
         return err_set(err, BK_E_INPUT,
-                       "offset 0x%zx: the nodes should begin here, but none leads below 0x%zx", at,
-                       b->nodes);
+                       "offset 0x%zx: the nodes should start here, but no edge leads below 0x%zx",
+                       at, b->nodes);
     b->nnodes = (uint32_t)((end - b->nodes) / BLOB_NODE_SIZE);
     return blob_check_edges(b, err);
 }
@@ -294,20 +292,18 @@ static int old_bundle(struct blob *b, size_t header, size_t end, struct bk_err *
                 return 0;
             }
         }
-    return err_set(err, BK_E_INPUT,
-                   "offset 0x%zx: no number of operations makes sense of the %u profiles", header,
-                   b->nprofiles);
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: no number of operations fits the %u profiles",
+                   header, b->nprofiles);
 }
 
 static int old_profiles(struct blob *b, size_t header, size_t end, struct bk_err *err)
 {
     if (!(b->flags & BLOB_COLLECTION))
         return b->flags > SINGLE_FLAGS_MOST
-                   ? err_set(err, BK_E_INPUT, "offset 0x0: a profile of type 0x%x is not known",
-                             b->flags)
+                   ? err_set(err, BK_E_INPUT, "offset 0x0: unknown profile type 0x%x", b->flags)
                    : old_single(b, header, end, err);
     if (b->flags != BLOB_COLLECTION || b->size < header + 2)
-        return err_set(err, BK_E_INPUT, "offset 0x0: a bundle of type 0x%x is not known", b->flags);
+        return err_set(err, BK_E_INPUT, "offset 0x0: unknown bundle type 0x%x", b->flags);
     b->nprofiles = get16(b->data + header);
     return old_bundle(b, header + 2, end, err);
 }

@@ -111,14 +111,14 @@ static int on_failure(struct walk *w, const struct branch *b, size_t *pc, struct
         skip = (op & 0x7f) + (size_t)1;
         *pc += 1;
     } else {
-        return refuse(w, at, "this jump of a pattern is not known", err);
+        return refuse(w, at, "unknown jump in a pattern", err);
     }
     struct branch *to = arena_dup(&w->g->arena, b, sizeof(*b));
     if (!to)
         return budget_exhausted(w->code.offset + at, err);
     to->pc = *pc + skip;
     if (to->pc >= w->code.n)
-        return refuse(w, at, "a jump leads out of the pattern", err);
+        return refuse(w, at, "a jump leaves the pattern", err);
     to->next = w->todo;
     w->todo = to;
     return 0;
@@ -166,10 +166,10 @@ static int take_bytes(struct walk *w, struct branch *b, size_t from, size_t n, s
 {
     uint8_t set[32] = {0};
     if (from > w->code.n || n > w->code.n - from)
-        return refuse(w, b->pc, "a literal goes beyond the pattern's end", err);
+        return refuse(w, b->pc, "a literal exceeds the pattern", err);
     const uint8_t *text = w->code.p + from;
     if (memchr(text, '\0', n))
-        return refuse(w, from, "a literal holds a NUL byte", err);
+        return refuse(w, from, "a literal contains a NUL byte", err);
     set[text[0] / 8] = (uint8_t)(1 << text[0] % 8);
     size_t pc = from + n;
     if (begins_with(w, b, set, err) < 0 || on_failure(w, b, &pc, err) < 0)
@@ -182,7 +182,7 @@ static int take_ranges(struct walk *w, struct branch *b, struct bk_err *err)
     uint8_t set[32] = {0};
     size_t at = b->pc + 1;
     if (at >= w->code.n || w->code.n - at - 1 < 2 * ((w->code.p[at] & 0x7fu) + 1))
-        return refuse(w, b->pc, "a class goes beyond the pattern's end", err);
+        return refuse(w, b->pc, "a class exceeds the pattern", err);
     unsigned count = (w->code.p[at] & 0x7fu) + 1;
     for (unsigned i = 0; i < count; i++) {
         const uint8_t *p = w->code.p + at + 1 + 2 * (size_t)i;
@@ -259,7 +259,7 @@ static int take_end(struct walk *w, struct branch *b, struct bk_err *err)
     if (on_failure(w, b, &pc, err) < 0)
         return -1;
     if (pc >= w->code.n || w->code.p[pc] != OP_ACCEPT)
-        return refuse(w, pc, "a pattern goes on behind the end of the string", err);
+        return refuse(w, pc, "a pattern continues after the end of the string", err);
     return yield_test(w, b, GRAPH_LITERAL, err);
 }
 
@@ -279,7 +279,7 @@ static int take_test(struct walk *w, struct branch *b, struct bk_err *err)
         return take_through(w, b, err);
     if (op == OP_LONG_VARIABLE || (op >= OP_VARIABLE && op <= OP_VARIABLE_LAST))
         return take_variable(w, b, err);
-    return err_set(err, BK_E_INPUT, "offset 0x%zx: pattern byte 0x%02x is not known",
+    return err_set(err, BK_E_INPUT, "offset 0x%zx: unknown pattern byte 0x%02x",
                    w->code.offset + b->pc, op);
 }
 
@@ -297,7 +297,8 @@ static int walk_branch(struct walk *w, struct branch b, struct bk_err *err)
             return take_end(w, &b, err);
         if (w->code.p[b.pc] == OP_ACCEPT) {
             if (!is_fresh(&b))
-                return refuse(w, b.pc, "a pattern accepts what an alternative kept back", err);
+                return refuse(w, b.pc, "a pattern accepts what an earlier alternative excludes",
+                              err);
             return yield_test(w, &b, GRAPH_PREFIX, err);
         }
         if (take_test(w, &b, err) < 0)

@@ -301,7 +301,7 @@ static int code(struct coder *c, struct arena *arena, const struct graph_test *t
     if (ast_parse(&c->parse, t->str, t->len, err) < 0)
         return -1;
     if (!put_tree(c, c->parse.root, 0))
-        return err_set(err, BK_E_LIMIT, "a regex is too large to be compiled: %.60s", t->str);
+        return err_set(err, BK_E_LIMIT, "the regex is too large to compile: %.60s", t->str);
     return 0;
 }
 

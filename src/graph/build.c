@@ -129,7 +129,7 @@ int build_infer(struct graph_build *b, struct bk_err *err)
 struct graph_build *graph_build_new(const struct graph_options *opt, struct bk_err *err)
 {
     if (opt->version < 1 || opt->version > VOCAB_PROFILE_VERSIONS) {
-        err_set(err, BK_E_INPUT, "profile version %d is not known", opt->version);
+        err_set(err, BK_E_INPUT, "unknown profile version %d", opt->version);
         err_hint(err, "write (version 1), (version 2) or (version 3)");
         return NULL;
     }
@@ -276,7 +276,7 @@ static int copy_ops(struct graph_build *b, const struct graph_rule *rule,
                     struct graph_rule_info *info, struct bk_err *err)
 {
     if (rule->nops == 0)
-        return err_set(err, BK_E_BUG, "a rule without an operation");
+        return err_set(err, BK_E_BUG, "the rule names no operation");
     size_t most = rule->nops < OP_COUNT ? rule->nops : OP_COUNT;
     uint16_t *ops = arena_array(&b->g->arena, most, sizeof(*ops));
     if (!ops)

@@ -147,7 +147,7 @@ static int finish_entries(struct graph *g, struct bk_err *err)
 struct graph *graph_freeze(struct graph_build *b, struct bk_err *err)
 {
     struct graph *g = b->g;
-    int r = b->policy ? err_set(err, BK_E_BUG, "a message filter was begun and not ended") : 0;
+    int r = b->policy ? err_set(err, BK_E_BUG, "a message filter was not ended") : 0;
     if (r == 0)
         r = graph_compile(b, err);
     if (r == 0)

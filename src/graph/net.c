@@ -119,7 +119,7 @@ int net_ports_parse(const char *s, size_t n, uint16_t *lo, uint16_t *hi, struct 
 static int bad_host(const char *s, size_t n, struct bk_err *err)
 {
     err_set(err, BK_E_INPUT, "\"%.*s\" is not an address", n > 60 ? 60 : (int)n, s);
-    err_hint(err, "write *, localhost or an IP address; host names belong into (domain …)");
+    err_hint(err, "write *, localhost or an IP address; use (domain …) for host names");
     return -1;
 }
 

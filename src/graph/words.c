@@ -174,7 +174,7 @@ void graph_test_briefly(const struct graph_test *t, struct buf *out)
         const char *before, *behind;
     } around[] = {
         [GRAPH_LITERAL] = {"", ""},
-        [GRAPH_PREFIX] = {"what begins with ", ""},
+        [GRAPH_PREFIX] = {"what starts with ", ""},
         [GRAPH_SUBPATH] = {"", " and below"},
         [GRAPH_REGEX] = {"what matches ", ""},
         [GRAPH_INT] = {"", ""},

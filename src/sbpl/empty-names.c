@@ -69,7 +69,7 @@ static void hint_param(struct machine *m, const struct val *v, const struct grap
     if (name)
         machine_hint(m, "the parameter %s is empty: give it a path with -D %s=…", name, name);
     else if (t->how != GRAPH_LITERAL)
-        machine_hint(m, "write (subpath \"/\") if every file is meant");
+        machine_hint(m, "write (subpath \"/\") to match every file");
 }
 
 bool path_is_given(struct machine *m, src_pos pos, const struct val *v, const struct graph_test *t)

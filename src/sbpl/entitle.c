@@ -222,7 +222,7 @@ static struct val *load_plist(struct machine *m, const struct source *src, src_p
         v = from_plist(m, &lib, p, 0, pos);
     else
         machine_error(m, src->base, "entitlements",
-                      "this is not a property list with a dictionary");
+                      "not a property list that contains a dictionary");
     if (p)
         lib.free(p);
     dlclose(lib.handle);

@@ -117,5 +117,5 @@ void machine_unbound(struct machine *m, struct symbol *name)
     if (near)
         machine_hint(m, "did you mean %s?", near);
     else
-        machine_hint(m, "it is no operation, filter or procedure; `buckle vocab` lists the names");
+        machine_hint(m, "not an operation, filter or procedure; `buckle vocab` lists the names");
 }

@@ -60,8 +60,7 @@ struct val *filter_wrap(struct machine *m, enum graph_expr_kind kind, struct val
     if (k->size > CONDITION_MAX) {
         m->fatal = true;
         return machine_error(m, m->pos, "condition-budget",
-                             "this condition has more than %d parts when written out",
-                             CONDITION_MAX);
+                             "this condition expands to more than %d parts", CONDITION_MAX);
     }
     k->expr.kind = kind;
     k->expr.nkids = (uint32_t)n;
@@ -109,7 +108,7 @@ static void trim_slash(struct machine *m, const struct call *c, int i, struct gr
     if (n == t->len)
         return;
     struct diag *g = diag_add(m->diags, DIAG_WARNING, "trailing-slash", call_arg_pos(c, i),
-                              "a subpath must not end in /; reading it without");
+                              "a subpath must not end in /; ignoring the slash");
     diag_hint(m->diags, g, "write \"%.*s\"", (int)n, t->str);
     t->str = arena_strndup(m->arena, t->str, n);
     t->len = n;
@@ -156,7 +155,7 @@ static bool string_test(struct machine *m, const struct call *c, int i, enum voc
     if (!v)
         return false;
     if (memchr(v->s, '\0', v->n) || v->n > UINT32_MAX / 2) {
-        machine_error(m, call_arg_pos(c, i), "bad-string", "a filter's text cannot contain NUL");
+        machine_error(m, call_arg_pos(c, i), "bad-string", "a filter's text must not contain NUL");
         return false;
     }
     t->str = v->s;

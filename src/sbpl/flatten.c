@@ -254,7 +254,7 @@ static int not_expressible(struct flattener *f)
     const struct sbpl_rule *r = f->rule;
     struct source_place p = source_find(&f->m->unit->map, r->pos ? r->pos : r->top);
     if (!f->err->msg[0])
-        err_set(f->err, BK_E_INPUT, "macOS has no words for the condition of this rule");
+        err_set(f->err, BK_E_INPUT, "macOS cannot express the condition of this rule");
     if (p.source)
         err_place(f->err, p.source->name, p.line, p.col);
     return -1;

@@ -174,7 +174,7 @@ struct val *import_apply(struct machine *m, const struct call *c)
     struct bk_err err;
     struct source *src = NULL;
     if (depth >= IMPORT_DEPTH)
-        err_set(&err, BK_E_LIMIT, "profiles import each other more than %d deep", IMPORT_DEPTH);
+        err_set(&err, BK_E_LIMIT, "imports are nested more than %d deep", IMPORT_DEPTH);
     else if (++m->nimports > IMPORT_MAX)
         err_set(&err, BK_E_LIMIT, "more than %d imports in one program", IMPORT_MAX);
     else

@@ -90,7 +90,7 @@ void *machine_no_memory(struct machine *m)
 void *machine_no_steps(struct machine *m)
 {
     m->fatal = true;
-    machine_error(m, m->pos, "step-budget", "the profile runs for more than %llu steps",
+    machine_error(m, m->pos, "step-budget", "the profile takes more than %llu steps",
                   (unsigned long long)m->max_steps);
     machine_hint(m, "is there a loop that never ends?");
     return NULL;
@@ -354,7 +354,7 @@ static int not_callable(struct machine *m)
     machine_error(m, m->pos, "not-a-procedure", "%s is %s and cannot be called",
                   shown.s ? shown.s : "", val_type_words(m->fn));
     if (m->fn->type == V_OP)
-        machine_hint(m, "operations stand inside a rule: (allow %s …)", vocab_ops[m->fn->id].name);
+        machine_hint(m, "use an operation inside a rule: (allow %s …)", vocab_ops[m->fn->id].name);
     else if (m->fn->type == V_MODNAME)
         machine_hint(m, "write (with %s)", vocab_modifiers[m->fn->id].name);
     buf_free(&shown);
@@ -544,7 +544,7 @@ static struct rule_words save_rule_words(struct machine *m)
 static int finish(struct machine *m, int result, const struct rule_words *words)
 {
     if (result < 0 && !m->diags->errors)
-        machine_error(m, m->pos, "bug", "this failed for an unknown reason");
+        machine_error(m, m->pos, "bug", "evaluation failed for an unknown reason");
     m->depth = 0;
     m->scope = NULL;
     m->import = NULL;

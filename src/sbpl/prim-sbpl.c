@@ -50,8 +50,7 @@ struct val *prim_version(struct machine *m, const struct call *c)
         return NULL;
     if (v->num < 1 || v->num > VOCAB_PROFILE_VERSIONS)
         return machine_error(m, call_arg_pos(c, 0), "bad-version",
-                             "there is no version %lld of the language; write (version 1)",
-                             (long long)v->num);
+                             "unknown language version %lld; write (version 1)", (long long)v->num);
     if (m->version && m->version != v->num) {
         struct source_place p = source_find(&m->unit->map, m->version_pos);
         return machine_error(m, c->pos, "bad-version", "the version was already set to %d in %s:%u",

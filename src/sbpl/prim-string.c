@@ -54,7 +54,7 @@ static struct val *want_index(struct machine *m, const struct call *c, int i, si
     struct val *v = want(m, c, i, V_INT);
     if (v && (v->num < (int64_t)low || v->num > (int64_t)high))
         return machine_error(m, call_arg_pos(c, i), "out-of-range",
-                             "%lld is outside the string: it may be %zu to %zu here",
+                             "%lld is outside the string: must be between %zu and %zu",
                              (long long)v->num, low, high);
     return v;
 }

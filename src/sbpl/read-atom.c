@@ -47,8 +47,7 @@ enum read_result read_fail(struct reader *r, size_t at, const char *code, const 
 enum read_result read_no_room(struct reader *r, size_t at)
 {
     r->exhausted = true;
-    return read_fail(r, at, "memory-budget", "the profile's data do not fit its memory budget",
-                     NULL);
+    return read_fail(r, at, "memory-budget", "the profile's data exceeds its memory budget", NULL);
 }
 
 /* Finds the closing quote of the string that starts at `open`, its opening quote. */
@@ -285,6 +284,6 @@ enum read_result read_hash(struct reader *r, struct val **out)
     if (*out)
         return READ_DATUM;
     return read_fail(r, start, "bad-syntax",
-                     c == '(' ? "vectors are not part of SBPL" : "nothing known starts like this",
+                     c == '(' ? "vectors are not part of SBPL" : "unknown syntax",
                      "after # come t, f, \"…\", \\c, x1f, o17, b101, ;datum or |comment|");
 }

@@ -102,7 +102,7 @@ static enum read_result open_construct(struct reader *r, struct read_open **top,
     if (depth > r->max_depth) {
         r->exhausted = true;
         return read_fail(r, r->at, "depth-budget", "nested too deeply",
-                         "a profile that needs this much nesting is not one that a person wrote");
+                         "no hand-written profile needs this much nesting");
     }
     struct read_open *o = arena_new(r->arena, struct read_open);
     if (!o)
@@ -134,7 +134,7 @@ static enum read_result close_list(struct reader *r, struct read_open **top, str
         while (*top && (*top)->kind != OPEN_LIST)
             *top = (*top)->up;
         r->at += *top == NULL; /* else it closes the list that contains the quote */
-        return read_fail(r, at, "bad-quote", "a datum must come before this", NULL);
+        return read_fail(r, at, "bad-quote", "expected a datum before this", NULL);
     }
     r->at++;
     *top = o->up;
@@ -152,7 +152,7 @@ static enum read_result take_dot(struct reader *r, struct read_open *top)
 {
     size_t at = r->at++;
     if (!top || top->kind != OPEN_LIST || !top->tail || top->dotted)
-        return read_fail(r, at, "bad-dot", "a dot has no meaning here", NULL);
+        return read_fail(r, at, "bad-dot", "a dot is not allowed here", NULL);
     top->dotted = true;
     return READ_END;
 }

@@ -194,7 +194,7 @@ static int wrong_filter(struct machine *m, src_pos pos, enum vocab_op op, enum v
     if (takes.n)
         machine_hint(m, "%s takes %s", vocab_ops[op].name, takes.s);
     else
-        machine_hint(m, "%s takes no filter about its argument", vocab_ops[op].name);
+        machine_hint(m, "%s takes no filter on its argument", vocab_ops[op].name);
     buf_free(&takes);
     return -1;
 }
@@ -266,8 +266,8 @@ static int check_place(struct machine *m, const struct parts *p, const struct ca
         const struct vocab_op_info *op = &vocab_ops[p->ops[o]->id];
         if (op->message_filter == inside)
             continue;
-        machine_error(m, c->pos, "wrong-place", "%s stands %s (apply-message-filter …)", op->name,
-                      inside ? "outside" : "only inside");
+        machine_error(m, c->pos, "wrong-place", "%s is allowed only %s (apply-message-filter …)",
+                      op->name, inside ? "outside" : "inside");
         return -1;
     }
     return 0;

@@ -125,7 +125,7 @@ int syn_apply_message_filter(struct machine *m, struct val *form)
         return -1;
     if (m->policy != &m->profile) {
         machine_error(m, m->pos, "nested-message-filter",
-                      "a message filter cannot stand inside another");
+                      "a message filter cannot contain another");
         return -1;
     }
     struct sbpl_policy *p = arena_new(m->arena, struct sbpl_policy);

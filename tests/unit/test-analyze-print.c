@@ -255,7 +255,7 @@ static void stories(void)
     explain(g, "/z", false);
     is_str(fresh(),
            "deny file-read-data /z\n"
-           "No rule applies, and without a rule for default everything else is denied.\n\n"
+           "No rule applies, and without a rule for default the default is deny.\n\n"
            "Consulted the rules for file-read-data, then file-read*, then file*, then default\n",
            "an empty profile");
     struct graph_cache *c = graph_cache_new(g);

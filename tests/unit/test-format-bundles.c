@@ -103,13 +103,13 @@ static void check_fields(struct sample *s)
     if (read_sample(s, "bundle-b")) {
         refused(s, 0, 0x8001, "type 0x8001");
         refused(s, 0, 0x0003, "type 0x3");
-        refused(s, 2, 0xffff, "outside of the file");
-        refused(s, 2, 0, "outside of the file");
+        refused(s, 2, 0xffff, "outside the file");
+        refused(s, 2, 0, "outside the file");
         refused(s, 4, 0xffff, "do not fit");
         refused(s, 6, 0, "without profiles");
-        refused(s, 6, 0xffff, "makes sense");
-        refused(s, 8, 0xffff, "makes sense");  /* the first profile's name */
-        refused(s, 12, 0xffff, "makes sense"); /* where its default begins */
+        refused(s, 6, 0xffff, "no number of operations");
+        refused(s, 8, 0xffff, "no number of operations");  /* the first profile's name */
+        refused(s, 12, 0xffff, "no number of operations"); /* where its default begins */
     }
     if (read_sample(s, "bundle-d")) {
         refused(s, 2, 0, "without nodes");
@@ -120,7 +120,7 @@ static void check_fields(struct sample *s)
         refused(s, 8, 0xffff, "do not fit");
     }
     if (read_sample(s, "bundle-c12"))
-        refused(s, 4, 0xffff, "the variables begin at");
+        refused(s, 4, 0xffff, "the variables start at");
     if (read_sample(s, "bundle-e"))
         refused(s, 8, 0xffff, "do not fit");
 }

@@ -116,7 +116,7 @@ static void test_wordless(void)
         {"(version 1)(allow file-read* (gid 5))", ""},
         {"(version 1)(deny file-read* (gid 5))", "error: macOS has no filter gid"},
         {"(version 1)(deny network-outbound (require-not (domain \"a\")))",
-         "error: macOS has no words for the condition of this rule"},
+         "error: macOS cannot express the condition of this rule"},
         {"(version 1)(allow process-suspend)", ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -100,7 +100,7 @@ static int parse_range(struct ast_parse *p, struct byteset *s)
         if (parse_member(p, &hi) < 0)
             return -1;
         if (hi < lo)
-            return ast_fail(p, BK_E_INPUT, start, "this range runs backwards");
+            return ast_fail(p, BK_E_INPUT, start, "this range is reversed");
     }
     byteset_add_range(s, lo, hi);
     return 0;

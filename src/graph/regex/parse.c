@@ -247,7 +247,7 @@ static int parse_braces(struct ast_parse *p, uint32_t *min, uint32_t *max)
     if (lo > p->max_repeat || hi > (int64_t)p->max_repeat)
         return ast_fail(p, BK_E_LIMIT, open, "repeat counts go up to %u", p->max_repeat);
     if (!forever && hi < lo)
-        return ast_fail(p, BK_E_INPUT, open, "this repeat count runs backwards");
+        return ast_fail(p, BK_E_INPUT, open, "this repeat count is reversed");
     *min = (uint32_t)lo;
     *max = forever ? AST_FOREVER : (uint32_t)hi;
     return 0;
