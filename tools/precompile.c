@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Evaluates shipped profiles and prints what importing them comes to (src/sbpl/precompiled.h):
- * ready NAME… > ready-texts.c. Runs at build time.
+ * Evaluates shipped profiles and prints the result of importing them (src/sbpl/precompiled.h):
+ * precompile NAME… > precompiled-texts.c. Runs at build time.
  *
- * Each is evaluated alone, with letters in place of paths, and once more with others: where both
- * come to the same but for the letters, it does not matter what they stand for. What cannot be
- * written down so ends the build.
+ * Each profile is evaluated alone, with placeholders for paths, and again with other placeholders:
+ * if the results differ only in those, the actual values do not matter. What cannot be represented
+ * this way fails the build.
  */
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) give_up(const char *
 {
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "ready: %s: ", at_work);
+    fprintf(stderr, "precompile: %s: ", at_work);
     vfprintf(stderr, fmt, ap);
     fprintf(stderr, "\n");
     va_end(ap);
@@ -56,7 +56,7 @@ static void put_bytes(struct buf *out, const char *s, size_t n)
 
 /* ---- rules ---- */
 
-/* What stands for the values of parameters. */
+/* Placeholders for the values of parameters. */
 static const char *const letters[2][PRECOMPILED_PARAMS] = {{"/\1H", "/\1T", "/\1O"},
                                                            {"/\1/home", "/\1/temporary", "/\1"}};
 
@@ -98,7 +98,7 @@ static void put_test(const struct recording *r, const struct graph_test *t)
         put_signed(r->out, t->num);
 }
 
-/* Items, operands first; answers how many. Texts that are shipped are not nested deeply. */
+/* Writes items, operands first; returns how many. Shipped texts are not nested deeply. */
 static size_t put_items(const struct recording *r, const struct graph_expr *e)
 {
     size_t n = 1;
@@ -227,7 +227,7 @@ static void __attribute__((noreturn)) refuse_pattern(const char *pattern)
     give_up("names that cannot be listed: %s", pattern);
 }
 
-/* What these two close is closed under other names as well (src/run/link-targets.h). */
+/* The paths that these two deny are also denied under other names (src/run/link-targets.h). */
 static bool closes_names(const char *name)
 {
     return strcmp(name, "protected.sb") == 0 || strcmp(name, "secrets.sb") == 0;
@@ -248,8 +248,8 @@ static void record(const char *name, bool ordinary, const char *const *values, s
     struct bk_err err;
     sbpl_unit_init(&unit, &opt);
     buf_fmt(&text, "(version 1)\n(import \"%s\")\n", name);
-    if (sbpl_add_text(&unit, "<ready>", text.s, text.n, &err) < 0 || machine_init(&m, &unit) < 0 ||
-        machine_load(&m, &err) < 0)
+    if (sbpl_add_text(&unit, "<precompile>", text.s, text.n, &err) < 0 ||
+        machine_init(&m, &unit) < 0 || machine_load(&m, &err) < 0)
         give_up("%s", err.msg);
     check_effects(&m, ordinary);
     struct recording r = {&m, unit.map.last, values, out};

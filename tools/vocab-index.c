@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Makes the index of the vocabulary at build time. The .def files are written for people: grouped,
- * commented, in no order that a search could use. This program expands them, checks what a compiler
- * cannot (names that collide, parents that go in circles, owners whose constants are scattered) and
- * prints C tables that vocab.c includes: every spelling sorted by name, the spelling of each
- * filter's forms, and what each operation takes through its descendants. The tables hold offsets
- * rather than pointers and need neither sorting nor relocation when the program starts.
+ * Makes the index of the vocabulary at build time. The .def files are for people: grouped,
+ * commented, unsorted. This program expands them, checks what a compiler cannot (colliding names,
+ * cyclic parents, scattered constants) and prints C tables for vocab.c: every spelling sorted by
+ * name, the spelling of each filter's forms, and what each operation takes through its descendants.
+ * The tables hold offsets, not pointers, so they need neither sorting nor relocation at start.
  */
 
 #include <stdarg.h>
@@ -189,7 +188,7 @@ static void gather_modifiers(void)
 #undef MODIFIER
 }
 
-/* One more row of the owner's range, which must end where this row stands. */
+/* Adds a row to the owner's range, which must end just before it. */
 static void extend(struct vocab_range *range, unsigned row, const char *text)
 {
     if (!range->count)
@@ -234,8 +233,8 @@ static int by_name(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Constants may share a name (each owner has its own); an operation and a filter may, since the
- * place in a rule tells them apart. */
+/* Constants may share a name (one per owner). An operation and a filter may, because their position
+ * in a rule distinguishes them. */
 static bool may_share(const struct name *a, const struct name *b)
 {
     if (a->kind == WORD_CONSTANT && b->kind == WORD_CONSTANT)
@@ -295,8 +294,8 @@ static bool within(unsigned op, unsigned ancestor)
     return op == ancestor;
 }
 
-/* Subjects that do not follow from the category: what arrives here is known by its local end, a
- * MIG call by its routine. Descendants follow. */
+/* Subjects that do not follow from the category: incoming connections are identified by their local
+ * end, a MIG call by its routine. Descendants follow. */
 static const struct {
     uint16_t op, filter;
 } own_subject[] = {
@@ -304,7 +303,8 @@ static const struct {
     {OP_SYSCALL_MIG, FILTER_KERNEL_MIG_ROUTINE},
 };
 
-/* An operation without a subject of its own (process-info*) has its descendants', if they agree. */
+/* An operation without its own subject (process-info*) has that of its descendants, if they
+ * agree. */
 static uint16_t subject(unsigned op)
 {
     for (size_t i = 0; i < sizeof(own_subject) / sizeof(own_subject[0]); i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Buckle as a benchmark uses it: text → graph → cache → verdicts, by the library's own calls. */
+/* Buckle as a benchmark uses it: text → graph → cache → verdicts, through the library's own
+ * functions. */
 
 #include "bench.h"
 #include "graph/eval.h"

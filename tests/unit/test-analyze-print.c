@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Tests as SBPL and as English, graphs as text, dot and JSON, and the story of a decision. */
+/* Tests as SBPL and as English, graphs as text, dot and JSON, and explanations of decisions. */
 
 #include "analyze/analyze.h"
 #include "graph-maker.h"

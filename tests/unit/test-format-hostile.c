@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Compiled profiles made by hand: what each established construct means, and that nothing read from
- * a broken one is believed. Broken ones end in an error that names an offset, or in a graph.
+ * Hand-made compiled profiles: what each established construct means, and that nothing read from a
+ * malformed one is trusted. Malformed ones end in an error that names an offset, or in a graph.
  */
 
 #include "base/own.h"
@@ -106,7 +106,7 @@ static void check_everything(void)
     graph_free(g);
 }
 
-/* ---- what is refused, and where the message says it is ---- */
+/* ---- what is rejected, and the offset in the message ---- */
 
 static void refused(const struct maker *m, size_t offset, const char *words, const char *what)
 {
@@ -127,7 +127,7 @@ static void start(struct maker *m)
     maker_all(m, 1);
 }
 
-enum { NODES = 400 }; /* where nodes begin without tables: 14 + 380, padded */
+enum { NODES = 400 }; /* where nodes start without tables: 14 + 380, padded */
 
 static void check_structure(void)
 {
@@ -211,7 +211,7 @@ static void check_patterns(void)
     refused(&m, 14, "no regex 0", "a regex that does not exist");
 }
 
-/* Alternatives whose success falls into the next: paths double with every one of them. */
+/* Alternatives whose success continues in the next: each doubles the number of paths. */
 static void check_bombs(void)
 {
     struct maker m;

@@ -7,8 +7,10 @@
  * patterns below one folder walk through that folder's name once.
  *
  * Because a pattern may match anywhere and anything may follow unless `$` ends it, much of what
- * people write is redundant. Leaving it out lets a pattern be decided early: P x*      is P x* P is
- * P P .* $    is P            ^ .* P    is P P (Q.*)?$ is P Q | P $
+ * people write is redundant. Leaving it out lets a pattern be decided early:
+ *   P x*      is P            x* P      is P
+ *   P .* $    is P            ^ .* P    is P
+ *   P (Q.*)?$ is P Q | P $
  *
  * Adding is a transaction: parse, check the limit, reserve all memory, then insert, which cannot
  * fail.
