@@ -16,6 +16,7 @@
 #include "cli/compat/compat.h"
 #include "sbpl/sbpl.h"
 #include "settings/keys.h"
+#include "vocab/os.h"
 
 /* ---- lists of words ---- */
 

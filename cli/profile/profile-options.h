@@ -5,6 +5,7 @@
 
 #include "cli/args.h"
 #include "format/format.h"
+#include "graph/eval.h"
 #include "sbpl/sbpl.h"
 
 /* The options of every command that loads a profile, for the head of its table. */

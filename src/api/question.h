@@ -4,7 +4,7 @@
 #define BK_API_QUESTION_H
 
 #include "base/err.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
 
 /* `OPERATION [ARGUMENT] [KEY=VALUE…]`, from a caller, a command line or a row, as the graph wants
  * it. */

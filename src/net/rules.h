@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "net/peer.h"
 
 /* What the policy decides about connections to a host (network-outbound). */

@@ -3,7 +3,7 @@
 #ifndef BK_RUN_LINKS_H
 #define BK_RUN_LINKS_H
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 
 /*
  * Permission that leads through a symbolic link opens what the link leads to. If a command could

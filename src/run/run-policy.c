@@ -167,7 +167,7 @@ int run_policy_word(struct run_policy *p, struct bk_err *err)
     bool worded = !p->unit.opt.terse;
     p->unit.opt.terse = false;
     if (p->graph && !worded)
-        return sbpl_word_rules(&p->unit, p->graph, err);
+        return sbpl_add_rule_texts(&p->unit, p->graph, err);
     return run_policy_compile(p, err);
 }
 

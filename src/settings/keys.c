@@ -43,9 +43,9 @@ const struct setting_key *setting_by_path(const char *path)
 const struct setting_key *setting_nearest(const char *section, const char *name, size_t n)
 {
     const char *names[SETTING_COUNT];
-    char text[NEAR_MAX + 1];
+    char text[SPELLING_MAX + 1];
     size_t count = 0;
-    if (n > NEAR_MAX)
+    if (n > SPELLING_MAX)
         return NULL;
     memcpy(text, name, n);
     text[n] = '\0';

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Input: a presets file. Reading it gives an error that says something and where, or presets; each
- * of those adds up or has a reason not to, becomes a policy that can be written, and is printed as
- * a file that reads back.
+ * Input: a presets file. Reading it gives an error with words and a position, or presets. Each
+ * preset combines or gives a reason why not, becomes a policy that can be written, and prints as a
+ * file that reads back.
  */
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void use_preset(struct arena *a, const struct preset_config *c, const str
     preset_print(&sum, PRESET_TEXT, &text);
     text.n = 0;
     preset_print(&sum, PRESET_YAML, &text);
-    /* without memory for it there is nothing to compare */
+    /* without memory there is nothing to compare */
     if (buf_ok(&text) && preset_parse(a, "again", text.s, text.n, &again, &err) == 0)
         require(again.npresets == 1 && strcmp(again.presets[0].name, p->name) == 0);
     else

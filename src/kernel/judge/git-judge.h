@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/arena.h"
-#include "graph/graph.h"
+#include "graph/eval.h"
 
 /*
  * What git obeys. A repository's settings name programs, its hooks are programs, and its pointer

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "graph/graph.h"
+#include "graph/eval.h"
 #include "kernel/host/file-names.h"
 #include "kernel/host/kabi.h"
 #include "kernel/judge/created-repos.h"
