@@ -6,56 +6,22 @@
 #include "kernel/judge/judge.h"
 #include "kernel/judge/resolve.h"
 
-/* One handler for each family of judged calls (handle-*.c). */
+/* handle_open() and the others of syscalls.def: one for each family of judged calls (handle-*.c).
+ */
+typedef struct answer handler_fn(struct judge *w, const struct request *r);
+#define HANDLER(id, name) handler_fn handle_##name;
+#include "kernel/plan/syscalls.def"
 
-struct answer handle_open(struct judge *w, const struct request *r);
-struct answer handle_mkdir(struct judge *w, const struct request *r);
-struct answer handle_mknod(struct judge *w, const struct request *r);
-struct answer handle_symlink(struct judge *w, const struct request *r);
-struct answer handle_link(struct judge *w, const struct request *r);
-struct answer handle_unlink(struct judge *w, const struct request *r);
-struct answer handle_rename(struct judge *w, const struct request *r);
-struct answer handle_truncate(struct judge *w, const struct request *r);
-struct answer handle_chmod(struct judge *w, const struct request *r);
-struct answer handle_chown(struct judge *w, const struct request *r);
-struct answer handle_times(struct judge *w, const struct request *r);
-struct answer handle_setxattr(struct judge *w, const struct request *r);
-struct answer handle_removexattr(struct judge *w, const struct request *r);
-struct answer handle_connect(struct judge *w, const struct request *r);
-struct answer handle_bind(struct judge *w, const struct request *r);
-struct answer handle_socket(struct judge *w, const struct request *r);
-struct answer handle_send(struct judge *w, const struct request *r);
-struct answer handle_listen(struct judge *w, const struct request *r);
 /* Waits a moment until what was sent by connected datagram sockets has been passed on. */
 void datagram_drain(void);
-struct answer handle_umask(struct judge *w, const struct request *r);
-struct answer handle_ioctl(struct judge *w, const struct request *r);
 /* Of those: TIOCSPGRP. */
 struct answer handle_foreground(struct judge *w, const struct request *r);
-struct answer handle_creds(struct judge *w, const struct request *r);
-struct answer handle_stat(struct judge *w, const struct request *r);
-struct answer handle_statx(struct judge *w, const struct request *r);
-struct answer handle_statfs(struct judge *w, const struct request *r);
-struct answer handle_access(struct judge *w, const struct request *r);
-struct answer handle_readlink(struct judge *w, const struct request *r);
-struct answer handle_watch(struct judge *w, const struct request *r);
-struct answer handle_getxattr(struct judge *w, const struct request *r);
-struct answer handle_listxattr(struct judge *w, const struct request *r);
 /* Opening with O_PATH; called by handle_open. */
 struct answer handle_open_name(struct judge *w, const struct request *r, int dirfd, uint64_t path,
                                int flags);
 
-struct answer handle_signal(struct judge *w, const struct request *r);
-struct answer handle_fcntl(struct judge *w, const struct request *r);
 /* Of those: F_SETOWN. */
 struct answer handle_owner(struct judge *w, const struct request *r);
-struct answer handle_sched(struct judge *w, const struct request *r);
-struct answer handle_fork(struct judge *w, const struct request *r);
-struct answer handle_exec(struct judge *w, const struct request *r);
-struct answer handle_map(struct judge *w, const struct request *r);
-struct answer handle_protect(struct judge *w, const struct request *r);
-struct answer handle_sysv(struct judge *w, const struct request *r);
-struct answer handle_queue(struct judge *w, const struct request *r);
 struct answer handle_system_socket(struct judge *w, const struct request *r);
 
 /* A file operation on /dev/shm/NAME is one on the object that this name stands for: asks about
@@ -84,6 +50,5 @@ int space_refuse_name(struct judge *w, const struct request *r);
 /* Whether flags of clone() or unshare() ask for a namespace that is refused; refuses, and tells. */
 bool space_is_refused(const struct judge *w, uint64_t flags);
 struct answer space_refuse(struct judge *w, const struct request *r);
-struct answer handle_unshare(struct judge *w, const struct request *r);
 
 #endif

@@ -27,48 +27,9 @@
 
 #include "kernel/plan/plan-int.h"
 
-typedef struct answer handler(struct judge *w, const struct request *r);
-
-static handler *const handlers[HANDLE_COUNT] = {
-    [HANDLE_OPEN] = handle_open,
-    [HANDLE_MKDIR] = handle_mkdir,
-    [HANDLE_MKNOD] = handle_mknod,
-    [HANDLE_SYMLINK] = handle_symlink,
-    [HANDLE_LINK] = handle_link,
-    [HANDLE_UNLINK] = handle_unlink,
-    [HANDLE_RENAME] = handle_rename,
-    [HANDLE_TRUNCATE] = handle_truncate,
-    [HANDLE_CHMOD] = handle_chmod,
-    [HANDLE_CHOWN] = handle_chown,
-    [HANDLE_TIMES] = handle_times,
-    [HANDLE_SETXATTR] = handle_setxattr,
-    [HANDLE_REMOVEXATTR] = handle_removexattr,
-    [HANDLE_CONNECT] = handle_connect,
-    [HANDLE_BIND] = handle_bind,
-    [HANDLE_SOCKET] = handle_socket,
-    [HANDLE_SEND] = handle_send,
-    [HANDLE_LISTEN] = handle_listen,
-    [HANDLE_IOCTL] = handle_ioctl,
-    [HANDLE_CREDS] = handle_creds,
-    [HANDLE_STAT] = handle_stat,
-    [HANDLE_STATX] = handle_statx,
-    [HANDLE_STATFS] = handle_statfs,
-    [HANDLE_ACCESS] = handle_access,
-    [HANDLE_READLINK] = handle_readlink,
-    [HANDLE_WATCH] = handle_watch,
-    [HANDLE_GETXATTR] = handle_getxattr,
-    [HANDLE_LISTXATTR] = handle_listxattr,
-    [HANDLE_SIGNAL] = handle_signal,
-    [HANDLE_FCNTL] = handle_fcntl,
-    [HANDLE_SCHED] = handle_sched,
-    [HANDLE_FORK] = handle_fork,
-    [HANDLE_SPACE] = handle_unshare,
-    [HANDLE_EXEC] = handle_exec,
-    [HANDLE_MAP] = handle_map,
-    [HANDLE_PROTECT] = handle_protect,
-    [HANDLE_SYSV] = handle_sysv,
-    [HANDLE_QUEUE] = handle_queue,
-    [HANDLE_UMASK] = handle_umask,
+static handler_fn *const handlers[HANDLE_COUNT] = {
+#define HANDLER(id, name) [HANDLE_##id] = handle_##name,
+#include "kernel/plan/syscalls.def"
 };
 
 int judge_init(struct judge *w, const struct plan *plan, const struct graph *g, int listener,
@@ -200,11 +161,11 @@ void judge_send_fd(int listener, uint64_t id, int fd, bool cloexec)
 void judge_try(struct judge *w, const struct request *r)
 {
     bool known = r->nr >= 0 && r->nr <= KABI_LAST_SYSCALL;
-    uint8_t h = known ? w->handler[r->nr] : HANDLE_COUNT;
+    uint8_t h = known ? w->handler[r->nr] : HANDLE_NONE;
     if ((w->who_matters && ask_who(w, r) < 0) || (w->exec_judged && !exec_caller_is_known(w, r)))
-        h = HANDLE_COUNT;
+        h = HANDLE_NONE;
     if (creds_take(w, r) < 0)
-        h = HANDLE_COUNT;
+        h = HANDLE_NONE;
     if (w->git.nheld)
         git_sync(w);
     struct answer a = h < HANDLE_COUNT ? handlers[h](w, r) : answer_errno(EPERM);
