@@ -44,11 +44,11 @@ int main(void)
     ino_t number = number_of(ends[0]);
     kept_socket_add(&kept, ends[0]);
     is_int(recv(ends[1], &byte, 1, MSG_DONTWAIT), -1, "somebody has it open");
-    kept_socket_let_go(&kept, ends[0]);
+    kept_socket_release(&kept, ends[0]);
     close(ends[0]);
     is_int(recv(ends[1], &byte, 1, MSG_DONTWAIT), 0, "nobody, once it was let go");
     is_int(kept_socket_copy(&kept, number), -EISCONN, "which is remembered");
-    kept_socket_let_go(&kept, ends[1]);
+    kept_socket_release(&kept, ends[1]);
     ok(kept_socket_copy(&kept, first) >= 0, "others stay");
 
     ino_t last = 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * MADE_MAX };
+enum { TEXT_BYTES = 1 << 20, SLOTS = 2 * CREATED_REPOS_MAX };
 
 static const uint64_t HASH_START = UINT64_C(14695981039346656037);
 
@@ -63,7 +63,8 @@ void created_repos_add(struct created_repos *m, const char *path, size_t len)
     uint64_t hash = HASH_START;
     for (size_t i = 0; i < len; i++)
         hash = hash_step(hash, path[i]);
-    if (m->n == MADE_MAX || TEXT_BYTES - m->used < len || is_member(m, hash, path, len, "", len))
+    if (m->n == CREATED_REPOS_MAX || TEXT_BYTES - m->used < len ||
+        is_member(m, hash, path, len, "", len))
         return;
     memcpy(m->text + m->used, path, len);
     m->used += len;

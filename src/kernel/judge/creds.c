@@ -75,20 +75,20 @@ static bool read_groups(const char *text, struct creds *p)
 }
 
 /* Whether a thread's capabilities mean anything here. */
-static bool is_in_our_space(const struct judge *w, const struct request *r)
+static bool shares_user_ns(const struct judge *j, const struct request *r)
 {
     char name[32], its[64], own[64];
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
-    ssize_t n = readlinkat(w->proc, name, its, sizeof(its));
-    ssize_t m = readlinkat(w->proc, "self/ns/user", own, sizeof(own));
+    ssize_t n = readlinkat(j->proc, name, its, sizeof(its));
+    ssize_t m = readlinkat(j->proc, "self/ns/user", own, sizeof(own));
     return n > 0 && n == m && memcmp(its, own, (size_t)n) == 0;
 }
 
-static int look(const struct judge *w, const struct request *r, struct creds *p)
+static int read_creds(const struct judge *j, const struct request *r, struct creds *p)
 {
     char name[32], text[STATUS_BYTES];
     snprintf(name, sizeof(name), "%d/status", r->tid);
-    OWN(fd) int fd = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
+    OWN(fd) int fd = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
         return -EPERM;
@@ -100,9 +100,9 @@ static int look(const struct judge *w, const struct request *r, struct creds *p)
         return -EPERM;
     p->caps = strtoull(caps, NULL, 16);
     p->permitted = strtoull(all, NULL, 16);
-    if (p->permitted && !is_in_our_space(w, r))
+    if (p->permitted && !shares_user_ns(j, r))
         p->caps = p->permitted = 0;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
 /* ---- becoming ---- */
@@ -127,7 +127,7 @@ static bool has_groups(const struct creds *p)
            memcmp(now, p->groups, p->ngroups * sizeof(now[0])) == 0;
 }
 
-static int become(const struct creds *p)
+static int assume_creds(const struct creds *p)
 {
     pid_t parent = getppid();
     int err = set_effective(UINT64_MAX);
@@ -148,67 +148,68 @@ static int become(const struct creds *p)
     return set_effective(p->caps | own_caps);
 }
 
-static bool is_same(const struct creds *a, const struct creds *b)
+static bool is_same_creds(const struct creds *a, const struct creds *b)
 {
     return a->fsuid == b->fsuid && a->fsgid == b->fsgid && a->caps == b->caps &&
            a->ngroups == b->ngroups &&
            memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
 }
 
-static int handle_as(struct judge *w, const struct creds *p)
+static int act_as(struct judge *j, const struct creds *p)
 {
-    if (w->creds_known && is_same(p, &w->person))
+    if (j->creds.known && is_same_creds(p, &j->creds.now))
         return 0;
-    w->creds_known = false;
-    if (become(p) < 0)
+    j->creds.known = false;
+    if (assume_creds(p) < 0)
         return -EPERM;
-    w->person = *p;
-    w->creds_known = true;
+    j->creds.now = *p;
+    j->creds.known = true;
     return 0;
 }
 
 /* Without CAP_SYS_PTRACE only root can look into root. */
-static void be_root(struct judge *w)
+static void act_as_root(struct judge *j)
 {
-    w->creds_known = false;
+    j->creds.known = false;
     set_effective(UINT64_MAX);
     syscall(SYS_setfsuid, 0);
     syscall(SYS_setfsgid, getgid());
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-int creds_take(struct judge *w, const struct request *r)
+int creds_take(struct judge *j, const struct request *r)
 {
     struct creds p;
-    if (!w->creds_vary)
+    if (!j->creds.vary)
         return 0;
-    if (w->creds_known && !w->looks_in && (w->person.fsuid != 0 || w->person.fsgid != getgid()))
-        be_root(w);
-    int err = look(w, r, &p);
-    return err < 0 ? err : handle_as(w, &p);
+    if (j->creds.known && !j->creds.may_ptrace &&
+        (j->creds.now.fsuid != 0 || j->creds.now.fsgid != getgid()))
+        act_as_root(j);
+    int err = read_creds(j, r, &p);
+    return err < 0 ? err : act_as(j, &p);
 }
 
 /* As the kernel does it: root has its capabilities then, and nobody else any. */
-int creds_take_real(struct judge *w)
+int creds_take_real(struct judge *j)
 {
-    if (!w->creds_vary)
+    if (!j->creds.vary)
         return 0;
-    struct creds p = w->person;
+    struct creds p = j->creds.now;
     p.fsuid = p.real_uid;
     p.fsgid = p.real_gid;
     p.caps = p.real_uid == 0 ? p.permitted : 0;
-    return handle_as(w, &p);
+    return act_as(j, &p);
 }
 
 /* The kernel goes on with the call. What it reads of memory meanwhile does not matter: from here on
  * everybody is looked at. */
-struct answer handle_creds(struct judge *w, const struct request *r)
+struct answer handle_creds(struct judge *j, const struct request *r)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
     (void)r;
-    w->creds_vary = true;
-    w->looks_in = syscall(SYS_capget, &head, data) == 0 &&
-                  (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));
-    return answer_go_on();
+    j->creds.vary = true;
+    j->creds.may_ptrace = syscall(SYS_capget, &head, data) == 0 &&
+                          (data[0].permitted & (uint32_t)(UINT64_C(1) << CAP_SYS_PTRACE));
+    return answer_continue();
 }

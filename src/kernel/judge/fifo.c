@@ -61,7 +61,7 @@ bool fifo_reads(const struct fifo_end *e)
 /* ---- readers ---- */
 
 /* Nothing is left in it: what tee() has copied is thrown away. */
-static int aside[2] = {-1, -1};
+static int scratch[2] = {-1, -1};
 
 static bool has_writer(int fd)
 {
@@ -69,11 +69,11 @@ static bool has_writer(int fd)
     char byte;
     if (poll(&p, 1, 0) > 0)
         return true; /* bytes, or one that came and went */
-    if (aside[0] < 0 && pipe2(aside, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (scratch[0] < 0 && pipe2(scratch, O_CLOEXEC | O_NONBLOCK) < 0)
         return false; /* it writes or goes in the end */
-    ssize_t n = tee(fd, aside[1], 1, SPLICE_F_NONBLOCK);
+    ssize_t n = tee(fd, scratch[1], 1, SPLICE_F_NONBLOCK);
     if (n > 0)
-        (void)!read(aside[0], &byte, 1);
+        (void)!read(scratch[0], &byte, 1);
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 

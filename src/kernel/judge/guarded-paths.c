@@ -22,7 +22,7 @@
 
 /* ---- hearing ---- */
 
-static void take(struct guarded_paths *b, const struct sentry_msg *m, int fd)
+static void store_real(struct guarded_paths *b, const struct sentry_msg *m, int fd)
 {
     bool known = m->index >= 0 && (size_t)m->index < b->plan->nsentries;
     if (!known || (m->kind != SENTRY_MSG_REAL && m->kind != SENTRY_MSG_GONE)) {
@@ -83,7 +83,7 @@ int guarded_paths_take(struct guarded_paths *b)
         ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
         if (n != sizeof(m) || m.kind != SENTRY_MSG_REAL || fd < 0)
             return n < 0 ? (int)n : -ECHILD;
-        take(b, &m, fd);
+        store_real(b, &m, fd);
     }
     return 0;
 }
@@ -95,7 +95,7 @@ bool guarded_paths_hear(struct guarded_paths *b)
     ssize_t n = fd_pass_receive(b->from, &m, sizeof(m), &fd);
     if (n != sizeof(m))
         return n > 0;
-    take(b, &m, fd);
+    store_real(b, &m, fd);
     return true;
 }
 
@@ -103,7 +103,7 @@ bool guarded_paths_hear(struct guarded_paths *b)
 
 /* The innermost guard that a path lies in and something lies behind; -1: none. Inner ones come
  * later. */
-static int innermost(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
+static int innermost_sentry(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
 {
     for (size_t i = b->plan->nsentries; i-- > 0;) {
         size_t m = b->len[i];
@@ -119,14 +119,14 @@ static int innermost(const struct guarded_paths *b, const char *path, size_t n, 
 bool guarded_paths_covers(const struct guarded_paths *b, const char *path, size_t n)
 {
     size_t len;
-    return b->plan && innermost(b, path, n, &len) >= 0;
+    return b->plan && innermost_sentry(b, path, n, &len) >= 0;
 }
 
 int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n)
 {
     char rest[PLAN_SENTRY_PATH + 4096];
     size_t len;
-    int i = b->plan ? innermost(b, path, n, &len) : -1, fd;
+    int i = b->plan ? innermost_sentry(b, path, n, &len) : -1, fd;
     if (i < 0)
         return -ENOENT;
     if (n == len) {
@@ -155,7 +155,7 @@ bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st)
     return b->plan && makedev(st->stx_dev_major, st->stx_dev_minor) == b->dev;
 }
 
-static bool is_view(const struct guarded_paths *b, int fd)
+static bool is_sentry_view(const struct guarded_paths *b, int fd)
 {
     struct statx st;
     return b->plan && guarded_paths_glance(fd, &st) == 0 && guarded_paths_shows(b, &st);
@@ -163,7 +163,7 @@ static bool is_view(const struct guarded_paths *b, int fd)
 
 int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd)
 {
-    if (!guarded_paths_covers(b, path, n) || !is_view(b, *fd))
+    if (!guarded_paths_covers(b, path, n) || !is_sentry_view(b, *fd))
         return 0;
     int real = guarded_paths_open(b, path, n);
     if (real < 0)

@@ -25,7 +25,8 @@
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handle-socket.h"
 #include "kernel/judge/handlers.h"
-#include "kernel/judge/relation.h"
+#include "kernel/judge/judge.h"
+#include "kernel/judge/kept-socket.h"
 #include "kernel/judge/target.h"
 #include "net/peer.h"
 
@@ -67,7 +68,7 @@ static bool is_unspecified(const uint8_t addr[16])
 }
 
 /* A socket for IPv6 reaches IPv4 as well, unless it was told not to. */
-static void to_gate(int family, uint16_t port, union address *to, socklen_t *len)
+static void set_gate_address(int family, uint16_t port, union address *to, socklen_t *len)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)to;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
@@ -91,14 +92,14 @@ static socklen_t least_size(int family)
     return family == AF_INET ? sizeof(struct sockaddr_in) : BEFORE_SCOPE;
 }
 
-int dial_lead(struct judge *w, const struct request *r, int sock, union address *to, socklen_t *len,
-              struct dialled *d)
+int dial_redirect(struct judge *j, const struct request *r, int sock, union address *to,
+                  socklen_t *len, struct dialled *d)
 {
-    const struct netns_ports *ports = &w->gate->ports;
+    const struct netns_ports *ports = &j->net.gate->ports;
     int family = 0;
     socklen_t n = sizeof(family);
     if (!is_tcp(sock) || getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &family, &n) < 0) {
-        report_refused(w, r, OP_NETWORK_OUTBOUND, "a socket that is not for TCP");
+        report_refused(j, r, OP_NETWORK_OUTBOUND, "a socket that is not for TCP");
         return -EPERM;
     }
     if (*len < sizeof(to->any.sa_family))
@@ -113,11 +114,11 @@ int dial_lead(struct judge *w, const struct request *r, int sock, union address 
         memcpy(d->addr, loopback, 16); /* as the kernel takes it */
     bool proxy = is_loopback(d->addr) && (d->port == ports->http || d->port == ports->socks);
     d->announced = !proxy && is_idle(sock);
-    to_gate(family, proxy ? d->port : ports->tcp, to, len);
+    set_gate_address(family, proxy ? d->port : ports->tcp, to, len);
     return 0;
 }
 
-void dial_announce(const struct judge *w, int sock, const struct dialled *d)
+void dial_announce(const struct judge *j, int sock, const struct dialled *d)
 {
     union address own;
     socklen_t n = sizeof(own);
@@ -125,7 +126,7 @@ void dial_announce(const struct judge *w, int sock, const struct dialled *d)
     uint16_t port;
     if (d->announced && getsockname(sock, &own.any, &n) == 0 &&
         addr_from_sockaddr(&own.storage, addr, &port))
-        gate_process_announce(w->gate, port, d->addr, d->port);
+        gate_process_announce(j->net.gate, port, d->addr, d->port);
 }
 
 /* ---- asking ---- */
@@ -133,7 +134,8 @@ void dial_announce(const struct judge *w, int sock, const struct dialled *d)
 enum { SHOWN = PEER_TEXT + 100 };
 
 /* An address as reports have it; why: a word about it, or NULL. */
-static void show(const uint8_t addr[16], uint16_t port, const char *why, char shown[SHOWN])
+static void format_address(const uint8_t addr[16], uint16_t port, const char *why,
+                           char shown[SHOWN])
 {
     struct peer end;
     char text[PEER_TEXT];
@@ -143,7 +145,7 @@ static void show(const uint8_t addr[16], uint16_t port, const char *why, char sh
 }
 
 /* f: which end of the connection, and its protocols. */
-static int ask_address(struct judge *w, const struct request *r, enum vocab_op op,
+static int ask_address(struct judge *j, const struct request *r, enum vocab_op op,
                        struct graph_fact f, const uint8_t addr[16], uint16_t port, const char *why)
 {
     char text[SHOWN], shown[SHOWN];
@@ -152,18 +154,18 @@ static int ask_address(struct judge *w, const struct request *r, enum vocab_op o
     f.net.port_lo = f.net.port_hi = port;
     memcpy(f.net.addr, addr, 16);
     f.net.proto &= (uint16_t) ~(addr_is_v4(addr) ? NET_IP6 : NET_IP4);
-    show(addr, port, NULL, text);
-    show(addr, port, why, shown);
+    format_address(addr, port, NULL, text);
+    format_address(addr, port, why, shown);
     f.str = text;
     f.len = (uint32_t)strlen(text);
-    return ask_about(w, r, op, &f, 1, shown);
+    return ask_about(j, r, op, &f, 1, shown);
 }
 
-static int ask_local(struct judge *w, const struct request *r, enum vocab_op op,
+static int ask_local(struct judge *j, const struct request *r, enum vocab_op op,
                      const uint8_t addr[16], uint16_t port)
 {
     struct graph_fact f = {.filter = FILTER_LOCAL, .net = {.proto = NET_TCP}};
-    return ask_address(w, r, op, f, addr, port, NULL);
+    return ask_address(j, r, op, f, addr, port, NULL);
 }
 
 /* ---- where no road leads out ---- */
@@ -176,8 +178,8 @@ static bool is_name_server(const uint8_t addr[16], uint16_t port)
            !IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)addr);
 }
 
-int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
-                   const union address *to, socklen_t len)
+int dial_ask_isolated(struct judge *j, const struct request *r, uint16_t proto,
+                      const union address *to, socklen_t len)
 {
     static const char lookup[] = "a name was looked up; --watch-net tells which";
     struct graph_fact f = {.filter = FILTER_REMOTE, .net = {.proto = proto}};
@@ -189,11 +191,11 @@ int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
         return 0; /* the kernel knows what to say */
     bool names = is_name_server(addr, port);
     if (!is_loopback(addr))
-        return ask_address(w, r, OP_NETWORK_OUTBOUND, f, addr, port, names ? lookup : NULL);
+        return ask_address(j, r, OP_NETWORK_OUTBOUND, f, addr, port, names ? lookup : NULL);
     if (names) {
         char shown[SHOWN];
-        show(addr, port, lookup, shown);
-        report_refused(w, r, OP_NETWORK_OUTBOUND, shown);
+        format_address(addr, port, lookup, shown);
+        report_refused(j, r, OP_NETWORK_OUTBOUND, shown);
     }
     return 0; /* nobody is there but the command's own servers */
 }
@@ -201,31 +203,31 @@ int dial_ask_alone(struct judge *w, const struct request *r, uint16_t proto,
 /* ---- serving ---- */
 
 /* A port that the kernel chooses is nobody's, until somebody listens. */
-int dial_ask_bind(struct judge *w, const struct request *r, const union address *at)
+int dial_ask_bind(struct judge *j, const struct request *r, const union address *at)
 {
     uint8_t addr[16];
     uint16_t port;
     if (!addr_from_sockaddr(&at->storage, addr, &port))
         return at->any.sa_family == AF_UNSPEC ? -EAFNOSUPPORT : 0;
-    return port == 0 ? 0 : ask_local(w, r, OP_NETWORK_BIND, addr, port);
+    return port == 0 ? 0 : ask_local(j, r, OP_NETWORK_BIND, addr, port);
 }
 
-struct answer handle_listen(struct judge *w, const struct request *r)
+struct answer handle_listen(struct judge *j, const struct request *r)
 {
     union address own;
     socklen_t n = sizeof(own);
     uint8_t addr[16];
     uint16_t port;
-    OWN(fd) int sock = target_take_fd(w, r, (int)r->args[0]);
-    if (sock < 0 || !request_is_valid(w, r))
+    OWN(fd) int sock = target_take_fd(j, r, (int)r->args[0]);
+    if (sock < 0 || !request_is_valid(j, r))
         return answer_value(sock < 0 ? sock : -EPERM);
     if (getsockname(sock, &own.any, &n) < 0)
         return answer_errno(errno);
     bool internet = addr_from_sockaddr(&own.storage, addr, &port);
-    int err = internet ? ask_local(w, r, OP_NETWORK_INBOUND, addr, port) : 0;
+    int err = internet ? ask_local(j, r, OP_NETWORK_INBOUND, addr, port) : 0;
     if (err == 0 && listen(sock, (int)r->args[1]) < 0)
         err = -errno;
     if (err == 0)
-        kept_socket_let_go(&w->kept, sock);
+        kept_socket_release(&j->net.kept, sock);
     return answer_value(err);
 }

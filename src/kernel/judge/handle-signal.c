@@ -39,8 +39,8 @@ struct whom {
     int64_t number;   /* Apple's number of the signal; -1: none */
 };
 
-static int ask_one(struct judge *w, const struct request *r, int relation, pid_t pid,
-                   const void *arg)
+static int ask_process_set_member(struct judge *j, const struct request *r, int relation, pid_t pid,
+                                  const void *arg)
 {
     const struct whom *whom = arg;
     struct graph_fact facts[RELATION_FACTS + 1];
@@ -55,13 +55,13 @@ static int ask_one(struct judge *w, const struct request *r, int relation, pid_t
              : relation & RELATION_SANDBOX ? "fellow"
                                            : "outsider",
              pid);
-    return ask_about(w, r, whom->op, facts, n, shown);
+    return ask_about(j, r, whom->op, facts, n, shown);
 }
 
-static int ask_process(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_process(struct judge *j, const struct request *r, const struct whom *whom, pid_t pid)
 {
-    int relation = relation_of(w, r, pid);
-    return relation < 0 ? relation : ask_one(w, r, relation, pid, whom);
+    int relation = relation_of(j, r, pid);
+    return relation < 0 ? relation : ask_process_set_member(j, r, relation, pid, whom);
 }
 
 /* ---- signals ---- */
@@ -91,16 +91,17 @@ static int signal_of(const struct request *r)
     return (int)r->args[third ? 2 : 1];
 }
 
-static int ask_kill(struct judge *w, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_kill(struct judge *j, const struct request *r, const struct whom *whom, pid_t pid)
 {
     if (pid > 0)
-        return ask_process(w, r, whom, pid);
+        return ask_process(j, r, whom, pid);
     if (pid == -1)
-        return relation_each(w, r, WHO_EVERYBODY, 0, ask_one, whom);
-    return relation_each(w, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0, ask_one, whom);
+        return relation_each(j, r, WHO_EVERYBODY, 0, ask_process_set_member, whom);
+    return relation_each(j, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0,
+                         ask_process_set_member, whom);
 }
 
-struct answer handle_signal(struct judge *w, const struct request *r)
+struct answer handle_signal(struct judge *j, const struct request *r)
 {
     char name[32];
     int sig = signal_of(r);
@@ -108,29 +109,29 @@ struct answer handle_signal(struct judge *w, const struct request *r)
     if (sig < 0 || sig > SIGRTMAX || (pid <= 0 && r->nr != SYS_kill) || pid == INT32_MIN)
         return answer_errno(EINVAL);
     struct whom whom = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
-    int err = ask_kill(w, r, &whom, pid);
+    int err = ask_kill(j, r, &whom, pid);
     /* the kernel would not stop at the sandbox's border */
-    if (err == 0 && pid == 0 && !w->scoped)
-        return answer_value(relation_signal_group(w, r, sig));
+    if (err == 0 && pid == 0 && !j->scoped)
+        return answer_value(relation_signal_group(j, r, sig));
     return answer_verdict(err);
 }
 
 /* fcntl(F_SETOWN): whoever owns a descriptor is signalled when something happens to it. With rules
  * about signals in force the filter leaves only SIGIO and SIGURG. */
-struct answer handle_owner(struct judge *w, const struct request *r)
+struct answer handle_owner(struct judge *j, const struct request *r)
 {
     static const int sent[] = {SIGIO, SIGURG};
     pid_t pid = (pid_t)r->args[2];
     int err = 0;
     if (pid == 0)
-        return answer_go_on(); /* nobody */
+        return answer_continue(); /* nobody */
     if (pid == INT32_MIN)
         return answer_errno(EINVAL);
     for (size_t i = 0; err == 0 && i < 2; i++) {
         char name[32];
         struct whom whom = {OP_SIGNAL, name, apple_signal(sent[i], name)};
-        err = pid > 0 ? ask_process(w, r, &whom, pid)
-                      : relation_each(w, r, WHO_GROUP, -pid, ask_one, &whom);
+        err = pid > 0 ? ask_process(j, r, &whom, pid)
+                      : relation_each(j, r, WHO_GROUP, -pid, ask_process_set_member, &whom);
     }
     return answer_verdict(err);
 }
@@ -138,23 +139,23 @@ struct answer handle_owner(struct judge *w, const struct request *r)
 /* ---- scheduling ---- */
 
 /* setpriority and ioprio_set can mean a group or everybody of a user. */
-static int ask_many(struct judge *w, const struct request *r, const struct whom *whom)
+static int ask_many(struct judge *j, const struct request *r, const struct whom *whom)
 {
     bool io = r->nr == SYS_ioprio_set;
     int which = (int)r->args[0];
     pid_t who = (pid_t)r->args[1];
     if (which == (io ? (int)IOPRIO_WHO_PROCESS : (int)PRIO_PROCESS))
-        return who < 0 ? -ESRCH : ask_process(w, r, whom, who);
+        return who < 0 ? -ESRCH : ask_process(j, r, whom, who);
     if (which == (io ? (int)IOPRIO_WHO_PGRP : (int)PRIO_PGRP))
-        return relation_each(w, r, WHO_GROUP, who, ask_one, whom);
+        return relation_each(j, r, WHO_GROUP, who, ask_process_set_member, whom);
     if (which != (io ? (int)IOPRIO_WHO_USER : (int)PRIO_USER))
         return -EINVAL;
-    int err = ask_process(w, r, whom, 0);
-    err = err == 0 ? relation_each(w, r, WHO_EVERYBODY, 0, ask_one, whom) : err;
+    int err = ask_process(j, r, whom, 0);
+    err = err == 0 ? relation_each(j, r, WHO_EVERYBODY, 0, ask_process_set_member, whom) : err;
     return err == -ESRCH ? 0 : err;
 }
 
-struct answer handle_sched(struct judge *w, const struct request *r)
+struct answer handle_sched(struct judge *j, const struct request *r)
 {
     const char *name = "scheduling";
     for (size_t i = 0; i < judged_call_count; i++)
@@ -162,7 +163,7 @@ struct answer handle_sched(struct judge *w, const struct request *r)
             name = judged_calls[i].name;
     struct whom whom = {OP_SYSTEM_SCHED, name, -1};
     if (r->nr == SYS_setpriority || r->nr == SYS_ioprio_set)
-        return answer_verdict(ask_many(w, r, &whom));
+        return answer_verdict(ask_many(j, r, &whom));
     pid_t pid = (pid_t)r->args[0];
-    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(w, r, &whom, pid));
+    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(j, r, &whom, pid));
 }

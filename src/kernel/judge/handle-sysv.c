@@ -21,6 +21,7 @@
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
+#include "kernel/judge/own-object.h"
 
 static const struct kind {
     uint16_t op;
@@ -44,7 +45,7 @@ static const struct kind *kind_of(enum vocab_op op)
 
 /* ---- objects of its own ---- */
 
-static long get(const struct kind *k, const struct request *r, int flags)
+static long sysv_get(const struct kind *k, const struct request *r, int flags)
 {
     uint64_t a[] = {r->args[0], r->args[1], r->args[2]};
     a[k->flags_at] = (unsigned)flags;
@@ -53,7 +54,7 @@ static long get(const struct kind *k, const struct request *r, int flags)
 }
 
 /* Whichever argument has the command: it is 0, and so may the other be. */
-static int destroy(const struct kind *k, int id)
+static int sysv_remove(const struct kind *k, int id)
 {
     return syscall(k->control, id, IPC_RMID, IPC_RMID) < 0 ? -errno : 0;
 }
@@ -75,30 +76,33 @@ static bool is_own(struct own_objects *own, const struct kind *k, int id)
     return false;
 }
 
-static long make(struct own_objects *own, const struct kind *k, const struct request *r, int flags)
+static long sysv_create(struct own_objects *own, const struct kind *k, const struct request *r,
+                        int flags)
 {
-    long id = get(k, r, flags | IPC_CREAT | IPC_EXCL);
+    long id = sysv_get(k, r, flags | IPC_CREAT | IPC_EXCL);
     if (id < 0 || own_object_add(own, (int)id))
         return id;
-    destroy(k, (int)id);
+    sysv_remove(k, (int)id);
     return -ENOSPC;
 }
 
 /* A key that somebody else has is as good as one of another user's. */
-static struct answer get_own(struct own_objects *own, const struct kind *k, const struct request *r)
+static struct answer get_own_object(struct own_objects *own, const struct kind *k,
+                                    const struct request *r)
 {
     int flags = (int)r->args[k->flags_at];
     bool makes = (int)r->args[0] == IPC_PRIVATE || (flags & IPC_CREAT);
-    long id = makes ? make(own, k, r, flags) : -EEXIST;
+    long id = makes ? sysv_create(own, k, r, flags) : -EEXIST;
     if (id != -EEXIST || (makes && (flags & IPC_EXCL)))
         return answer_value(id);
-    id = get(k, r, flags & ~(IPC_CREAT | IPC_EXCL));
+    id = sysv_get(k, r, flags & ~(IPC_CREAT | IPC_EXCL));
     if (id >= 0 && !is_own(own, k, (int)id))
         id = makes ? -EACCES : -ENOENT;
     return answer_value(id);
 }
 
-static struct answer use_own(struct own_objects *own, const struct kind *k, const struct request *r)
+static struct answer use_own_object(struct own_objects *own, const struct kind *k,
+                                    const struct request *r)
 {
     enum { COMMAND = 0xff };
     int id = (int)r->args[0], command = (int)r->args[k->command_at] & COMMAND;
@@ -109,7 +113,7 @@ static struct answer use_own(struct own_objects *own, const struct kind *k, cons
         return answer_errno(EINVAL);
     if (!controls || command != IPC_RMID || k->op == OP_IPC_SYSV_SHM)
         return answer_verdict(0);
-    int err = destroy(k, id);
+    int err = sysv_remove(k, id);
     if (err == 0)
         own_object_forget(own, id);
     return answer_value(err);
@@ -117,7 +121,7 @@ static struct answer use_own(struct own_objects *own, const struct kind *k, cons
 
 /* ---- asking ---- */
 
-struct answer handle_sysv(struct judge *w, const struct request *r)
+struct answer handle_sysv(struct judge *j, const struct request *r)
 {
     enum vocab_op op = OP_IPC_SYSV_SHM;
     const char *name = "shmat";
@@ -126,10 +130,10 @@ struct answer handle_sysv(struct judge *w, const struct request *r)
             op = judged_sets[judged_calls[i].set][0];
             name = judged_calls[i].name;
         }
-    int err = ask_about(w, r, op, NULL, 0, name);
-    if (err < 0 || w->own_ipc)
+    int err = ask_about(j, r, op, NULL, 0, name);
+    if (err < 0 || j->sysv.own_ns)
         return answer_verdict(err);
     const struct kind *k = kind_of(op);
-    struct own_objects *own = &w->objects[k - kinds];
-    return r->nr == k->get ? get_own(own, k, r) : use_own(own, k, r);
+    struct own_objects *own = &j->sysv.objects[k - kinds];
+    return r->nr == k->get ? get_own_object(own, k, r) : use_own_object(own, k, r);
 }

@@ -39,15 +39,15 @@ static const char root[] = "/proc";
 enum { ROOT = sizeof(root) - 1 };
 
 /* On no device, and in blocks as every procfs has them: only then asking is worth its cost. */
-bool procfs_may_be(const struct judge *w, unsigned dev_major, blksize_t block)
+bool procfs_may_be(const struct judge *j, unsigned dev_major, blksize_t block)
 {
-    return dev_major == 0 && block == w->proc_block;
+    return dev_major == 0 && block == j->procfs.block;
 }
 
-bool procfs_is(const struct judge *w, int fd, const struct stat *st)
+bool procfs_is(const struct judge *j, int fd, const struct stat *st)
 {
     struct statfs fs;
-    return procfs_may_be(w, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
+    return procfs_may_be(j, major(st->st_dev), st->st_blksize) && fstatfs(fd, &fs) == 0 &&
            fs.f_type == PROC_SUPER_MAGIC;
 }
 
@@ -111,41 +111,41 @@ static bool read_creds(int proc, const char *of, char *text, size_t cap)
 
 /* Whether target and process are the same person in every respect, as debugging wants it. Only root
  * can make it otherwise. */
-static bool is_same_creds(const struct judge *w, const struct request *r, pid_t pid)
+static bool is_same_creds(const struct judge *j, const struct request *r, pid_t pid)
 {
     char own[4096], its[4096], name[16];
-    if (w->uid != 0)
+    if (j->uid != 0)
         return true;
-    int proc = w->pid_ns ? w->inner_proc : w->proc;
+    int proc = j->pid_ns ? j->procfs.inner : j->proc;
     snprintf(name, sizeof(name), "%d", r->tid);
-    if (proc < 0 || !read_creds(w->proc, name, own, sizeof(own)))
+    if (proc < 0 || !read_creds(j->proc, name, own, sizeof(own)))
         return false;
     snprintf(name, sizeof(name), "%d", pid);
     return read_creds(proc, name, its, sizeof(its)) && strcmp(own, its) == 0;
 }
 
-int procfs_check(struct judge *w, const struct request *r, int fd, const struct stat *st,
+int procfs_check(struct judge *j, const struct request *r, int fd, const struct stat *st,
                  const char *path)
 {
     const char *rest = "";
-    if (!procfs_is(w, fd, st))
+    if (!procfs_is(j, fd, st))
         return 0;
     bool there = strncmp(path, root, ROOT) == 0 && (path[ROOT] == '/' || path[ROOT] == '\0');
-    if (st->st_dev != w->own_proc_dev || !there)
+    if (st->st_dev != j->procfs.dev || !there)
         return -EACCES;
     pid_t pid = process_of(path, &rest);
-    if (pid == 0 || pid == target_inner_process(w, r))
+    if (pid == 0 || pid == target_inner_process(j, r))
         return 1;
-    if (!w->pid_ns) {
-        int relation = relation_of(w, r, pid);
+    if (!j->pid_ns) {
+        int relation = relation_of(j, r, pid);
         if (relation < 0 || !(relation & RELATION_SANDBOX))
             return -EACCES;
     }
     /* Buckle's own first process has all that the caller had: the kernel keeps the command out of
      * it, and so must the judge, which it lets in */
-    if (w->pid_ns && pid == 1 && is_guarded(rest))
+    if (j->pid_ns && pid == 1 && is_guarded(rest))
         return -EACCES;
-    return is_guarded(rest) && !is_same_creds(w, r, pid) ? -EACCES : 1;
+    return is_guarded(rest) && !is_same_creds(j, r, pid) ? -EACCES : 1;
 }
 
 /* ---- what it says ---- */
@@ -159,7 +159,7 @@ static const struct {
     {"statm", OP_PROCESS_INFO_RUSAGE},
 };
 
-static enum vocab_op op_of(const char *rest, unsigned what)
+static enum vocab_op op_of_entry(const char *rest, unsigned what)
 {
     if (what & PROCFS_CHANGE)
         return OP_PROCESS_INFO_SETCONTROL;
@@ -169,32 +169,32 @@ static enum vocab_op op_of(const char *rest, unsigned what)
     return OP_PROCESS_INFO_PIDINFO;
 }
 
-static int ask_process(struct judge *w, const struct request *r, const struct pinned *p,
+static int ask_process(struct judge *j, const struct request *r, const struct pinned *p,
                        unsigned what)
 {
     struct graph_fact facts[RELATION_FACTS];
     const char *rest = "";
     pid_t pid = process_of(p->path, &rest);
-    int relation = relation_of(w, r, pid);
+    int relation = relation_of(j, r, pid);
     if (relation < 0)
         return relation == -ESRCH ? -ENOENT : relation;
     /* the first process is Buckle's own and has nothing to tell */
     if (relation & RELATION_INIT)
         return 0;
     size_t n = relation_facts(relation, pid, facts);
-    return ask_about(w, r, op_of(rest, what), facts, n, p->path);
+    return ask_about(j, r, op_of_entry(rest, what), facts, n, p->path);
 }
 
 /* With a pid namespace the list has none but the sandbox's own. */
-static int ask_list(struct judge *w, const struct request *r, const struct pinned *p)
+static int ask_list(struct judge *j, const struct request *r, const struct pinned *p)
 {
     struct graph_fact ours = {.filter = FILTER_TARGET, .num = 5 /* same-sandbox */};
-    return ask_about(w, r, OP_PROCESS_INFO_LISTPIDS, &ours, w->pid_ns ? 1 : 0, p->path);
+    return ask_about(j, r, OP_PROCESS_INFO_LISTPIDS, &ours, j->pid_ns ? 1 : 0, p->path);
 }
 
 /* kernel.hostname of /proc/sys/kernel/hostname. Its folders are asked about as kernel, and all of
  * it by no name. */
-static int ask_sysctl(struct judge *w, const struct request *r, const struct pinned *p,
+static int ask_sysctl(struct judge *j, const struct request *r, const struct pinned *p,
                       unsigned what)
 {
     char name[256];
@@ -207,7 +207,7 @@ static int ask_sysctl(struct judge *w, const struct request *r, const struct pin
         *at = '.';
     struct graph_fact fact = {.filter = FILTER_SYSCTL_NAME, .str = name, .len = (uint32_t)n};
     enum vocab_op op = what & PROCFS_CHANGE ? OP_SYSCTL_WRITE : OP_SYSCTL_READ;
-    return ask_about(w, r, op, &fact, n ? 1 : 0, p->path);
+    return ask_about(j, r, op, &fact, n ? 1 : 0, p->path);
 }
 
 /* ---- changing ---- */
@@ -242,17 +242,17 @@ static bool rules_machine(const char *path)
     return false;
 }
 
-int procfs_ask(struct judge *w, const struct request *r, const struct pinned *p, unsigned what)
+int procfs_ask(struct judge *j, const struct request *r, const struct pinned *p, unsigned what)
 {
-    if (p->fd < 0 || p->st.st_dev != w->own_proc_dev)
+    if (p->fd < 0 || p->st.st_dev != j->procfs.dev)
         return 0;
     bool below = strncmp(p->path, root, ROOT) == 0 && p->path[ROOT] == '/';
     if (below && (what & PROCFS_CHANGE) && rules_machine(p->path))
         return -EACCES;
     if (below && starts_with(p->path + ROOT + 1, "sys"))
-        return what & PROCFS_LOOK ? 0 : ask_sysctl(w, r, p, what);
+        return what & PROCFS_LOOK ? 0 : ask_sysctl(j, r, p, what);
     if (!below)
-        return what & PROCFS_READ ? ask_list(w, r, p) : 0;
+        return what & PROCFS_READ ? ask_list(j, r, p) : 0;
     const char *rest;
-    return process_of(p->path, &rest) ? ask_process(w, r, p, what) : 0;
+    return process_of(p->path, &rest) ? ask_process(j, r, p, what) : 0;
 }

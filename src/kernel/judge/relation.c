@@ -48,7 +48,7 @@ static int read_file(int proc, const char *name, char *text, size_t cap)
 }
 
 /* The name in front of them may contain anything. */
-int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
+int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
 {
     char name[32], text[512], state;
     snprintf(name, sizeof(name), "%d/stat", pid);
@@ -61,7 +61,7 @@ int relation_kin(int proc, pid_t pid, pid_t *parent, pid_t *group)
 
 /* The number that a process (or thread) has in the namespace next below the host's; 0 when it is in
  * none. */
-static pid_t inner_of(int proc, const char *of)
+static pid_t inner_pid_of(int proc, const char *of)
 {
     char name[64], text[4096];
     int outer = 0, inner = 0;
@@ -82,17 +82,17 @@ static bool read_namespace(int proc, pid_t pid, char out[64])
 
 /* ---- views ---- */
 
-static int view_make(const struct judge *w, const struct request *r, struct view *v)
+static int view_make(const struct judge *j, const struct request *r, struct view *v)
 {
-    *v = (struct view){.proc = w->pid_ns ? w->inner_proc : w->proc};
-    v->self = target_inner_process(w, r);
+    *v = (struct view){.proc = j->pid_ns ? j->procfs.inner : j->proc};
+    v->self = target_inner_process(j, r);
     pid_t parent, group;
-    if (v->self > 0 && v->proc >= 0 && relation_kin(v->proc, v->self, &parent, &group) == 0)
-        return request_is_valid(w, r) ? 0 : -EPERM;
-    *v = (struct view){.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    if (v->self > 0 && v->proc >= 0 && relation_read_stat(v->proc, v->self, &parent, &group) == 0)
+        return request_is_valid(j, r) ? 0 : -EPERM;
+    *v = (struct view){.proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns};
     if (v->self < 0 || (v->outer && !read_namespace(v->proc, v->self, v->pids)))
         return -EPERM;
-    return request_is_valid(w, r) ? 0 : -EPERM;
+    return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
 /* The next process of a listing that the caller could name; 0 at its end. */
@@ -110,7 +110,7 @@ static pid_t next_process(const struct view *v, DIR *dir)
     return 0;
 }
 
-static DIR *list(int proc, const char *name)
+static DIR *open_dir(int proc, const char *name)
 {
     int fd = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -128,11 +128,11 @@ static bool is_own_thread(const struct view *v, pid_t pid)
         return faccessat(v->proc, name, F_OK, 0) == 0;
     }
     snprintf(name, sizeof(name), "%d/task", v->self);
-    DIR *dir = list(v->proc, name);
+    DIR *dir = open_dir(v->proc, name);
     bool found = false;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         snprintf(name, sizeof(name), "%d/task/%.20s", v->self, e->d_name);
-        found = inner_of(v->proc, name) == pid;
+        found = inner_pid_of(v->proc, name) == pid;
     }
     if (dir)
         closedir(dir);
@@ -145,11 +145,11 @@ static pid_t translate(const struct view *v, pid_t pid)
     char name[16];
     if (!v->outer)
         return pid;
-    DIR *dir = list(v->proc, ".");
+    DIR *dir = open_dir(v->proc, ".");
     pid_t found = 0;
     while (dir && (found = next_process(v, dir)) > 0) {
         snprintf(name, sizeof(name), "%d", found);
-        if (inner_of(v->proc, name) == pid)
+        if (inner_pid_of(v->proc, name) == pid)
             break;
     }
     if (dir)
@@ -166,7 +166,7 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
 {
     pid_t parent, group;
     for (int n = 1; n < ANCESTORS && pid > 1; n++) {
-        if (relation_kin(proc, pid, &parent, &group) < 0)
+        if (relation_read_stat(proc, pid, &parent, &group) < 0)
             return 0;
         if (parent == ancestor)
             return n;
@@ -177,19 +177,19 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
 
 /* A process that sandboxed itself, and its descendants. When it is gone its number may be
  * anybody's, and nobody is one of them. */
-static bool is_applied(const struct judge *w, const struct view *v, pid_t pid)
+static bool is_applied(const struct judge *j, const struct view *v, pid_t pid)
 {
-    bool alive = syscall(SYS_pidfd_send_signal, w->applied_fd, 0, NULL, 0) == 0;
-    return alive && (pid == w->applied || generations(v->proc, pid, w->applied) > 0);
+    bool alive = syscall(SYS_pidfd_send_signal, j->applied.fd, 0, NULL, 0) == 0;
+    return alive && (pid == j->applied.pid || generations(v->proc, pid, j->applied.pid) > 0);
 }
 
 /* Without a namespace of its own a sandbox is what descends from the keeper, the judge's child. */
-static bool is_inside(const struct judge *w, const struct view *v, pid_t pid, bool first)
+static bool is_inside(const struct judge *j, const struct view *v, pid_t pid, bool first)
 {
-    if (w->pid_ns)
+    if (j->pid_ns)
         return !first;
-    if (w->applied)
-        return is_applied(w, v, pid);
+    if (j->applied.pid)
+        return is_applied(j, v, pid);
     return generations(v->proc, pid, getpid()) > 1;
 }
 
@@ -197,17 +197,17 @@ static bool is_first(const struct view *v, pid_t pid)
 {
     char name[16];
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_of(v->proc, name) == 1 : pid == 1;
+    return v->outer ? inner_pid_of(v->proc, name) == 1 : pid == 1;
 }
 
 /* pid is the view's number. */
-static int relate(const struct judge *w, const struct view *v, pid_t pid)
+static int relation_in_view(const struct judge *j, const struct view *v, pid_t pid)
 {
     pid_t parent, group, own_parent, own_group;
     if (pid == v->self)
         return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
-    if (pid <= 0 || relation_kin(v->proc, pid, &parent, &group) < 0 ||
-        relation_kin(v->proc, v->self, &own_parent, &own_group) < 0)
+    if (pid <= 0 || relation_read_stat(v->proc, pid, &parent, &group) < 0 ||
+        relation_read_stat(v->proc, v->self, &own_parent, &own_group) < 0)
         return -ESRCH;
     bool first = is_first(v, pid);
     int relation = RELATION_OTHERS;
@@ -215,33 +215,33 @@ static int relate(const struct judge *w, const struct view *v, pid_t pid)
         relation |= RELATION_INIT;
     if (group == own_group)
         relation |= RELATION_GROUP;
-    if (is_inside(w, v, pid, first))
+    if (is_inside(j, v, pid, first))
         relation |= RELATION_SANDBOX;
     if (generations(v->proc, pid, v->self) > 0)
         relation |= RELATION_CHILD;
     return relation;
 }
 
-int relation_of(const struct judge *w, const struct request *r, pid_t pid)
+int relation_of(const struct judge *j, const struct request *r, pid_t pid)
 {
     struct view v;
-    int err = view_make(w, r, &v);
+    int err = view_make(j, r, &v);
     if (err < 0)
         return err;
     if (pid == 0 || is_own_thread(&v, pid))
         return RELATION_SELF | RELATION_GROUP | RELATION_SANDBOX;
-    return relate(w, &v, translate(&v, pid));
+    return relation_in_view(j, &v, translate(&v, pid));
 }
 
 /* Whether a process belongs to the set; its number as the caller knows it, or 0. */
-static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
+static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
 {
     char name[16];
     pid_t parent, its, own;
     if (set == WHO_GROUP) {
-        if (relation_kin(v->proc, pid, &parent, &its) < 0)
+        if (relation_read_stat(v->proc, pid, &parent, &its) < 0)
             return 0;
-        if (group == 0 && (relation_kin(v->proc, v->self, &parent, &own) < 0 || its != own))
+        if (group == 0 && (relation_read_stat(v->proc, v->self, &parent, &own) < 0 || its != own))
             return 0;
         if (group != 0 && its != group)
             return 0;
@@ -249,14 +249,14 @@ static pid_t member(const struct view *v, pid_t pid, enum relation_set set, pid_
         return 0; /* everybody is everybody else */
     }
     snprintf(name, sizeof(name), "%d", pid);
-    return v->outer ? inner_of(v->proc, name) : pid;
+    return v->outer ? inner_pid_of(v->proc, name) : pid;
 }
 
-int relation_each(struct judge *w, const struct request *r, enum relation_set set, pid_t group,
+int relation_each(struct judge *j, const struct request *r, enum relation_set set, pid_t group,
                   relation_fn *ask, const void *arg)
 {
     struct view v;
-    int err = view_make(w, r, &v), found = 0;
+    int err = view_make(j, r, &v), found = 0;
     if (err < 0)
         return err;
     pid_t of = group ? translate(&v, group) : 0;
@@ -265,17 +265,17 @@ int relation_each(struct judge *w, const struct request *r, enum relation_set se
         set = WHO_GROUP;
     if (group && of <= 0)
         return -ESRCH; /* a group outlives its leader: the search by number misses it */
-    DIR *dir = list(v.proc, ".");
+    DIR *dir = open_dir(v.proc, ".");
     if (!dir)
         return -EPERM;
     for (pid_t pid; err == 0 && (pid = next_process(&v, dir)) > 0;) {
-        pid_t known = member(&v, pid, set, of);
-        int relation = known > 0 ? relate(w, &v, pid) : -ESRCH;
+        pid_t known = member_pid(&v, pid, set, of);
+        int relation = known > 0 ? relation_in_view(j, &v, pid) : -ESRCH;
         /* gone meanwhile, or none of them */
         if (relation == -ESRCH || (own && relation >= 0 && !(relation & RELATION_SANDBOX)))
             continue;
         found++;
-        err = relation < 0 ? relation : ask(w, r, relation, known, arg);
+        err = relation < 0 ? relation : ask(j, r, relation, known, arg);
     }
     closedir(dir);
     return err < 0 ? err : found ? 0 : -ESRCH;
@@ -286,7 +286,7 @@ int relation_each(struct judge *w, const struct request *r, enum relation_set se
 /* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
  * says.
  */
-static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
+static bool may_signal(const struct judge *j, pid_t caller, pid_t pid)
 {
     unsigned ids[2][3];
     const pid_t who[] = {caller, pid};
@@ -294,7 +294,7 @@ static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
         char name[32], text[4096];
         snprintf(name, sizeof(name), "%d/status", who[i]);
         const char *at =
-            read_file(w->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
+            read_file(j->proc, name, text, sizeof(text)) < 0 ? NULL : strstr(text, "\nUid:");
         if (!at || sscanf(at + 5, "%u %u %u", &ids[i][0], &ids[i][1], &ids[i][2]) != 3)
             return false;
     }
@@ -304,32 +304,32 @@ static bool may_signal(const struct judge *w, pid_t caller, pid_t pid)
 }
 
 /* 1 when it was signalled, 0 when it is none of them. */
-static int signal_member(const struct judge *w, const struct view *v, pid_t pid, int sig)
+static int signal_member(const struct judge *j, const struct view *v, pid_t pid, int sig)
 {
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     /* looked at once it cannot be anybody else any more */
-    if (pidfd < 0 || !member(v, pid, WHO_GROUP, 0) || !is_inside(w, v, pid, is_first(v, pid)) ||
-        !may_signal(w, v->self, pid))
+    if (pidfd < 0 || !member_pid(v, pid, WHO_GROUP, 0) || !is_inside(j, v, pid, is_first(v, pid)) ||
+        !may_signal(j, v->self, pid))
         return 0;
     return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
 }
 
-int relation_signal_group(const struct judge *w, const struct request *r, int sig)
+int relation_signal_group(const struct judge *j, const struct request *r, int sig)
 {
-    struct view v = {.proc = w->proc, .self = target_process(w, r), .outer = w->pid_ns};
+    struct view v = {.proc = j->proc, .self = target_process(j, r), .outer = j->pid_ns};
     int sent = 0;
     if (v.self < 0 || (v.outer && !read_namespace(v.proc, v.self, v.pids)) ||
-        !request_is_valid(w, r))
+        !request_is_valid(j, r))
         return -EPERM;
-    DIR *dir = list(v.proc, ".");
+    DIR *dir = open_dir(v.proc, ".");
     if (!dir)
         return -EPERM;
     for (pid_t pid; (pid = next_process(&v, dir)) > 0;)
         if (pid != v.self)
-            sent += signal_member(w, &v, pid, sig);
+            sent += signal_member(j, &v, pid, sig);
     closedir(dir);
     /* last, for it may be the end of the call */
-    return sent + signal_member(w, &v, v.self, sig) ? 0 : -ESRCH;
+    return sent + signal_member(j, &v, v.self, sig) ? 0 : -ESRCH;
 }
 
 size_t relation_facts(int relation, pid_t pid, struct graph_fact *f)

@@ -88,25 +88,25 @@ void pin_name(const struct pinned *p, char out[32])
     snprintf(out, 32, "self/fd/%d", p->fd);
 }
 
-static int pin_held(struct judge *w, const struct request *r, int fd, struct named *n)
+static int pin_held(struct judge *j, const struct request *r, int fd, struct named *n)
 {
     n->held = fd;
-    return pin_descriptor(w, r, fd, 0, &n->p);
+    return pin_descriptor(j, r, fd, 0, &n->p);
 }
 
-static int pin_at(struct judge *w, const struct request *r, unsigned how, struct named *n)
+static int pin_at(struct judge *j, const struct request *r, unsigned how, struct named *n)
 {
     const uint64_t *a = r->args;
     bool times = r->nr == SYS_utimensat || r->nr == SYS_futimesat;
     if (a[1] == 0 && (times || (how & PIN_EMPTY)) && (int)a[0] != AT_FDCWD)
-        return pin_held(w, r, (int)a[0], n);
-    int err = pin_object(w, r, (int)a[0], a[1], how, 0, &n->p);
-    if (err == 0 && w->path[0][0] == '\0' && (int)a[0] != AT_FDCWD)
+        return pin_held(j, r, (int)a[0], n);
+    int err = pin_object(j, r, (int)a[0], a[1], how, 0, &n->p);
+    if (err == 0 && j->path[0][0] == '\0' && (int)a[0] != AT_FDCWD)
         n->held = (int)a[0];
     return err;
 }
 
-int pin_named(struct judge *w, const struct request *r, struct named *n)
+int pin_named(struct judge *j, const struct request *r, struct named *n)
 {
     const uint64_t *a = r->args;
     *n = (struct named){.p = {.fd = -1, .parent = -1}, .held = -1};
@@ -121,19 +121,19 @@ int pin_named(struct judge *w, const struct request *r, struct named *n)
         return -EINVAL;
     switch (forms[i].form) {
     case BY_PATH:
-        return pin_object(w, r, AT_FDCWD, a[0], 0, 0, &n->p);
+        return pin_object(j, r, AT_FDCWD, a[0], 0, 0, &n->p);
     case BY_LINK:
-        return pin_object(w, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, &n->p);
+        return pin_object(j, r, AT_FDCWD, a[0], PIN_NOFOLLOW, 0, &n->p);
     case BY_FD:
-        if (target_fd_is_name(w, r, (int)a[0]))
+        if (target_fd_is_name(j, r, (int)a[0]))
             return -EBADF;
-        return pin_held(w, r, (int)a[0], n);
+        return pin_held(j, r, (int)a[0], n);
     case BY_ANY_FD:
-        return pin_held(w, r, (int)a[0], n);
+        return pin_held(j, r, (int)a[0], n);
     case BY_LINK_AT:
-        return pin_at(w, r, PIN_NOFOLLOW | PIN_EMPTY, n);
+        return pin_at(j, r, PIN_NOFOLLOW | PIN_EMPTY, n);
     default:
-        return pin_at(w, r,
+        return pin_at(j, r,
                       (n->flags & AT_SYMLINK_NOFOLLOW ? PIN_NOFOLLOW : 0) |
                           (n->flags & AT_EMPTY_PATH ? PIN_EMPTY : 0),
                       n);

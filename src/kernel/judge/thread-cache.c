@@ -37,36 +37,36 @@
 #include "kernel/judge/target.h"
 #include "kernel/judge/thread-cache.h"
 
-static struct cached_thread *slot_of(struct judge *w, pid_t tid)
+static struct cached_thread *slot_of(struct judge *j, pid_t tid)
 {
-    return &w->known[(unsigned)tid % KNOWN_THREADS];
+    return &j->threads.known[(unsigned)tid % KNOWN_THREADS];
 }
 
 /* The thread's folder, opened anew. */
-static struct cached_thread *get_to_know(struct judge *w, const struct request *r)
+static struct cached_thread *cache_thread(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     char name[16];
     if (k->tid)
         close(k->folder);
     snprintf(name, sizeof(name), "%d", r->tid);
     *k = (struct cached_thread){.tid = r->tid, .seen = r->id};
-    k->folder = openat(w->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    k->folder = openat(j->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (k->folder >= 0)
         return k;
     k->tid = 0;
     return NULL;
 }
 
-int thread_cache_open(struct judge *w, const struct request *r, const char *name, int flags)
+int thread_cache_open(struct judge *j, const struct request *r, const char *name, int flags)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     bool fresh = k->tid != r->tid;
     if (fresh)
-        k = get_to_know(w, r);
+        k = cache_thread(j, r);
     int fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
     if (fd < 0 && k && !fresh) { /* another thread by now */
-        k = get_to_know(w, r);
+        k = cache_thread(j, r);
         fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
     }
     if (fd < 0)
@@ -76,21 +76,21 @@ int thread_cache_open(struct judge *w, const struct request *r, const char *name
 }
 
 /* What is known of the caller, if it is the one that is known. */
-static struct cached_thread *known_caller(struct judge *w, const struct request *r)
+static struct cached_thread *known_caller(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         return k;
     if (k->tid != r->tid || faccessat(k->folder, ".", F_OK, 0) < 0)
-        k = get_to_know(w, r);
+        k = cache_thread(j, r);
     if (k)
         k->seen = r->id;
     return k;
 }
 
-void thread_cache_confirm(struct judge *w, const struct request *r)
+void thread_cache_confirm(struct judge *j, const struct request *r)
 {
-    struct cached_thread *k = slot_of(w, r->tid);
+    struct cached_thread *k = slot_of(j, r->tid);
     if (k->tid == r->tid && k->seen == r->id)
         k->sure = r->id;
 }
@@ -115,56 +115,57 @@ static int read_umask(int folder)
 
 /* Forgets about calls of umask() that are over: their callers are gone, have what they wanted, or
  * are making the call that is being answered. */
-static void settle_changes(struct judge *w, const struct request *r)
+static void settle_changes(struct judge *j, const struct request *r)
 {
-    for (size_t i = 0; i < w->nchanging;) {
-        struct changing *c = &w->changing[i];
+    for (size_t i = 0; i < j->threads.nchanging;) {
+        struct changing *c = &j->threads.changing[i];
         int mask = c->tid == r->tid ? -ESRCH : read_umask(c->folder);
         if (mask >= 0 && (mode_t)mask != c->mask) {
             i++;
             continue;
         }
         close(c->folder);
-        *c = w->changing[--w->nchanging];
+        *c = j->threads.changing[--j->threads.nchanging];
     }
 }
 
-int thread_cache_umask(struct judge *w, const struct request *r, mode_t *mask)
+int thread_cache_umask(struct judge *j, const struct request *r, mode_t *mask)
 {
-    struct cached_thread *k = known_caller(w, r);
+    struct cached_thread *k = known_caller(j, r);
     if (!k)
         return -EPERM;
-    if (!k->has_umask || k->umask_as_of != w->umask_changes || w->umask_unsteady) {
-        settle_changes(w, r);
+    if (!k->has_umask || k->umask_as_of != j->threads.umask_changes || j->threads.umask_unsteady) {
+        settle_changes(j, r);
         int got = read_umask(k->folder);
         if (got < 0)
             return got;
         k->umask = (mode_t)got;
-        k->umask_as_of = w->umask_changes;
-        k->has_umask = w->nchanging == 0;
+        k->umask_as_of = j->threads.umask_changes;
+        k->has_umask = j->threads.nchanging == 0;
     }
     *mask = k->umask;
-    return k->sure == r->id || request_is_valid(w, r) ? 0 : -EPERM;
+    return k->sure == r->id || request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-void thread_cache_observe(struct judge *w, const struct request *r)
+void thread_cache_observe(struct judge *j, const struct request *r)
 {
     if (r->nr == SYS_clone && (r->args[0] & (CLONE_THREAD | CLONE_FS)) == CLONE_THREAD)
-        w->umask_unsteady = true;
+        j->threads.umask_unsteady = true;
 }
 
-struct answer handle_umask(struct judge *w, const struct request *r)
+struct answer handle_umask(struct judge *j, const struct request *r)
 {
-    settle_changes(w, r);
-    w->umask_changes++;
-    struct cached_thread *k = known_caller(w, r);
+    settle_changes(j, r);
+    j->threads.umask_changes++;
+    struct cached_thread *k = known_caller(j, r);
     int folder = k ? fcntl(k->folder, F_DUPFD_CLOEXEC, 3) : -1;
-    if (r->nr != SYS_umask || folder < 0 || w->nchanging == CHANGING_MAX) {
-        w->umask_unsteady = true;
+    if (r->nr != SYS_umask || folder < 0 || j->threads.nchanging == CHANGING_MAX) {
+        j->threads.umask_unsteady = true;
         if (folder >= 0)
             close(folder);
-        return answer_go_on();
+        return answer_continue();
     }
-    w->changing[w->nchanging++] = (struct changing){r->tid, folder, (mode_t)r->args[0] & 0777};
-    return answer_go_on();
+    j->threads.changing[j->threads.nchanging++] =
+        (struct changing){r->tid, folder, (mode_t)r->args[0] & 0777};
+    return answer_continue();
 }

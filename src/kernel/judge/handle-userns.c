@@ -20,43 +20,45 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "kernel/judge/ask.h"
+#include "kernel/judge/handle-userns.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/judge.h"
-#include "kernel/judge/relation.h"
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
 /* The same as the filter's: where user namespaces are allowed, only mount namespaces are not. */
-bool space_is_refused(const struct judge *w, uint64_t flags)
+bool userns_is_refused(const struct judge *j, uint64_t flags)
 {
-    return flags & (w->spaces ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
+    return flags & (j->makes_user_ns ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
 }
 
-struct answer space_refuse(struct judge *w, const struct request *r)
+struct answer userns_refuse(struct judge *j, const struct request *r)
 {
-    report_refused(w, r, OP_SYSTEM_PRIVILEGE, w->spaces ? "mount namespace" : EVENT_USER_NAMESPACE);
+    report_refused(j, r, OP_SYSTEM_PRIVILEGE,
+                   j->makes_user_ns ? "mount namespace" : EVENT_USER_NAMESPACE);
     return answer_errno(EPERM);
 }
 
-struct answer handle_unshare(struct judge *w, const struct request *r)
+struct answer handle_unshare(struct judge *j, const struct request *r)
 {
-    return space_is_refused(w, r->args[0]) ? space_refuse(w, r) : handle_umask(w, r);
+    return userns_is_refused(j, r->args[0]) ? userns_refuse(j, r) : handle_umask(j, r);
 }
 
 /* ---- roots ---- */
 
-bool space_other_root(const struct judge *w, const struct request *r)
+bool userns_other_root(const struct judge *j, const struct request *r)
 {
     char name[32];
     struct stat theirs, ours;
     snprintf(name, sizeof(name), "%d/root", r->tid);
-    return fstatat(w->proc, name, &theirs, 0) < 0 || stat("/", &ours) < 0 ||
+    return fstatat(j->proc, name, &theirs, 0) < 0 || stat("/", &ours) < 0 ||
            theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }
 
-int space_refuse_name(struct judge *w, const struct request *r)
+int userns_refuse_path(struct judge *j, const struct request *r)
 {
-    report_refused(w, r, OP_FILE_CHROOT, "a process that changed its root");
+    report_refused(j, r, OP_FILE_CHROOT, "a process that changed its root");
     return -EPERM;
 }
 
@@ -112,14 +114,14 @@ static int open_elsewhere(int space, const struct pinned *p, int flags)
     return fd;
 }
 
-int space_open(struct judge *w, const struct request *r, const struct pinned *p, int flags)
+int userns_open(struct judge *j, const struct request *r, const struct pinned *p, int flags)
 {
     char name[32];
-    if (!w->spaces || !w->joins || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
+    if (!j->makes_user_ns || !j->joins_user_ns || !is_id_map(p) || (flags & O_ACCMODE) == O_RDONLY)
         return -ENOTSUP;
     snprintf(name, sizeof(name), "%d/ns/user", r->tid);
-    OWN(fd) int space = openat(w->proc, name, O_RDONLY | O_CLOEXEC);
-    if (space < 0 || !request_is_valid(w, r))
+    OWN(fd) int space = openat(j->proc, name, O_RDONLY | O_CLOEXEC);
+    if (space < 0 || !request_is_valid(j, r))
         return -EPERM;
     return open_elsewhere(space, p, flags & O_ACCMODE);
 }
