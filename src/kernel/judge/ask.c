@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Asking the policy, and telling the controller what it said. The facts of a question are the
- * canonical path, what kind of file it is, who asks, and the extensions that were granted. Every
- * denial becomes an event before the call is answered.
+ * Asking the policy, and reporting its denials to the controller. A question's facts are the
+ * canonical path, the type of the file, the caller, and the extensions that were granted. Every
+ * denial is reported before the call is answered.
  */
 
 #include <errno.h>
@@ -20,12 +20,12 @@
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-/* Lets the command configure a repository that it made itself; named in default.sb. */
+/* Lets the command configure a repository that it created; default.sb uses it. */
 static const char repository_extension[] = "buckle.created-repository";
-/* Lets it talk to itself; named in common.sb. */
+/* Lets the command connect to its own sockets; common.sb uses it. */
 static const char socket_extension[] = "buckle.created-socket";
 
-/* A repository that is about to move is judged at its new place as if it were there already. */
+/* While a repository moves, its new path counts as created if the old one does. */
 bool ask_is_created(const struct judge *j, const char *path, size_t len)
 {
     if (created_repos_covers(&j->git.created, path, len, "", 0))
@@ -38,7 +38,7 @@ bool ask_is_created(const struct judge *j, const char *path, size_t len)
                                 path + to->path_len, len - to->path_len);
 }
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
 bool policy_asks_caller(const struct graph *g)
 {
@@ -50,7 +50,7 @@ bool policy_asks_caller(const struct graph *g)
     return false;
 }
 
-/* Effective ids, as the sandbox knows them: the second of four. */
+/* The effective id, in the sandbox's numbers: the second of four. */
 static int read_id(const struct judge *j, const struct request *r, const char *key, unsigned *id)
 {
     char text[64];
@@ -89,7 +89,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
 
 enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS + NAMING_FACTS };
 
-/* Facts about a path whose class is known. */
+/* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,
                           const struct stat *st, struct graph_fact *f)
 {
@@ -112,7 +112,7 @@ static size_t path_facts(const struct judge *j, enum vocab_op op, const char *pa
     return class_facts(j, class, path, len, st, f);
 }
 
-/* What the policy says, by every name that is meant. */
+/* Evaluates the policy for every name of the file. */
 static struct graph_verdict evaluate(const struct judge *j, const struct graph_query *q)
 {
     if (j->names)
@@ -120,7 +120,7 @@ static struct graph_verdict evaluate(const struct judge *j, const struct graph_q
     return graph_eval(j->graph, j->cache, q);
 }
 
-/* ---- what a rule wants done ---- */
+/* ---- verdicts ---- */
 
 static int apply_verdict(struct judge *j, const struct request *r, enum vocab_op op,
                          const struct graph_verdict *v, const char *shown, size_t len)
@@ -137,7 +137,7 @@ static int apply_verdict(struct judge *j, const struct request *r, enum vocab_op
         what.pid = target_process(j, r);
     if (signal && what.pid > 0 && request_is_valid(j, r))
         kill(what.pid, signal);
-    /* what is allowed again, for a call that waits, was told the first time */
+    /* when a waiting call is retried, a permission was reported the first time */
     if ((v->flags & VOCAB_FLAG_REPORT) && !(v->allow && j->again))
         event_send(&t, &what);
     return -what.err;
@@ -170,7 +170,8 @@ void ask_git_later(struct judge *j, enum git_class class, const char *path, size
         event_send(&t, &what);
 }
 
-/* What the call would have asked: the first of its set, and for an open what its flags want. */
+/* The operation that the call would have asked about: the first of its set; for an open, writing.
+ */
 static enum vocab_op op_of_call(const struct request *r)
 {
     for (size_t i = 0; i < judged_call_count; i++)
@@ -189,7 +190,7 @@ static int refuse_call(struct judge *j, const struct request *r, const char *why
     what.err = EPERM;
     what.path = why;
     what.len = strlen(why);
-    /* one that has just died cannot be read either, and nobody need be told */
+    /* a caller that has just died cannot be read either; that needs no report */
     if (request_is_valid(j, r))
         event_send(&t, &what);
     return -EPERM;
@@ -202,7 +203,8 @@ int refuse_unreadable(struct judge *j, const struct request *r)
 
 int refuse_unmounted(struct judge *j, const struct request *r)
 {
-    return refuse_call(j, r, "this lies on a mount that was taken away, and has no name to judge");
+    return refuse_call(j, r,
+                       "this is on a file system that was unmounted, and has no path to judge");
 }
 
 /* ---- questions ---- */
@@ -220,7 +222,7 @@ static int ask_any_name(struct judge *j, const struct request *r, enum vocab_op 
 int ask_name(struct judge *j, const struct request *r, enum vocab_op op, const char *path,
              size_t len, const struct stat *st)
 {
-    /* pipes, sockets and memory files have no path: the target holds them already */
+    /* pipes, sockets and files in memory have no path; the target already holds them */
     if (len == 0 || path[0] != '/')
         return 0;
     int err = ask_any_name(j, r, op, path, len, st);
@@ -263,7 +265,7 @@ bool would_allow(struct judge *j, enum vocab_op op, const char *path, size_t len
 bool is_out_of_bounds(struct judge *j, enum vocab_op op, const char *path, size_t len,
                       const struct stat *st)
 {
-    static const char nowhere[] = "/\1"; /* a name that no rule has in mind */
+    static const char nowhere[] = "/\1"; /* a path that no rule matches by itself */
     struct graph_fact facts[ASK_FACTS];
     struct graph_query q = {
         .op = op, .facts = facts, .nfacts = path_facts(j, op, path, len, st, facts)};

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A hash set of paths. Asking about a path hashes it once from its beginning and looks the set up
- * at each slash, so that the cost does not depend on how many folders there are.
+ * A hash set of paths. A lookup hashes the path once from its start and looks in the set at each
+ * slash, so its cost does not depend on the number of folders.
  */
 
 #include "kernel/judge/created-repos.h"

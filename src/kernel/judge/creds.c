@@ -2,21 +2,21 @@
 /* Copyright The Buckle Authors */
 
 /*
- * As whom the judge acts. Root's processes can become somebody else, or give up capabilities; what
- * the judge does in their stead it must not do as root then. So it takes over from the caller what
- * the kernel looks at when files are used: user, group and groups for files, and the effective
+ * The credentials that the judge acts with. Root's processes can change their credentials or drop
+ * capabilities; then the judge must not act for them as root. So it takes over from the caller what
+ * the kernel checks when a process uses files: fsuid, fsgid, supplementary groups and effective
  * capabilities.
  *
- * As long as nobody inside has changed any of these, everybody has what the judge has, and nothing
- * is looked at. The filter shows the calls that change them (setuid() and its kin, capset()); after
- * the first one, each caller is looked at anew for every request. Set-id programs change nothing
- * here, since nothing gains privileges.
+ * As long as no process inside has changed any of these, all have what the judge has, and it reads
+ * nothing. The filter reports the calls that change them (setuid() and the like, capset()); after
+ * the first of these, the judge reads the caller's credentials for every request. Set-id programs
+ * change nothing, because nothing in the sandbox gains privileges.
  *
- * These are properties of a thread to the kernel. The C library would change all threads at once,
- * so its functions are not used; threads that wait on behalf of a caller inherit that caller's.
- * Two capabilities stay: CAP_SYS_PTRACE, by which the judge looks into callers (it opens nothing
- * but procfs, where procfs.c stands in the way), and CAP_KILL, by which it carries out what rules
- * say. Capabilities in another user namespace than ours are none here.
+ * To the kernel, these are properties of a thread. The C library would change all threads at once,
+ * so the judge makes the system calls directly; a thread that waits for a caller inherits that
+ * caller's credentials. The judge always keeps two capabilities: CAP_SYS_PTRACE, to read callers
+ * (it only opens procfs, where procfs.c checks), and CAP_KILL, to send the signals that rules ask
+ * for. Capabilities in another user namespace count for nothing here.
  */
 
 #include <errno.h>
@@ -41,7 +41,7 @@ enum { STATUS_BYTES = 16384 };
 
 static const uint64_t own_caps = UINT64_C(1) << CAP_SYS_PTRACE | UINT64_C(1) << CAP_KILL;
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static const char *line_of(const char *text, const char *key)
 {
@@ -49,7 +49,7 @@ static const char *line_of(const char *text, const char *key)
     return at ? at + strlen(key) : NULL;
 }
 
-/* The last of the four numbers is the one for files. */
+/* The last of the four ids is the one for files. */
 static bool read_ids(const char *text, const char *key, uint32_t *real, uint32_t *files)
 {
     const char *at = line_of(text, key);
@@ -74,7 +74,7 @@ static bool read_groups(const char *text, struct creds *p)
     }
 }
 
-/* Whether a thread's capabilities mean anything here. */
+/* Whether the caller is in our user namespace, so that its capabilities count here. */
 static bool shares_user_ns(const struct judge *j, const struct request *r)
 {
     char name[32], its[64], own[64];
@@ -105,7 +105,7 @@ static int read_creds(const struct judge *j, const struct request *r, struct cre
     return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-/* ---- becoming ---- */
+/* ---- switching ---- */
 
 static int set_effective(uint64_t caps)
 {
@@ -118,7 +118,7 @@ static int set_effective(uint64_t caps)
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-/* Where groups cannot be set (in some user namespaces) nobody inside can have set them either. */
+/* Some user namespaces forbid setgroups(); no process inside can have called it there either. */
 static bool has_groups(const struct creds *p)
 {
     static gid_t now[CREDS_GROUPS];
@@ -137,11 +137,11 @@ static int assume_creds(const struct creds *p)
         return -errno;
     syscall(SYS_setfsgid, p->fsgid);
     syscall(SYS_setfsuid, p->fsuid);
-    /* they tell what it was before, and nothing else */
+    /* these calls return only the previous value, so read it back */
     if ((gid_t)syscall(SYS_setfsgid, -1) != p->fsgid ||
         (uid_t)syscall(SYS_setfsuid, -1) != p->fsuid)
         return -EPERM;
-    /* changing them has untied us from the controller */
+    /* changing them has cleared PR_SET_PDEATHSIG */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent)
         _exit(1);
@@ -167,7 +167,7 @@ static int act_as(struct judge *j, const struct creds *p)
     return 0;
 }
 
-/* Without CAP_SYS_PTRACE only root can look into root. */
+/* Without CAP_SYS_PTRACE, only root can read root's processes. */
 static void act_as_root(struct judge *j)
 {
     j->creds.known = false;
@@ -189,7 +189,7 @@ int creds_take(struct judge *j, const struct request *r)
     return err < 0 ? err : act_as(j, &p);
 }
 
-/* As the kernel does it: root has its capabilities then, and nobody else any. */
+/* As the kernel does: then root has its permitted capabilities, and other users have none. */
 int creds_take_real(struct judge *j)
 {
     if (!j->creds.vary)
@@ -201,8 +201,8 @@ int creds_take_real(struct judge *j)
     return act_as(j, &p);
 }
 
-/* The kernel goes on with the call. What it reads of memory meanwhile does not matter: from here on
- * everybody is looked at. */
+/* The kernel performs the call. It does not matter what it reads from memory: from now on the judge
+ * reads the credentials of every caller. */
 struct answer handle_creds(struct judge *j, const struct request *r)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Process groups that hold a terminal, found in a procfs. */
+/* Finds outsiders in the process group that holds a terminal, by reading a procfs. */
 
 #include "kernel/judge/foreground.h"
 
@@ -12,14 +12,14 @@
 
 #include "kernel/judge/relation.h"
 
-enum { ANCESTORS = 4096 }; /* generations that are looked at */
+enum { ANCESTORS = 4096 }; /* generations to search */
 
 static bool is_outsider(int proc, pid_t pid, pid_t controller)
 {
     pid_t group;
     for (int n = 0; n < ANCESTORS && pid > 1; n++)
         if (pid == controller || relation_read_stat(proc, pid, &pid, &group) < 0)
-            return false; /* ours, or gone */
+            return false; /* one of ours, or gone */
     return true;
 }
 

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a path is to git. Most paths are told apart by their last name alone; only where that is one
- * of git's, a look at the folder follows. Git takes a folder for a repository when it has HEAD,
- * objects and refs; where a worktree has HEAD instead, `worktrees` stands for it. Names count
- * whatever their type, since git follows links.
+ * What a path is to git. The last component alone decides about most paths; only if it is one of
+ * git's names does the judge look at the folder. To git, a folder is a repository if it has HEAD,
+ * objects and refs; while a worktree has the HEAD, `worktrees` counts instead. The type of these
+ * entries does not matter, because git follows symlinks.
  *
- * Names are compared without regard to case, for file systems that do not tell it apart.
+ * Names are compared without regard to case, for file systems that ignore it.
  */
 
 #include <errno.h>
@@ -70,7 +70,7 @@ bool git_path_ends_in(const char *path, size_t len, const char *name)
     return len > n && path[len - n - 1] == '/' && strncasecmp(path + len - n, name, n) == 0;
 }
 
-/* A folder that is about to move is looked at where it still is. */
+/* While a folder moves, its entries are still at the old path. */
 static size_t place_of(const struct judge *j, const char *path, size_t len, char *out, size_t cap)
 {
     const struct pinned *from = j->git.moving, *to = j->git.moving_to;
@@ -95,7 +95,7 @@ bool git_has(const struct judge *j, const char *path, size_t len, const char *na
     struct stat st;
     size_t n = place_of(j, path, len, place, sizeof(place) - 64);
     snprintf(place + n, 64, "/%s", name);
-    /* what cannot be seen may be there */
+    /* assume that what cannot be read exists */
     return n == 0 || fstatat(AT_FDCWD, place, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
            (errno != ENOENT && errno != ENOTDIR);
 }
@@ -140,13 +140,13 @@ static enum action action_of(enum vocab_op op)
     return ACTION_NONE;
 }
 
-/* What is asked about. */
+/* The question. */
 struct asked {
     const struct judge *j;
     enum action action;
     const char *path;
-    size_t len, parent; /* of the path, and of the folder's */
-    mode_t type;        /* S_IFMT of it; 0: unknown */
+    size_t len, parent; /* of the path, and of its folder's */
+    mode_t type;        /* S_IFMT of the object; 0: unknown */
 };
 
 static bool is_created(const struct asked *a)
@@ -159,7 +159,7 @@ static bool in_gitdir(const struct asked *a)
     return git_is_gitdir(a->j, a->path, a->parent);
 }
 
-/* Removing settings plants nothing; but those of a working tree are not removed. */
+/* Removing settings plants nothing, but a working tree's settings must stay. */
 static enum git_class classify_settings(const struct asked *a)
 {
     if (!in_gitdir(a) || (a->action != ACTION_CONTENT && is_created(a)))
@@ -168,13 +168,13 @@ static enum git_class classify_settings(const struct asked *a)
     return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_SETTINGS;
 }
 
-/* Nothing else is called so. */
+/* No other file has this name. */
 static enum git_class classify_worktree_settings(const struct asked *a)
 {
     return a->action != ACTION_CONTENT && is_created(a) ? GIT_JUDGED : GIT_SETTINGS;
 }
 
-/* The working tree's own settings of submodules come and go with branches. */
+/* A working tree's .gitmodules comes and goes with branches. */
 static enum git_class classify_submodules(const struct asked *a)
 {
     return a->action == ACTION_CONTENT ? GIT_SETTINGS : GIT_JUDGED;
@@ -185,7 +185,7 @@ static enum git_class pointer_class_if(const struct asked *a, bool is)
     return is && a->action == ACTION_CONTENT && a->type != S_IFDIR ? GIT_POINTER : GIT_JUDGED;
 }
 
-/* A link is the policy's own affair: it has a rule about those. */
+/* The policy has its own rule about symlinks. */
 static enum git_class classify_git_file(const struct asked *a)
 {
     return pointer_class_if(a, a->type != S_IFLNK);
@@ -207,7 +207,7 @@ static enum git_class classify_folder(const struct asked *a)
     return pointer_class_if(a, in_gitdir(a));
 }
 
-/* The folder of a rebase or a sequence of commits that somebody began before. */
+/* A file of a rebase or sequence of commits that began before the command. */
 static enum git_class classify_state(const struct asked *a, const char *folder)
 {
     size_t n = git_parent_len(a->path, a->parent);
@@ -232,7 +232,7 @@ static enum git_class classify_sequence(const struct asked *a)
     return classify_state(a, "sequencer");
 }
 
-/* These lie in the repository itself; a bisection begun inside makes them. */
+/* These files are in the repository itself; a bisection that begins inside creates them. */
 static enum git_class classify_bisect(const struct asked *a)
 {
     if (a->action != ACTION_CONTENT || is_created(a) ||
@@ -266,8 +266,8 @@ bool git_is_sample(const char *name, size_t len)
     return len > n && memcmp(name + len - n, end, n) == 0;
 }
 
-/* Whether a path inside the folder of hooks, of which `in` bytes remain, is what `git init` puts
- * into a repository that the command makes: the folder, and samples. */
+/* Whether a path, of which `in` bytes are below the hooks folder, is one that `git init` puts into
+ * a new repository: the folder, and samples. */
 static bool is_template(const struct asked *a, size_t in)
 {
     const char *rest = a->path + a->len - in;
@@ -285,7 +285,7 @@ static enum git_class classify_hook(const struct asked *a, size_t gitdir, size_t
     return a->action == ACTION_REMOVE && !named ? GIT_JUDGED : GIT_HOOKS;
 }
 
-/* Any folder on the way may be the one of a repository's hooks. */
+/* Any folder on the path may be a repository's hooks folder. */
 static enum git_class classify_hooks(const struct asked *a)
 {
     static const char name[] = "/hooks";
@@ -302,7 +302,7 @@ static enum git_class classify_hooks(const struct asked *a)
     return found;
 }
 
-/* What git read before it had settings: files that say where a remote is. */
+/* Files that named remotes before git had settings, and that git still reads. */
 static bool is_old_remote(const struct asked *a)
 {
     return a->action == ACTION_CONTENT && a->type != S_IFDIR &&
@@ -321,7 +321,7 @@ enum git_class git_class_of(const struct judge *j, enum vocab_op op, const char 
     a.type = st ? st->st_mode & S_IFMT : 0;
     if (j->git.cleared && len == j->git.cleared_len && memcmp(path, j->git.cleared, len) == 0)
         return GIT_JUDGED;
-    /* most names begin otherwise */
+    /* most names begin with another letter */
     for (size_t i = strchr("aAbBcC.gGmMoOsStTwW", path[a.parent + 1]) ? 0 : NAMES; i < NAMES; i++)
         if (strncasecmp(path + a.parent + 1, names[i].name, n) == 0 && !names[i].name[n])
             return names[i].class(&a);

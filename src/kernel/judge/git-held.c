@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Files that git, or whoever copies a repository, writes directly where git will look: pointer
- * files, and the settings of a repository that the command makes. Their content is not known when
- * they are opened. So the command gets a file in memory to write to, and the real one appears, as a
- * copy, once what was written there is right. That is looked at before each judged call, so that
- * whoever writes a file and then does anything else finds it in place.
+ * Files that git, or a program that copies a repository, writes directly where git will read them:
+ * pointer files, and the settings of a repository that the command creates. Their content is
+ * unknown when they are opened. So the command gets a file in memory to write to, and the judge
+ * publishes a copy once its content is right. It checks before each judged call, so a program that
+ * writes such a file and then does anything else finds it in place.
  *
- * `commondir` needs no waiting: it has one content only, and git reads it right away.
+ * `commondir` is published at once: it has only one valid content, and git reads it immediately.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -39,7 +39,7 @@ static bool is_inside(const char *path, const char *folder, size_t n)
     return strncmp(path, folder, n) == 0 && path[n] == '/' && path[n + 1];
 }
 
-/* `gitdir` of a worktree names its .git file; NULL when it cannot be read. */
+/* Reads a worktree's `gitdir`, which names its .git file. Returns false if it cannot be read. */
 static bool worktree_of(const char *gitdir, size_t len, char out[PATH_BYTES])
 {
     char folder[PATH_BYTES], text[PATH_BYTES];
@@ -53,8 +53,8 @@ static bool worktree_of(const char *gitdir, size_t len, char out[PATH_BYTES])
     return n > 0 && git_pointer_read(text, (size_t)n, GIT_POINTER_GITDIR, folder, out, PATH_BYTES);
 }
 
-/* A submodule's repository is below modules/ of the one around it: R/modules/… where R is the .git
- * of a folder around this one, or a worktree's whose working tree is. */
+/* A submodule's repository is below modules/ of an enclosing repository: R/modules/..., where R is
+ * the .git of an enclosing folder, or the gitdir of a worktree that encloses it. */
 static bool is_own_module(const char *target, const char *folder)
 {
     static const char mark[] = "/modules/";
@@ -69,7 +69,8 @@ static bool is_own_module(const char *target, const char *folder)
            is_inside(folder, file, git_parent_len(file, strlen(file)));
 }
 
-/* The .git file of folder leads to a worktree's folder that leads back, or to a submodule's. */
+/* The .git file in a folder may lead to a worktree's gitdir that leads back, or to a submodule's.
+ */
 static bool is_own_gitdir(struct judge *j, const char *target, const char *folder, size_t n)
 {
     char back[PATH_BYTES];
@@ -80,7 +81,7 @@ static bool is_own_gitdir(struct judge *j, const char *target, const char *folde
     return is_own_module(target, folder);
 }
 
-/* A worktree is where the command may make files. */
+/* A worktree must be where the command may create files. */
 static bool is_own_worktree(struct judge *j, const char *target)
 {
     struct stat st = {.st_mode = S_IFREG};
@@ -128,7 +129,7 @@ static bool is_held_name(struct judge *j, enum git_class class, const struct pin
                                       git_path_ends_in(p->path, p->path_len, "commondir"))));
 }
 
-/* `git submodule` writes a pointer file twice, with another spelling of the same path. */
+/* `git submodule` writes a pointer file twice, spelling the same path differently. */
 static bool is_own_again(struct judge *j, enum git_class class, const struct pinned *p, int flags)
 {
     return class == GIT_POINTER && (flags & O_TRUNC) && ask_is_created(j, p->path, p->path_len);
@@ -153,7 +154,7 @@ static bool is_harmless(struct judge *j, const struct git_held *h, const char *t
     return git_pointer_is_own(j, h->path, len, text, n);
 }
 
-/* Whether the folder is still where it was: what a path means depends on that. */
+/* Whether the folder has not moved: what a relative path means depends on that. */
 static bool is_in_place(const struct git_held *h)
 {
     char name[32], path[PATH_BYTES];
@@ -163,7 +164,7 @@ static bool is_in_place(const struct git_held *h)
            memcmp(path, h->path, (size_t)n) == 0;
 }
 
-/* Whether the file has what the memory had when it was looked at last. */
+/* Whether the file holds what the memory held when it was last checked. */
 static bool is_up_to_date(const struct git_held *h, const struct stat *st)
 {
     return h->published && st->st_size == h->size && st->st_mtim.tv_sec == h->seen.tv_sec &&
@@ -186,7 +187,7 @@ static void publish_if_harmless(struct judge *j, struct git_held *h)
     h->size = st.st_size;
 }
 
-/* Reports what was written last if it did not become the file. */
+/* Reports the last content if it was not published. */
 static void release_held(struct judge *j, struct git_held *h)
 {
     struct stat st;

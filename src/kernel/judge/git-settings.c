@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Content that git obeys, judged before it takes its place. Git replaces settings by renaming a
- * file that it wrote beside them, so the rename is where to read what they become. What gets into
- * place is a copy: the writer may have kept a descriptor, or another name, of its own file.
+ * Judges content that git obeys before it takes effect. Git replaces settings by renaming a file
+ * that it wrote next to them, so the judge reads the new settings at the rename. It puts a copy in
+ * place: the writer may still have a descriptor, or another name, of its own file.
  *
- * A bare repository is one as soon as it has HEAD, objects and refs, in whatever order they come.
- * The call that would make it one judges the settings that are there already.
+ * A folder becomes a bare repository as soon as it has HEAD, objects and refs, in any order. The
+ * call that would complete it judges the settings that already exist there.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -81,7 +81,7 @@ int git_publish(int folder, const char *name, const char *text, size_t n, mode_t
 
 /* ---- settings ---- */
 
-/* Where a submodule's working tree must be: in that of the repository around it. */
+/* A submodule's working tree must be inside that of the enclosing repository. */
 static void place_submodule(const char *path, size_t len, struct arena *a, struct git_place *place)
 {
     static const char inside[] = "/.git/modules/";
@@ -92,7 +92,7 @@ static void place_submodule(const char *path, size_t len, struct arena *a, struc
     place->worktree = at == path ? "/" : arena_strndup(a, path, (size_t)(at - path));
 }
 
-/* What was there before the command changed it, and is remembered from then on. */
+/* Returns the settings from before the command first changed them, and remembers them. */
 static bool first_text(struct judge *j, const char *path, size_t len, const char *was, size_t n,
                        struct git_first *out)
 {
@@ -124,11 +124,11 @@ static bool parse_settings(struct judge *j, struct arena *a, const char *text, s
     struct bk_err err;
     if (git_config_read(a, text, n, out, &err) == 0)
         return true;
-    set_detail(j, "not to be read as git's settings");
+    set_detail(j, "not valid as git's settings");
     return false;
 }
 
-/* Reads the settings that are to be replaced, and those from before. */
+/* Reads the settings that will be replaced, and those from before. */
 static bool read_old(struct judge *j, const char *path, size_t len, int folder, const char *name,
                      struct reading *r)
 {
@@ -150,8 +150,8 @@ static bool read_old(struct judge *j, const char *path, size_t len, int folder, 
            parse_settings(j, &r->a, first.text, first.len, &r->first);
 }
 
-/* What git reads together with this file: a worktree's settings come after those of the repository.
- * What cannot be read does not count; git would stop there. */
+/* Reads the settings that git combines with this file: a worktree's come after the repository's.
+ * Ignores unreadable ones; git would stop there. */
 static void read_beside(struct judge *j, const char *path, size_t len, int folder,
                         struct reading *r)
 {
@@ -165,7 +165,7 @@ static void read_beside(struct judge *j, const char *path, size_t len, int folde
     r->has_beside = n >= 0 && parse_settings(j, &r->a, text, (size_t)n, &r->beside);
 }
 
-/* A value of core.worktree must not lead out through a link. */
+/* core.worktree must not lead out through a symlink. */
 static bool worktree_is_real(struct judge *j, const struct git_place *place,
                              const struct git_config *now)
 {
@@ -217,13 +217,14 @@ bool git_settings_are_harmless(struct judge *j, const char *path, size_t len, in
     return harmless;
 }
 
-/* ---- moving a file there ---- */
+/* ---- moving a file into place ---- */
 
-/* What was judged is what takes its place. One thread performs calls. */
+/* What was judged is what is put in place. Only one thread performs calls. */
 static char judged[GIT_TEXT_MAX], replaced[GIT_TEXT_MAX];
 static size_t judged_len;
 
-/* A todo list of a rebase that somebody else began may lose lines that execute, not gain them. */
+/* In a rebase that began before the command, a todo list may lose lines that execute, but not gain
+ * any. */
 static bool todo_is_harmless(struct judge *j, const struct pinned *new)
 {
     struct stat st;
@@ -288,8 +289,8 @@ int git_put_copy(const struct pinned *old, const struct pinned *new)
 
 /* ---- moving folders ---- */
 
-/* `commondir` says ../.. : a worktree's folder in another place would belong to another repository,
- * which need not be one that was judged. */
+/* `commondir` says ../.., so a worktree's folder in another place would belong to another
+ * repository, which may not have been judged. */
 int git_ask_folder_move(struct judge *j, const struct request *r, const struct pinned *old,
                         const struct pinned *new)
 {
@@ -303,13 +304,13 @@ int git_ask_folder_move(struct judge *j, const struct request *r, const struct p
 
 /* ---- completing a repository ---- */
 
-/* Paths of what is in the folder that becomes a repository. */
+/* A folder that becomes a repository, and room for the paths of its entries. */
 struct completing {
     struct judge *j;
     const struct request *r;
     int folder;
     char path[PATH_BYTES * 2];
-    size_t len; /* of the folder's */
+    size_t len; /* of the folder's path */
 };
 
 static int ask_entry(struct completing *c, enum git_class class, const char *name, mode_t type)
@@ -339,7 +340,7 @@ static int check_present_settings(struct completing *c, const char *name)
     return err;
 }
 
-/* Nothing but samples, which git does not run. */
+/* Hooks may only be samples, which git does not run. */
 static int check_present_hooks(struct completing *c)
 {
     struct stat st;
@@ -362,7 +363,8 @@ static int check_present_hooks(struct completing *c)
     return err;
 }
 
-/* What must be folders, and a pointer that leads to another repository. */
+/* `modules` and `worktrees` must be folders, and `commondir` must not lead to another repository.
+ */
 static int check_present_pointers(struct completing *c)
 {
     static const char *const names[] = {"modules", "worktrees"};
@@ -381,14 +383,14 @@ static int check_present_pointers(struct completing *c)
     return own ? 0 : ask_entry(c, GIT_POINTER, "commondir", S_IFREG);
 }
 
-/* What makes a folder a repository to git, and what it means once the name is there. */
+/* Whether creating this name makes the folder a repository to git. */
 static bool completes_repo(const struct judge *j, const char *folder, size_t len, const char *name,
                            size_t n)
 {
     static const char *const parts[] = {"HEAD", "objects", "refs", "worktrees"};
     bool has[4] = {false}, is_part = false;
     while (n > 1 && (name[n - 1] == '.' || name[n - 1] == ' '))
-        n--; /* which some file systems do not keep */
+        n--; /* some file systems drop these */
     for (size_t i = 0; i < 4; i++) {
         has[i] = strlen(parts[i]) == n && strncasecmp(name, parts[i], n) == 0;
         is_part |= has[i];
@@ -399,13 +401,13 @@ static bool completes_repo(const struct judge *j, const char *folder, size_t len
         if (!has[i])
             has[i] = git_has(j, folder, len, parts[i]);
         else if (git_has(j, folder, len, parts[i]))
-            return false; /* it was there */
+            return false; /* it already existed */
     return (has[1] && has[2] && (has[0] || has[3])) ||
            (has[0] && git_has(j, folder, len, "commondir"));
 }
 
-/* Whether a folder came into being after the command, which its own clock tells: taking a
- * repository apart and putting it together again does not make it the command's. */
+/* Whether a folder was created after the command started: taking a repository apart and putting it
+ * together again does not make it the command's. */
 static bool is_new_folder(const struct judge *j, int folder)
 {
     struct statx st;

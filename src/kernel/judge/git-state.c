@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a rebase that the command began leaves behind. Inside, its todo list may execute what it
- * likes: the command could as well. But `git rebase --continue` is what a person types next, so
- * once nobody of the sandbox is left, and before the person has the terminal back, lines that
- * execute something become comments, and that is told.
+ * Disarms rebases that the command began. Inside the sandbox, a todo list may execute anything: the
+ * command could as well. But the user's next command is likely `git rebase --continue`. So once no
+ * process of the sandbox is left, and before the user gets the terminal back, the judge turns lines
+ * that execute something into comments, and reports it.
  */
 
 #include "kernel/judge/git-judge.h"
@@ -40,7 +40,7 @@ static bool opts_are_safe(const char *text, size_t n)
     return safe;
 }
 
-/* Files whose content becomes part of a command line, or of settings. */
+/* Files whose content ends up in a command line or in settings. */
 static const struct {
     const char *name;
     bool (*is_safe)(const char *text, size_t n);
@@ -83,7 +83,7 @@ static void disarm_todo(struct judge *j, int folder, const char *path, const cha
         return;
     }
     size_t found = n < 0 ? SIZE_MAX : git_todo_disarm(&a, text, (size_t)n, &out, &out_len);
-    /* what cannot be read, or not be written back, is not left behind */
+    /* remove what cannot be read or written back */
     if (found == SIZE_MAX || (found && git_publish(folder, name, out, out_len, st.st_mode) < 0))
         unlinkat(folder, name, 0);
     if (found) {

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What lies behind the guards. A name that the command gives is resolved as the command would see
- * it, and so may end at a sentry, which only reads. The judge then takes the same path from the
- * real folder, which was opened before the sentry stood in front of it. Both are in the sandbox's
- * mount table, so that things can be moved from behind a sentry and back.
+ * What is behind the sentries. The judge resolves a path as the command sees it, so it may end at a
+ * sentry, which is read-only. The judge then follows the same path from the real folder, which was
+ * opened before the sentry was mounted over it. Both are in the sandbox's mount table, so files can
+ * be moved between them.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/shared/fd-pass.h"
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void store_real(struct guarded_paths *b, const struct sentry_msg *m, int fd)
 {
@@ -58,8 +58,8 @@ int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int fro
         b->len[i] = plan->sentries[i].len;
     b->plan = plan;
     *step = STEP_SENTRY;
-    /* that the connection was reset is said once, and before what it had sent, when it ended
-     * without having read all of ours */
+    /* if the sentry exits without reading all we sent, the first read reports ECONNRESET, and only
+     * the next one returns its message */
     do
         n = read(from, &m, sizeof(m));
     while (n < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -101,8 +101,8 @@ bool guarded_paths_hear(struct guarded_paths *b)
 
 /* ---- finding ---- */
 
-/* The innermost guard that a path lies in and something lies behind; -1: none. Inner ones come
- * later. */
+/* The innermost sentry that covers a path and has something behind it, or -1. Inner ones come later
+ * in the plan. */
 static int innermost_sentry(const struct guarded_paths *b, const char *path, size_t n, size_t *len)
 {
     for (size_t i = b->plan->nsentries; i-- > 0;) {
@@ -143,7 +143,7 @@ int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n
     return fd < 0 ? -errno : fd;
 }
 
-/* Asks the kernel only: a question about the file itself would go to the sentry, which would judge
+/* Asks only the kernel: any other question about the file would go to the sentry, which would judge
  * it. */
 int guarded_paths_glance(int fd, struct statx *st)
 {

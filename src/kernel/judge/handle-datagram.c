@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Unix datagram sockets. Every message may carry an address, which lies in memory and leads to any
- * socket file, so a socket that can send is never in the target's hands:
+ * Unix datagram sockets. Every message may carry an address, which is in memory and can name any
+ * socket file. So the target never gets a socket that can send:
  *
- *   socketpair()  gives a pair of the kind that keeps messages apart and knows no addresses
+ *   socketpair()  gives a pair that keeps message boundaries and knows no addresses
  *                 (SOCK_SEQPACKET)
- *   socket()      gives one that is shut for sending, which nobody can undo: it can be bound and
- *                 receives. What is sent with an address is judged and sent from here
- *   connect()     replaces it by one end of such a pair; a thread, the courier, carries messages
- *                 between the other end and a socket that is connected to what was judged
+ *   socket()      gives a socket that is shut down for sending, for good. It can be bound, and can
+ *                 receive. The judge judges messages with an address and sends them itself
+ *   connect()     replaces the socket by one end of such a pair; a thread, the courier, forwards
+ *                 messages between the other end and a socket connected to the judged peer
  *
- * That is why the kernel may go on with messages on all other sockets: whatever takes a socket's
- * place in the meantime cannot send to an address either. A socket that is bound to a path has a
- * twin here of the same name, so that whoever receives its messages knows where to answer.
+ * That is why the kernel may perform sends on all other sockets: whatever takes such a socket's
+ * place meanwhile cannot send to an address either. A socket that is bound to a path has a twin
+ * here of the same name, so that its receivers know where to answer.
  */
 
 #include <errno.h>
@@ -43,17 +43,17 @@
 #include "kernel/judge/waiting-calls.h"
 
 enum {
-    MESSAGE_BYTES = XATTR_BYTES, /* longest message that is carried */
+    MESSAGE_BYTES = XATTR_BYTES, /* longest message that is forwarded */
     MESSAGE_PARTS = 64,
-    MESSAGE_FDS = 253, /* what the kernel takes */
+    MESSAGE_FDS = 253, /* the kernel's limit */
     MESSAGE_CONTROL = 4096,
     COURIERS = 64,
 };
 
 /* ---- making ---- */
 
-/* Puts a descriptor of ours into the target's table; at: where, or -1. The number, or a negated
- * errno. */
+/* Installs a descriptor in the target; at: its number there, or -1 for any. Returns the number or a
+ * negative errno. */
 static int install_fd(const struct judge *j, const struct request *r, int fd, int at, bool cloexec)
 {
     struct seccomp_notif_addfd add = {.id = r->id,
@@ -87,7 +87,7 @@ static struct answer make_pair(const struct judge *j, const struct request *r)
 
 static bool is_datagram(int type)
 {
-    return type == SOCK_DGRAM || type == SOCK_RAW; /* which is the same to a Unix socket */
+    return type == SOCK_DGRAM || type == SOCK_RAW; /* the same for a Unix socket */
 }
 
 static struct answer make_socket(struct judge *j, const struct request *r)
@@ -117,7 +117,7 @@ struct answer handle_socket(struct judge *j, const struct request *r)
         struct answer a = j->net.judged ? handle_system_socket(j, r) : answer_continue();
         return a.proceed && j->net.makes_sockets ? make_socket(j, r) : a;
     }
-    /* datagrams lie outside what can be led to the gate */
+    /* datagrams cannot be redirected to the gate */
     return is_datagram(type) ? answer_errno(EPERM) : make_socket(j, r);
 }
 
@@ -129,8 +129,8 @@ static ino_t inode_of(int sock)
     return fstat(sock, &st) < 0 ? 0 : st.st_ino;
 }
 
-/* What a socket of the target sends through: its twin, else one without a name. *own: to be closed.
- */
+/* Returns the socket that sends for one of the target's: its twin, or a nameless one. *own: to be
+ * closed. */
 static int sender_of(const struct judge *j, int sock, int *own)
 {
     ino_t number = inode_of(sock);
@@ -143,14 +143,14 @@ static int sender_of(const struct judge *j, int sock, int *own)
 
 static void keep_twin(struct judge *j, int fd, int sock)
 {
-    if (j->twins.n == TWINS) { /* the oldest goes, and what it stood for has no name any more */
+    if (j->twins.n == TWINS) { /* drop the oldest; its socket has no name any more */
         close(j->twins.list[0].fd);
         memmove(j->twins.list, j->twins.list + 1, --j->twins.n * sizeof(j->twins.list[0]));
     }
     j->twins.list[j->twins.n++] = (struct twin){fd, inode_of(sock)};
 }
 
-/* The twin is bound first, and keeps the name when its file is gone. */
+/* Binds the twin first; it keeps the name after its file is removed. */
 int datagram_bind(struct judge *j, const struct pinned *p, int sock, const union address *to,
                   socklen_t len, bind_fn *bind_to)
 {
@@ -160,7 +160,7 @@ int datagram_bind(struct judge *j, const struct pinned *p, int sock, const union
     if (twin < 0 || getsockname(sock, &has.any, &n) < 0)
         return -errno;
     if (n > offsetof(struct sockaddr_un, sun_path))
-        return -EINVAL; /* it has a name already */
+        return -EINVAL; /* already bound */
     int err = bind_to(j, p->parent, twin, to, len);
     if (err < 0)
         return err;
@@ -174,12 +174,12 @@ int datagram_bind(struct judge *j, const struct pinned *p, int sock, const union
 
 /* ---- messages ---- */
 
-/* A message as it is sent from here. */
+/* A message that the judge sends. */
 struct message {
     union address to;
     socklen_t to_len;
     size_t size;
-    int fds[MESSAGE_FDS]; /* taken from the target, to be passed on */
+    int fds[MESSAGE_FDS]; /* copied from the target, to pass on */
     size_t nfds;
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
 };
@@ -190,14 +190,14 @@ static void message_close(struct message *m)
         close(m->fds[--m->nfds]);
 }
 
-/* What the target wants sent: the parts of a message. */
+/* The parts of a message, as the target gave them. */
 struct wanted {
     uint64_t name, name_len;
-    struct iovec parts[MESSAGE_PARTS]; /* addresses are the target's */
+    struct iovec parts[MESSAGE_PARTS]; /* addresses in the target */
     size_t nparts;
     uint64_t control, control_len;
     int flags;
-    uint64_t count_at; /* where sendmmsg() wants the number of bytes, or 0 */
+    uint64_t count_at; /* where sendmmsg() puts the number of bytes, or 0 */
 };
 
 static int read_wanted(const struct request *r, struct wanted *x)
@@ -245,11 +245,11 @@ static int read_bytes(struct judge *j, const struct request *r, const struct wan
     return 0;
 }
 
-/* Descriptors that come along become ours. Who sends it (SCM_CREDENTIALS) is us, and left out. */
+/* Copies passed descriptors. Leaves out SCM_CREDENTIALS, because the judge is the sender. */
 static int read_control(struct judge *j, const struct request *r, const struct wanted *x,
                         struct message *m)
 {
-    char *at = j->path[0]; /* of more than MESSAGE_CONTROL bytes */
+    char *at = j->path[0]; /* larger than MESSAGE_CONTROL */
     size_t left = x->control_len;
     if (left == 0)
         return 0;
@@ -323,7 +323,7 @@ static struct answer send_from(struct judge *j, const struct request *r, int soc
 static int read_message(struct judge *j, const struct request *r, const struct wanted *x,
                         struct message *m)
 {
-    /* the socket can send nowhere by itself, so nothing is known of where it is connected to */
+    /* the socket cannot send by itself, so it has no known peer */
     if (x->name_len == 0)
         return -ENOTCONN;
     int err = address_copy(r, x->name, x->name_len, &m->to, &m->to_len);
@@ -336,7 +336,7 @@ static int read_message(struct judge *j, const struct request *r, const struct w
     return err == 0 && !request_is_valid(j, r) ? -EPERM : err;
 }
 
-/* Only to tell: the kernel goes on to where nobody is. */
+/* Asks only to report it: the kernel performs the call, which reaches no other process. */
 static int ask_isolated(struct judge *j, const struct request *r)
 {
     struct msghdr m = {.msg_name = (void *)(uintptr_t)r->args[4],
@@ -353,7 +353,7 @@ static int ask_isolated(struct judge *j, const struct request *r)
 
 struct answer handle_send(struct judge *j, const struct request *r)
 {
-    static struct message message; /* large, and one is sent at a time */
+    static struct message message; /* large, and only one is sent at a time */
     static struct wanted x;
     bool nowhere = r->nr == SYS_sendto && r->args[4] == 0;
     bool none = r->nr == SYS_sendmmsg && r->args[2] == 0;
@@ -364,7 +364,8 @@ struct answer handle_send(struct judge *j, const struct request *r)
         return answer_continue();
     OWN(fd) int sock = target_take_fd(j, r, (int)r->args[0]);
     if (sock == -EPERM || sock == -EISCONN)
-        return answer_continue(); /* not one of those; and none of those can send */
+        return answer_continue(); /* not a Unix datagram socket; what takes its place cannot send to
+                                     an address either */
     if (sock < 0)
         return answer_value(sock);
     if (!is_unix_datagram(sock))
@@ -384,17 +385,17 @@ struct answer handle_send(struct judge *j, const struct request *r)
 
 /* ---- couriers ---- */
 
-/* Carries messages between the target's end and where it is connected to. */
+/* Forwards messages between the target's end and its peer. */
 struct courier {
     bool taken, busy; /* atomic */
-    int inner;        /* the other end of what the target has */
+    int inner;        /* the other end of the target's socket */
     int outer;        /* connected to the peer */
-    int inbox;        /* what the target had before: answers to its name arrive there; or -1 */
+    int inbox;        /* the target's previous socket: answers to its name arrive there; or -1 */
 };
 
 static struct courier couriers[COURIERS];
 
-/* What a message is carried in: one for all couriers, who use it for no longer than two calls. */
+/* One buffer for all couriers; each uses it for two calls at most. */
 static char buffer[MESSAGE_BYTES];
 static pthread_mutex_t buffer_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -404,8 +405,8 @@ static bool can_send(int to, int ms)
     return poll(&p, 1, ms) != 0;
 }
 
-/* Waits until there is space for a message, which stays where it is meanwhile: the kernel limits
- * how many do. False when there is none, and none can come. */
+/* Waits until `to` can take a message, which stays queued meanwhile: the kernel limits how many do.
+ * Returns false if it never will. */
 static bool wait_until_writable(int from, int to, bool ended)
 {
     char byte;
@@ -423,7 +424,7 @@ static bool is_temporary(ssize_t put)
     return put < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
 }
 
-/* Somebody else has taken the space. Leaves the room to others. */
+/* Another sender was faster. Copies the message and leaves the buffer to others. */
 static ssize_t send_when_possible(int to, struct msghdr *h)
 {
     struct iovec *bytes = h->msg_iov;
@@ -439,7 +440,7 @@ static ssize_t send_when_possible(int to, struct msghdr *h)
     return put;
 }
 
-/* What the message brought along has been sent, or has not. */
+/* Closes the passed descriptors, sent or not. */
 static void close_passed(struct msghdr *h)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
@@ -451,7 +452,7 @@ static void close_passed(struct msghdr *h)
         }
 }
 
-/* One message onwards, with what comes along. False when one side has ended. */
+/* Forwards one message with its descriptors. Returns false if one side has ended. */
 static bool forward_message(int from, int to, bool ended)
 {
     union {
@@ -467,7 +468,7 @@ static bool forward_message(int from, int to, bool ended)
         return false;
     pthread_mutex_lock(&buffer_lock);
     ssize_t n = recvmsg(from, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), put;
-    if (n < 0 || (n == 0 && ended)) { /* and no empty message */
+    if (n < 0 || (n == 0 && ended)) { /* an end of file, not an empty message */
         bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
         pthread_mutex_unlock(&buffer_lock);
         return later;
@@ -507,8 +508,8 @@ static void *courier_thread(void *arg)
     return NULL;
 }
 
-/* A thread that has ended in between leaves a number that may be somebody else's: then we wait for
- * nothing. */
+/* If a thread has ended meanwhile, its descriptor number may belong to another file; then we wait
+ * in vain, but briefly. */
 static bool has_work(const struct courier *c)
 {
     struct pollfd p = {.fd = c->inner, .events = POLLIN};
@@ -528,7 +529,6 @@ void datagram_drain(void)
     }
 }
 
-/* Whether the target's descriptor closes on exec. */
 static bool closes_on_exec(const struct judge *j, const struct request *r, int fd)
 {
     char name[64], text[256];
@@ -557,7 +557,6 @@ static int start_courier(int inner, int outer, int inbox)
     return -EAGAIN;
 }
 
-/* Takes over sock. */
 struct answer datagram_connect(struct judge *j, const struct request *r, int sock,
                                const union address *to, socklen_t len)
 {
@@ -565,7 +564,7 @@ struct answer datagram_connect(struct judge *j, const struct request *r, int soc
     OWN(fd) int outer = -1;
     int ends[2], from = sender_of(j, sock, &outer), waits = fcntl(sock, F_GETFL) & O_NONBLOCK;
     if (outer < 0 && from >= 0)
-        outer = fcntl(from, F_DUPFD_CLOEXEC, 3); /* the twin */
+        outer = fcntl(from, F_DUPFD_CLOEXEC, 3); /* a twin */
     if (outer < 0)
         return answer_errno(ENOBUFS);
     if (connect(outer, &to->any, len) < 0)
@@ -579,7 +578,7 @@ struct answer datagram_connect(struct judge *j, const struct request *r, int soc
     int err = got < 0 ? got : start_courier(inner, outer, inbox);
     if (err == 0)
         kept_socket_release(&j->net.kept, inbox);
-    if (err == 0) /* they are the courier's */
+    if (err == 0) /* the courier owns them now */
         inner = outer = inbox = -1;
     return answer_value(err);
 }

@@ -2,14 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The network where there is no namespace for it. The command has sockets for TCP and for nothing
- * else of the Internet, and none of its own calls connects or binds one. Whatever address it asks
- * for, its socket is connected to the gate on loopback, and the gate is told of the address: so
- * that names, proxies, what clients say of themselves and what is dialled are decided in one place,
- * as they are where every road leads there.
+ * The network without a network namespace. The command gets TCP sockets as its only Internet
+ * sockets, and none of its calls connects or binds one. Whatever address it asks for, the judge
+ * connects the socket to the gate on loopback and announces the address to the gate. So names,
+ * proxies, TLS hellos and addresses are judged in one place, as they are with a namespace.
  *
- * And the network where the namespace has nothing in it: what is tried there is asked about, so
- * that it is told.
+ * Also the network in a namespace that nothing leads out of: the judge asks the policy about every
+ * address, so that attempts are reported.
  */
 
 #include <arpa/inet.h>
@@ -47,7 +46,7 @@ static bool is_tcp(int sock)
            option_is(sock, SOL_SOCKET, SO_PROTOCOL, IPPROTO_TCP);
 }
 
-/* Not connected, and not about to be. */
+/* Not connected and not connecting. */
 static bool is_idle(int sock)
 {
     struct tcp_info info;
@@ -67,7 +66,7 @@ static bool is_unspecified(const uint8_t addr[16])
                             : IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)addr);
 }
 
-/* A socket for IPv6 reaches IPv4 as well, unless it was told not to. */
+/* An IPv6 socket also reaches IPv4, unless IPV6_V6ONLY is set. */
 static void set_gate_address(int family, uint16_t port, union address *to, socklen_t *len)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)to;
@@ -88,7 +87,7 @@ static void set_gate_address(int family, uint16_t port, union address *to, sockl
 
 static socklen_t least_size(int family)
 {
-    enum { BEFORE_SCOPE = 24 }; /* of an older sockaddr_in6, which the kernel still takes */
+    enum { BEFORE_SCOPE = 24 }; /* of an older sockaddr_in6, which the kernel still accepts */
     return family == AF_INET ? sizeof(struct sockaddr_in) : BEFORE_SCOPE;
 }
 
@@ -105,13 +104,13 @@ int dial_redirect(struct judge *j, const struct request *r, int sock, union addr
     if (*len < sizeof(to->any.sa_family))
         return -EINVAL;
     if (to->any.sa_family == AF_UNSPEC)
-        return 0; /* it is disconnected */
+        return 0; /* disconnects */
     if (to->any.sa_family != family)
         return -EAFNOSUPPORT;
     if (*len < least_size(family) || !addr_from_sockaddr(&to->storage, d->addr, &d->port))
         return -EINVAL;
     if (is_unspecified(d->addr))
-        memcpy(d->addr, loopback, 16); /* as the kernel takes it */
+        memcpy(d->addr, loopback, 16); /* as the kernel does */
     bool proxy = is_loopback(d->addr) && (d->port == ports->http || d->port == ports->socks);
     d->announced = !proxy && is_idle(sock);
     set_gate_address(family, proxy ? d->port : ports->tcp, to, len);
@@ -133,7 +132,7 @@ void dial_announce(const struct judge *j, int sock, const struct dialled *d)
 
 enum { SHOWN = PEER_TEXT + 100 };
 
-/* An address as reports have it; why: a word about it, or NULL. */
+/* Formats an address for reports; why: a remark about it, or NULL. */
 static void format_address(const uint8_t addr[16], uint16_t port, const char *why,
                            char shown[SHOWN])
 {
@@ -144,7 +143,7 @@ static void format_address(const uint8_t addr[16], uint16_t port, const char *wh
     snprintf(shown, SHOWN, why ? "%s (%s)" : "%s", text, why);
 }
 
-/* f: which end of the connection, and its protocols. */
+/* f: which end of the connection, and its protocols */
 static int ask_address(struct judge *j, const struct request *r, enum vocab_op op,
                        struct graph_fact f, const uint8_t addr[16], uint16_t port, const char *why)
 {
@@ -168,9 +167,9 @@ static int ask_local(struct judge *j, const struct request *r, enum vocab_op op,
     return ask_address(j, r, op, f, addr, port, NULL);
 }
 
-/* ---- where no road leads out ---- */
+/* ---- isolated networks ---- */
 
-/* A machine's own name server may be at loopback, but not where anybody else would listen. */
+/* A machine's name server may be on loopback, but not at an address where other servers listen. */
 static bool is_name_server(const uint8_t addr[16], uint16_t port)
 {
     enum { DOMAIN_PORT = 53 };
@@ -188,7 +187,7 @@ int dial_ask_isolated(struct judge *j, const struct request *r, uint16_t proto,
     int family = to->any.sa_family;
     if ((family != AF_INET && family != AF_INET6) || len < least_size(family) ||
         !addr_from_sockaddr(&to->storage, addr, &port) || is_unspecified(addr))
-        return 0; /* the kernel knows what to say */
+        return 0; /* the kernel gives the right error */
     bool names = is_name_server(addr, port);
     if (!is_loopback(addr))
         return ask_address(j, r, OP_NETWORK_OUTBOUND, f, addr, port, names ? lookup : NULL);
@@ -197,12 +196,12 @@ int dial_ask_isolated(struct judge *j, const struct request *r, uint16_t proto,
         format_address(addr, port, lookup, shown);
         report_refused(j, r, OP_NETWORK_OUTBOUND, shown);
     }
-    return 0; /* nobody is there but the command's own servers */
+    return 0; /* only the command's own servers can be there */
 }
 
 /* ---- serving ---- */
 
-/* A port that the kernel chooses is nobody's, until somebody listens. */
+/* Port 0, chosen by the kernel, needs no permission until the socket listens. */
 int dial_ask_bind(struct judge *j, const struct request *r, const union address *at)
 {
     uint8_t addr[16];

@@ -2,15 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Starting programs: making processes, executing files, mapping code.
+ * Starting programs: creating processes, executing files, mapping code.
  *
- * A file to be executed is judged by its canonical path, and so are the interpreters of scripts.
- * Nobody but the kernel can execute it, and the kernel reads the name once more; by then another
- * thread may have written another one there. So whoever was let go is watched until his new program
- * runs, and killed if the policy does not know it. Where folders bound what may be executed,
- * Landlock keeps everything else from starting at all.
+ * The judge judges a file to be executed by its canonical path, and the interpreters of scripts as
+ * well. But only the kernel can execute it, and the kernel reads the path again; by then another
+ * thread may have replaced it. So the judge watches a process that it let proceed until its new
+ * program runs, and kills it if the policy does not allow that program. If folders bound what may
+ * be executed, Landlock stops everything else from the start.
  *
- * What is never seen here: code that a running program loads, copies or makes by itself.
+ * The judge never sees code that a running program loads, copies or generates by itself.
  */
 
 #include <errno.h>
@@ -39,16 +39,16 @@ struct answer handle_fork(struct judge *j, const struct request *r)
     if (r->nr == SYS_clone && userns_is_refused(j, r->args[0]))
         return userns_refuse(j, r);
     if (r->nr == SYS_clone && (r->args[0] & CLONE_THREAD))
-        return answer_continue(); /* a thread that others want to hear of (thread-cache.c) */
+        return answer_continue(); /* a thread: thread-cache.c observes it */
     return answer_verdict(ask_about(j, r, OP_PROCESS_FORK, NULL, 0, "a new process"));
 }
 
 /* ---- what a file is ---- */
 
-enum { HEAD = 256, SCRIPTS_NESTED = 5 }; /* as the kernel has them */
+enum { HEAD = 256, SCRIPTS_NESTED = 5 }; /* the kernel's limits */
 enum image { IMAGE_PLAIN, IMAGE_SCRIPT, IMAGE_OTHER };
 
-/* For a script *name and *n are its interpreter's path inside head. */
+/* For a script, *name and *n become its interpreter's path inside head. */
 static enum image read_image(int pin, char head[HEAD + 1], const char **name, size_t *n)
 {
     char path[32];
@@ -56,7 +56,7 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
     OWN(fd) int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, head, HEAD);
     if (got < 4)
-        return IMAGE_OTHER; /* not ours to read: what it was shows once it runs */
+        return IMAGE_OTHER; /* unreadable: judged once it runs */
     head[got] = '\0';
     if (memcmp(head, "\177ELF", 4) == 0)
         return IMAGE_PLAIN;
@@ -71,7 +71,7 @@ static enum image read_image(int pin, char head[HEAD + 1], const char **name, si
 typedef int pin_fn(struct judge *j, const struct request *r, const char *path, size_t n,
                    struct pinned *out);
 
-/* Asks about a file, the interpreter it names, that one's own, and so on. */
+/* Asks about a file, its interpreter, the interpreter's interpreter, and so on. */
 static int ask_image(struct judge *j, const struct request *r, struct pinned *p, pin_fn *pin,
                      enum image *image)
 {
@@ -105,7 +105,7 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Where a process's stack begins: executing moves it, even when the program stays the same. */
+/* The start of a process's stack: executing moves it, even if the program stays the same. */
 static uint64_t stack_of(const struct judge *j, pid_t pid)
 {
     char name[32], text[1024];
@@ -170,7 +170,7 @@ static int watch_exec(struct judge *j, const struct request *r, enum image image
     return 0;
 }
 
-/* Whether what runs now may run; a script runs its interpreter. */
+/* Whether the process may run its current program; for a script, that is the interpreter. */
 static bool may_run(struct judge *j, const struct watched_exec *x, int exe)
 {
     struct request r = {.tid = x->pid, .nr = SYS_execve};
@@ -184,19 +184,20 @@ static bool may_run(struct judge *j, const struct watched_exec *x, int exe)
     return false;
 }
 
-/* True when there is nothing left to watch. */
+/* Returns true if the process need not be watched any more. */
 static bool check_watched(struct judge *j, const struct watched_exec *x, bool acts, uint64_t now)
 {
-    /* in this order: whose stack has moved has its new program, too. None at all is the moment in
-     * which the process passes from its first thread to the one that executes: before it. */
+    /* in this order: if the stack has moved, the new program is there, too. While the process
+     * passes from its main thread to the one that executes, there is no stack: that is before the
+     * exec. */
     uint64_t stack = stack_of(j, x->pid);
     bool moved = stack && stack != x->stack;
     OWN(fd) int exe = exe_of(j, x->pid, O_PATH);
     bool changed = exe >= 0 && (moved || !same_file(x, exe));
-    /* while the process is there its number means nobody else */
+    /* while the process exists, its pid is not reused */
     if (!is_alive(x))
         return true;
-    if (!changed) /* whoever calls again has come back from a failed attempt */
+    if (!changed) /* a thread that makes another call has failed to execute */
         return exe >= 0 && (acts || now - x->since > PATIENCE_MS);
     if (j->execs.judged && !may_run(j, x, exe))
         syscall(SYS_pidfd_send_signal, x->pidfd, SIGKILL, NULL, 0);
@@ -229,10 +230,10 @@ const struct timespec *exec_timeout(const struct judge *j)
     return j->execs.nwatched ? &later : NULL;
 }
 
-/* ---- whoever calls ---- */
+/* ---- callers ---- */
 
-/* Ends the caller's process: the one that waits for an answer, and nobody who has its number later.
- */
+/* Kills the caller's process: the one that waits for an answer, never a later one with the same
+ * pid. */
 static void kill_caller(struct judge *j, const struct request *r)
 {
     pid_t pid = target_process(j, r);
@@ -241,8 +242,8 @@ static void kill_caller(struct judge *j, const struct request *r)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/* A program that was started by a race may be gone before it is looked at, and leave children. So
- * whoever calls is looked at, too; which files are fine is remembered. */
+/* A program that won a race may exit before it is checked, and leave children. So callers are
+ * checked, too; programs that passed are remembered. */
 bool exec_caller_is_known(struct judge *j, const struct request *r)
 {
     OWN(fd) int exe = exe_of(j, r->tid, O_PATH);
@@ -292,7 +293,7 @@ struct answer handle_exec(struct judge *j, const struct request *r)
 
 /* ---- the command itself ---- */
 
-/* The working directory is procfs when this is called; the command's is first_cwd. */
+/* The judge's working directory is procfs here; the command's is first_cwd. */
 static int pin_at_start(struct judge *j, const struct request *r, const char *path, size_t n,
                         struct pinned *out)
 {
@@ -312,7 +313,7 @@ static int pin_at_start(struct judge *j, const struct request *r, const char *pa
     return err;
 }
 
-/* The next candidate for a name without a slash; 0 when there is none left. */
+/* The next candidate in PATH for a name without a slash. Returns its length; 0 at the end. */
 static int next_candidate(const char **search, const char *name, char out[PATH_BYTES])
 {
     if (!*search)
@@ -323,7 +324,7 @@ static int next_candidate(const char **search, const char *name, char out[PATH_B
     return len;
 }
 
-/* Whether it is a file that can be executed. */
+/* Whether the path is an executable file. Returns 0 or a negative errno. */
 static int check_executable(const struct judge *j, const char *path)
 {
     struct stat st;
@@ -382,8 +383,8 @@ struct answer handle_map(struct judge *j, const struct request *r)
     return answer_verdict(err == 0 ? ask_object(j, r, OP_FILE_MAP_EXECUTABLE, &p) : err);
 }
 
-/* One line of maps: "from-to perms offset device inode   path". Asks about it when the call would
- * make it executable. */
+/* One line of maps: "from-to perms offset device inode path". Asks about it if the call would make
+ * it executable. */
 static int ask_line(struct judge *j, const struct request *r, char *line)
 {
     unsigned long long from, to;
@@ -399,7 +400,7 @@ static int ask_line(struct judge *j, const struct request *r, char *line)
     const char *path = at ? line + at : "";
     bool file = path[0] == '/';
     if (file && strchr(path, '\\'))
-        return -EPERM; /* not as it is on disk */
+        return -EPERM; /* the path is escaped, so not the real one */
     int err = !file || writes || perms[1] == 'w' ? ask_code(j, r) : 0;
     if (err < 0 || !file || perms[2] == 'x')
         return err;
@@ -409,8 +410,8 @@ static int ask_line(struct judge *j, const struct request *r, char *line)
     return ask_name(j, r, OP_FILE_MAP_EXECUTABLE, path, strlen(path), NULL);
 }
 
-/* mprotect(): which files lie in these addresses. Another thread may map something else there
- * meanwhile, as it may copy code: see the threat model. */
+/* mprotect(): finds the files mapped at these addresses. Another thread may map something else
+ * there meanwhile, just as it may copy code: see the threat model. */
 struct answer handle_protect(struct judge *j, const struct request *r)
 {
     char name[32], *text = j->value;

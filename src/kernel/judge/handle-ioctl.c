@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Orders to what a descriptor refers to: inode flags, leases, and what file systems or devices
- * take beyond that. The kind of the descriptor decides about numbers that the filter does not know
- * (ioctls.def). It can be exchanged once it was looked at, so numbers that file systems are known
- * to obey never reach the kernel from here.
+ * ioctl() and fcntl(): inode flags, leases, and requests of file systems and devices. For request
+ * numbers that the filter does not know (ioctls.def), the kind of descriptor decides. The target
+ * can replace the descriptor after that check, so the judge never lets the kernel perform a request
+ * that file systems are known to obey.
  */
 
 #include <errno.h>
@@ -26,7 +26,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-/* From then on names in the folder could be spelled otherwise, and rules about them not notice. */
+/* With this flag, names in the folder could be spelled in other cases, and rules would miss them.
+ */
 static bool begins_to_fold(int fd, uint32_t request, const void *value)
 {
     int before = 0, wanted;
@@ -54,18 +55,17 @@ static struct answer handle_flags(struct judge *j, const struct request *r)
     struct stat st;
     if (fd < 0)
         return answer_value(fd);
-    /* the descriptor may name another file by now: then it was never judged */
+    /* the descriptor may now be another file, which was not judged */
     if (fstat(fd, &st) < 0 || !is_same(&st, &p.st) || !request_is_valid(j, r))
         return answer_errno(EPERM);
     if (begins_to_fold(fd, request, value)) {
-        report_refused(j, r, OP_FILE_WRITE_FLAGS,
-                       "a folder that does not tell upper from lower case");
+        report_refused(j, r, OP_FILE_WRITE_FLAGS, "a folder that ignores upper and lower case");
         return answer_errno(EPERM);
     }
     return answer_value(ioctl(fd, request, value) < 0 ? -errno : 0);
 }
 
-/* Files and folders, but not what has no place among them. */
+/* Files and folders that have a path. */
 static bool is_file(const struct pinned *p)
 {
     return p->path_len > 0 && p->path[0] == '/' &&

@@ -3,12 +3,12 @@
 
 /*
  * Communication inside the sandbox: POSIX shared memory, semaphores and message queues, and sockets
- * of unusual families. For System V objects see handle-sysv.c.
+ * of unusual families. handle-sysv.c has System V objects.
  *
- * socket() has nothing but numbers for arguments, so the kernel performs it. POSIX shared memory
- * and semaphores are files in /dev/shm on Linux: whatever is asked about such a file is asked about
- * the object of that name, too. A message queue is named in memory that may change after it was
- * judged; the ipc namespace sees to it that every queue is the sandbox's own.
+ * The arguments of socket() are all numbers, so the kernel performs it. On Linux, POSIX shared
+ * memory and semaphores are files in /dev/shm: a question about such a file is also one about the
+ * object of that name. The name of a message queue is in memory, which may change after it was
+ * judged; the ipc namespace ensures that every queue is the sandbox's own.
  */
 
 #include <ctype.h>
@@ -26,8 +26,7 @@
 
 /* ---- POSIX names ---- */
 
-/* Programs pass "/name", and Apple's rules have it with and without the slash. with_slash has room
- * for it. */
+/* Programs pass "/name"; Apple's rules have names with and without the slash. */
 static int ask_named(struct judge *j, const struct request *r, enum vocab_op op,
                      const char *with_slash, size_t len)
 {
@@ -48,8 +47,8 @@ static const struct {
     {OP_FILE_WRITE_UNLINK, OP_IPC_POSIX_SHM_WRITE_UNLINK, OP_IPC_POSIX_SEM_UNLINK},
 };
 
-/* glibc makes a semaphore under a name of its own, six letters, and links it to the real one, which
- * is judged. */
+/* glibc creates a semaphore under a temporary name of six letters and links it to the real one,
+ * which is judged. */
 static bool is_unfinished(const char *name, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -90,7 +89,7 @@ int ask_posix_ipc(struct judge *j, const struct request *r, enum vocab_op op, co
     return 0;
 }
 
-/* mq_open() and mq_unlink(); the library has taken the slash off. */
+/* mq_open() and mq_unlink(); the C library has removed the slash. */
 struct answer handle_queue(struct judge *j, const struct request *r)
 {
     char *name = j->path[0];
@@ -108,8 +107,8 @@ struct answer handle_queue(struct judge *j, const struct request *r)
 
 /* ---- sockets ---- */
 
-/* Apple's number of an address family. AF_ROUTE is how both systems call the socket that tells
- * about addresses and routes; the families that Linux alone has, have none. */
+/* Apple's number of an address family, or -1 for families of Linux only. Both systems have a socket
+ * that reports addresses and routes; Apple calls it AF_ROUTE. */
 static int64_t apple_family(int family)
 {
     static const struct {

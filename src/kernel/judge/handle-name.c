@@ -2,12 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names: making, removing and moving them. All of it happens in pinned folders. Because one thread
- * performs every such call of the sandbox, nothing inside it can change a folder between the check
- * and the action.
+ * Creating, removing and moving names, always in pinned folders. Because one thread performs all
+ * such calls of the sandbox, nothing inside can change a folder between check and action.
  *
- * A second name for a file must not grant what the first denies, and moving a folder must neither
- * free something beneath it that was protected nor put something where it would be.
+ * A second name for a file must not grant what the first denies. Moving a folder must neither free
+ * something protected beneath it nor put something where it would be protected.
  */
 
 #include <dirent.h>
@@ -27,7 +26,7 @@
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-/* Where a call that names one path has its arguments: fooat(dirfd, path, …) or foo(path, …). */
+/* The arguments of a call with one path: fooat(dirfd, path, ...) or foo(path, ...). */
 struct at_args {
     int dirfd;
     uint64_t path;
@@ -46,7 +45,7 @@ static bool is_nr(const struct request *r, long nr)
     return r->nr == nr;
 }
 
-#ifndef SYS_mkdir /* architectures that have only the *at calls */
+#ifndef SYS_mkdir /* on architectures with only the *at calls */
 #define SYS_mkdir -1
 #define SYS_mknod -1
 #define SYS_symlink -1
@@ -59,20 +58,15 @@ static bool is_nr(const struct request *r, long nr)
 #define SYS_renameat -1
 #endif
 
-static struct answer answer_result(int result)
-{
-    return answer_value(result < 0 ? -errno : 0);
-}
+/* ---- creating ---- */
 
-/* ---- making ---- */
-
-/* Pins the folder of a new name and asks whether something of this type may be made there. */
+/* Pins the folder of a new name and asks whether something of this type may be created there. */
 static int pin_new(struct judge *j, const struct request *r, const struct at_args *a, mode_t type,
                    int slot, struct pinned *p)
 {
     struct stat st = {.st_mode = type};
     int err = pin_folder(j, r, a->dirfd, a->path, slot, p);
-    /* what is there already is told, rather than denied; where it is allowed the kernel tells */
+    /* EEXIST takes precedence over a denial; if the policy allows it, the kernel returns EEXIST */
     if (err == 0 && !would_allow(j, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st))
         err = pin_stat(j, p);
     if (err == 0 && p->found)
@@ -84,7 +78,8 @@ static int pin_new(struct judge *j, const struct request *r, const struct at_arg
     return err == 0 ? judge_take_umask(j, r) : err;
 }
 
-/* A repository, or what git keeps for a submodule, a worktree or a rebase inside one. */
+/* Whether it is a repository, or a folder that git keeps for a submodule, worktree or rebase in
+ * one. */
 static bool is_git_folder(const struct pinned *p)
 {
     if (git_is_state_folder(p->path, p->path_len))
@@ -143,15 +138,15 @@ struct answer handle_symlink(struct judge *j, const struct request *r)
     return answer_result(symlinkat(j->path[1], p.parent, p.name));
 }
 
-/* ---- what two names may do to each other ---- */
+/* ---- comparing two names ---- */
 
-/* What can be done to a file by any of its names. */
+/* What a process can do to a file through any of its names. */
 static const enum vocab_op guarded[] = {
     OP_FILE_WRITE_DATA,  OP_FILE_READ_DATA,   OP_FILE_WRITE_MODE,  OP_FILE_WRITE_OWNER,
     OP_FILE_WRITE_TIMES, OP_FILE_WRITE_XATTR, OP_FILE_WRITE_FLAGS,
 };
 
-/* Whether the second name would allow what the first denies; then the event tells of the first. */
+/* Fails if the second name would allow what the first denies; reports the denial for the first. */
 static int ask_not_freed(struct judge *j, const struct request *r, const char *from, size_t n,
                          const char *to, size_t m, const struct stat *st)
 {
@@ -163,7 +158,7 @@ static int ask_not_freed(struct judge *j, const struct request *r, const char *f
     return 0;
 }
 
-/* One entry beneath a folder that moves: neither freed nor planted. */
+/* Asks about an entry beneath a folder that moves: it must be neither freed nor planted. */
 static int ask_moved_entry(struct judge *j, const struct request *r, const char *from, size_t n,
                            const char *to, size_t m, const struct stat *st)
 {
@@ -207,12 +202,12 @@ static DIR *open_folder(int base, const char *name)
     return d;
 }
 
-/* Looks at everything beneath a folder that is about to move. Too deep or too much to look at is
- * refused: fail closed. */
+/* Asks about everything beneath a folder that is about to move. Refuses the move if there is too
+ * much to check. */
 static int ask_beneath(struct judge *j, const struct request *r, const struct pinned *old,
                        const struct pinned *new)
 {
-    static struct carry c; /* one thread performs calls */
+    static struct carry c; /* only one thread performs calls */
     int depth = 0;
     memcpy(c.from, old->path, old->path_len + 1);
     memcpy(c.to, new->path, new->path_len + 1);
@@ -260,9 +255,9 @@ static int ask_beneath(struct judge *j, const struct request *r, const struct pi
 
 /* ---- linking ---- */
 
-/* Whether the second name grants nothing. A file that lies where nothing may be written, but may be
- * read, is on another device as far as links go: programs that link to save space or time (git, cp,
- * package managers) copy then, and nobody need be told. */
+/* Fails if the second name would grant something. If the file may be read but is where nothing may
+ * be written, returns EXDEV, as if it were on another device: programs that link to save space or
+ * time (git, cp, package managers) then copy it, and no report is needed. */
 static int ask_link(struct judge *j, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
@@ -296,7 +291,7 @@ struct answer handle_link(struct judge *j, const struct request *r)
         err = ask_link(j, r, &old, &new);
     if (err < 0)
         return answer_value(err);
-    /* straight from the pin where the kernel lets us (6.10) */
+    /* directly from the pin if the kernel can (6.10) */
     if (linkat(old.fd, "", new.parent, new.name, AT_EMPTY_PATH) == 0)
         return answer_value(0);
     if (errno != ENOENT)
@@ -327,7 +322,7 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
         err = -ENOENT;
     if (err == 0 && (flags & AT_REMOVEDIR) &&
         !would_allow(j, OP_FILE_WRITE_UNLINK, p.path, p.path_len, &p.st) && is_full_folder(&p))
-        err = -ENOTEMPTY; /* git tries this on purpose; nobody need be told */
+        err = -ENOTEMPTY; /* git tries this on purpose; no report is needed */
     if (err == 0)
         err = ask_path(j, r, OP_FILE_WRITE_UNLINK, &p);
     if (err < 0)
@@ -341,8 +336,8 @@ struct answer handle_unlink(struct judge *j, const struct request *r)
 #define RENAME_EXCHANGE (1 << 1)
 #endif
 
-/* Whether `old` may go to `new`'s place. What is replaced there is judged as it stands; what comes
- * brings along that the command made it. */
+/* Whether `old` may replace `new`. What is replaced is judged as it is; what moves stays something
+ * that the command created. */
 static int ask_move(struct judge *j, const struct request *r, const struct pinned *old,
                     const struct pinned *new)
 {
@@ -390,7 +385,7 @@ struct answer handle_rename(struct judge *j, const struct request *r)
     git_clear(j);
     if (err == 0 && !new.found)
         err = git_before_name(j, r, &new);
-    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* which leaves a device in the old place */
+    if (err == 0 && (flags & KABI_RENAME_WHITEOUT)) /* it leaves a device at the old path */
         err = ask_name(j, r, OP_FILE_MKNOD, old.path, old.path_len,
                        &(struct stat){.st_mode = S_IFCHR});
     if (err < 0)

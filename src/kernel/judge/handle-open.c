@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Opening. An existing file is pinned, judged by its canonical path and opened again through its
- * pin. A new file is created in its pinned folder with O_NOFOLLOW; a dangling symbolic link leads
- * to the place it names, which is then judged as well.
+ * Opening. The judge pins an existing file, judges its canonical path and opens it again through
+ * the pin. It creates a new file in its pinned folder with O_NOFOLLOW; if the name is a dangling
+ * symlink, it judges the path that the link names as well.
  */
 
 #include <errno.h>
@@ -74,8 +74,8 @@ static int ask_open(struct judge *j, const struct request *r, int flags, const s
     return err;
 }
 
-/* Our own wall speaks of writing and not of truncating (plan.c): a file that is opened for reading
- * and truncated by it is opened for writing first, so that the wall holds. */
+/* Our own wall bounds writing but not truncating (plan.c). So a file that is opened for reading and
+ * truncated must first be opened for writing. */
 static bool truncates_unwalled(int pin, int flags)
 {
     struct stat st;
@@ -89,7 +89,7 @@ static int truncate_by_path(const char *name)
     return fd < 0 ? -errno : 0;
 }
 
-/* Opens a pinned object again with the flags that the target wanted. */
+/* Opens a pinned object again with the flags that the target gave. */
 static int reopen(int pin, int flags)
 {
     char name[32];
@@ -101,8 +101,8 @@ static int reopen(int pin, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* A guarded folder is handed over as the command sees it: what lies beneath is guarded as well. It
- * is opened under the very name that was judged. */
+/* Opens a folder that has sentries the way the command sees it, so that its entries stay guarded.
+ * Uses exactly the path that was judged. */
 static int reopen_view(const char *path, int flags)
 {
     struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (flags & O_NONBLOCK),
@@ -128,11 +128,11 @@ static bool may_open(struct judge *j, int flags, const struct pinned *p)
            (!wants_read(flags) || would_allow(j, OP_FILE_READ_DATA, p->path, p->path_len, &p->st));
 }
 
-/* /dev/fd/N and its kin name a descriptor that the target holds. When it is open for what is
- * wanted, opening it again gives nothing new: where the policy would not let the target open the
- * file, it gets a copy, as on systems where these names have always meant that. Files that it may
- * open are opened: with an offset of their own, and for reading only when only that is wanted,
- * which Chromium relies on. Otherwise, or when the path is no such name, -1. */
+/* /dev/fd/N and the like name a descriptor that the target already holds. If it is open for the
+ * wanted access, opening it again grants nothing new. So if the policy would not allow to open the
+ * file, returns a copy, as other systems always do for these paths. Files that the policy allows
+ * are opened: they get their own offset, and only the wanted access, which Chromium relies on.
+ * Returns -1 if the path names no such descriptor. */
 static int copy_own_fd(struct judge *j, const struct request *r, const struct opening *o,
                        const struct pinned *p)
 {
@@ -141,7 +141,7 @@ static int copy_own_fd(struct judge *j, const struct request *r, const struct op
     const char *path = j->path[0];
     bool named = sscanf(path, "/proc/%d/fd/%d%n", &pid, &fd, &end) == 2 ||
                  sscanf(path, "/proc/%d/task/%*d/fd/%d%n", &pid, &fd, &end) == 2;
-    /* a copy cannot be truncated by opening it */
+    /* opening a copy cannot truncate it */
     if (!named || path[end] || (o->flags & O_TRUNC) || pid != target_inner_process(j, r) ||
         (S_ISREG(p->st.st_mode) && may_open(j, o->flags, p)))
         return -1;
@@ -167,7 +167,7 @@ static struct answer open_existing(struct judge *j, const struct request *r,
     int err = ask_open(j, r, o->flags, p);
     if (err < 0)
         return answer_value(err);
-    /* the judge's terminal is the target's only within one session */
+    /* the judge's terminal is the target's only in the same session */
     if (S_ISCHR(p->st.st_mode) && strcmp(p->path, "/dev/tty") == 0 && getsid(r->tid) != getsid(0))
         return answer_errno(ENXIO);
     if (S_ISFIFO(p->st.st_mode) && (o->flags & O_ACCMODE) < O_RDWR && !(o->flags & O_NONBLOCK))
@@ -178,7 +178,7 @@ static struct answer open_existing(struct judge *j, const struct request *r,
     return send_fd(j, r, fd == -ENOTSUP ? reopen(p->fd, o->flags) : fd, o->flags);
 }
 
-/* A file without a name in the folder that the path gives. */
+/* A nameless file in the folder that the path names. */
 static struct answer open_unnamed(struct judge *j, const struct request *r, const struct opening *o,
                                   struct pinned *p)
 {
@@ -204,7 +204,7 @@ static struct answer open_unnamed(struct judge *j, const struct request *r, cons
 
 enum { LINK_MAX_FOLLOWED = 40 };
 
-/* The name in p is a dangling symbolic link: p becomes the place it points to. */
+/* p names a dangling symlink: p becomes the place that it names. */
 static int follow_link(struct judge *j, const struct request *r, struct pinned *p)
 {
     char *path = j->path[0];
@@ -235,7 +235,8 @@ static struct answer create_file(struct judge *j, const struct request *r, const
         err = judge_take_umask(j, r);
     if (err < 0)
         return answer_value(err);
-    /* O_EXCL follows no link and leaves no trace; O_NOFOLLOW is for what somebody outside made */
+    /* O_EXCL follows no symlink and leaves no trace; O_NOFOLLOW is for files created outside
+     * meanwhile */
     int flags = o->flags | O_CLOEXEC | O_NOCTTY;
     int fd = openat(p->parent, p->name, flags | O_EXCL, o->mode);
     if (fd < 0 && errno == EEXIST && !(o->flags & O_EXCL))
@@ -245,14 +246,13 @@ static struct answer create_file(struct judge *j, const struct request *r, const
     return send_fd(j, r, fd < 0 ? -errno : fd, o->flags);
 }
 
-/* A regular file, by its name in the pinned folder. While everything that could put another object
- * in its place is judged, and so waits for us, nothing inside can do that meanwhile. Somebody
- * outside can, so it is compared, and truncated only then. */
+/* Opens a regular file by its name in the pinned folder. Every call inside that could replace it is
+ * judged, and so waits. A process outside can replace it, so compare it, and only then truncate. */
 static struct answer open_plain(struct judge *j, const struct request *r, const struct opening *o,
                                 const struct pinned *p)
 {
     struct stat st;
-    /* O_NOFOLLOW would be seen by whoever asks for the descriptor's flags */
+    /* O_NOFOLLOW would show in the descriptor's flags */
     struct open_how how = {.flags = (unsigned)(o->flags & ~(O_CREAT | O_EXCL | O_TRUNC)) |
                                     KABI_O_LARGEFILE | O_CLOEXEC | O_NOCTTY,
                            .resolve = RESOLVE_NO_SYMLINKS};
@@ -278,9 +278,9 @@ static bool is_plain(const char *name)
     return name[0] && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !strchr(name, '/');
 }
 
-/* Who wants a new file or none need not be told first that there is none: the kernel answers that
- * as it makes it. But what is there already is told rather than denied, and a sentry may stand on
- * the name. */
+/* Whether the kernel's own check for existence suffices, since the caller wants a new file or none.
+ * Not if creating it would be denied, because EEXIST takes precedence over a denial; nor if a
+ * sentry may be on the path. */
 static bool skips_stat(struct judge *j, const struct opening *o, const struct pinned *p)
 {
     const struct stat st = {.st_mode = S_IFREG};
@@ -289,15 +289,15 @@ static bool skips_stat(struct judge *j, const struct opening *o, const struct pi
            would_allow(j, OP_FILE_WRITE_CREATE, p->path, p->path_len, &st);
 }
 
-/* What most calls want that could write: a regular file, or one that is not there yet. Says no
- * where more has to be known. */
+/* The common case of a call that could write: a regular file, or one that does not exist yet.
+ * Returns false if it needs the full check. */
 static bool open_by_name(struct judge *j, const struct request *r, const struct opening *o,
                          struct answer *a)
 {
     OWN(pinned) struct pinned p = {.fd = -1, .parent = -1};
     int mode = o->flags & O_ACCMODE;
     bool writes = mode == O_WRONLY || mode == O_RDWR;
-    /* openat2() is particular about flags */
+    /* openat2() rejects unknown flags */
     writes &= !((unsigned)o->flags & ~(KABI_OPEN_KNOWN | KABI_O_LARGEFILE));
     if (!j->names_judged || (o->flags & O_TMPFILE) == O_TMPFILE ||
         !((o->flags & O_CREAT) || writes))
@@ -330,8 +330,8 @@ static struct answer open_new(struct judge *j, const struct request *r, const st
     OWN(pinned) struct pinned there = {.fd = -1, .parent = -1};
     int err = pin_parent(j, r, o->dirfd, o->path, 0, &p);
     bool is_link = err == 0 && p.found && S_ISLNK(p.st.st_mode);
-    /* a link that only seems to dangle, or a folder that only seems to be ours: through /proc/self
-     */
+    /* a symlink that only seems to dangle, or a folder that only seems to be ours: through
+     * /proc/self */
     if ((is_link || err == -EACCES) && !(o->flags & (O_EXCL | O_NOFOLLOW)) &&
         pin_object(j, r, o->dirfd, o->path, 0, 0, &there) == 0)
         return open_found(j, r, o, &there);
@@ -344,7 +344,7 @@ static struct answer open_new(struct judge *j, const struct request *r, const st
         return answer_value(err);
     if (!p.found)
         return create_file(j, r, o, &p);
-    /* somebody made it meanwhile */
+    /* created meanwhile */
     if (o->flags & O_EXCL)
         return answer_errno(EEXIST);
     err = pin_found(j, r, 0, &p);
@@ -361,7 +361,7 @@ struct answer handle_open(struct judge *j, const struct request *r)
     if (open_by_name(j, r, &o, &a))
         return a;
     if ((o.flags & (new | O_TMPFILE)) == new)
-        return open_new(j, r, &o); /* only its absence is of interest */
+        return open_new(j, r, &o); /* it must not exist */
     OWN(pinned) struct pinned p;
     unsigned how = (o.flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0) | (o.flags & O_CREAT ? PIN_QUICK : 0);
     int err = pin_object(j, r, o.dirfd, o.path, how, 0, &p);

@@ -2,18 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Calls that act on other processes: signals and scheduling. Everything that matters about them
- * stands in registers, so the kernel performs them itself once they are judged, and the receiver
- * sees who sent what. What can change is whom a number means: the process may have ended and its
- * number be used again, a group may have a new member. All of them live in the same sandbox, which
- * is what the walls see to.
+ * Calls that act on other processes: signals and scheduling. All their relevant arguments are in
+ * registers, so the kernel performs them once they are judged, and the receiver sees the real
+ * sender. What can change is which process a pid means: it may have exited and its pid been reused,
+ * or a group may have a new member. All of them are in the same sandbox, which the walls ensure.
  *
- * The group of the command itself is the one exception: it is that of whoever started it, and
- * kill(0, …) knows no namespaces. Where Landlock does not keep signals inside, the judge sends
- * them.
+ * The exception is the command's own process group: it is the group of the process that started
+ * Buckle, and kill(0, ...) ignores namespaces. If Landlock does not keep signals inside, the judge
+ * sends them.
  *
- * A call that reaches several processes is denied when one of them may not be reached: the kernel
- * would signal those it can and say nothing, and there is no way to leave one out.
+ * A call that reaches several processes is denied if one of them may not be reached: the kernel
+ * would signal the others without an error, and no process can be left out.
  */
 
 #include <errno.h>
@@ -31,12 +30,12 @@
 #include "kernel/judge/relation.h"
 #include "kernel/plan/plan.h"
 
-/* ---- whom ---- */
+/* ---- targets ---- */
 
 struct whom {
     enum vocab_op op;
-    const char *what; /* for people: SIGTERM, sched_setaffinity */
-    int64_t number;   /* Apple's number of the signal; -1: none */
+    const char *what; /* shown in events: SIGTERM, sched_setaffinity */
+    int64_t number;   /* Apple's number of the signal, or -1 */
 };
 
 static int ask_process_set_member(struct judge *j, const struct request *r, int relation, pid_t pid,
@@ -66,7 +65,7 @@ static int ask_process(struct judge *j, const struct request *r, const struct wh
 
 /* ---- signals ---- */
 
-/* Rules know Apple's numbers; the names are the same. Signals that macOS lacks have none. */
+/* Rules have Apple's numbers; the names are the same. Returns -1 for signals that macOS lacks. */
 static int64_t apple_signal(int sig, char name[32])
 {
     const char *known = sigabbrev_np(sig);
@@ -84,7 +83,7 @@ static int64_t apple_signal(int sig, char name[32])
                : -1;
 }
 
-/* Where a call has the signal's number. */
+/* The argument with the signal's number. */
 static int signal_of(const struct request *r)
 {
     bool third = r->nr == SYS_tgkill || r->nr == SYS_rt_tgsigqueueinfo;
@@ -110,21 +109,21 @@ struct answer handle_signal(struct judge *j, const struct request *r)
         return answer_errno(EINVAL);
     struct whom whom = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
     int err = ask_kill(j, r, &whom, pid);
-    /* the kernel would not stop at the sandbox's border */
+    /* the kernel would also signal processes outside */
     if (err == 0 && pid == 0 && !j->scoped)
         return answer_value(relation_signal_group(j, r, sig));
     return answer_verdict(err);
 }
 
-/* fcntl(F_SETOWN): whoever owns a descriptor is signalled when something happens to it. With rules
- * about signals in force the filter leaves only SIGIO and SIGURG. */
+/* fcntl(F_SETOWN): the owner of a descriptor is signalled when something happens to it. If there
+ * are rules about signals, the filter leaves only SIGIO and SIGURG. */
 struct answer handle_owner(struct judge *j, const struct request *r)
 {
     static const int sent[] = {SIGIO, SIGURG};
     pid_t pid = (pid_t)r->args[2];
     int err = 0;
     if (pid == 0)
-        return answer_continue(); /* nobody */
+        return answer_continue(); /* no owner */
     if (pid == INT32_MIN)
         return answer_errno(EINVAL);
     for (size_t i = 0; err == 0 && i < 2; i++) {
@@ -138,7 +137,7 @@ struct answer handle_owner(struct judge *j, const struct request *r)
 
 /* ---- scheduling ---- */
 
-/* setpriority and ioprio_set can mean a group or everybody of a user. */
+/* setpriority and ioprio_set can mean a group, or all processes of a user. */
 static int ask_many(struct judge *j, const struct request *r, const struct whom *whom)
 {
     bool io = r->nr == SYS_ioprio_set;

@@ -3,11 +3,12 @@
 
 /*
  * Sockets. A pathname socket leads out of every namespace (the session bus, docker.sock), so Unix
- * sockets are judged by path: connecting and binding happen here, on a copy of the target's socket
- * and a copy of its address. Abstract names are asked about as "@name"; in a network namespace of
- * its own the command is the only one who has any. Other families are passed on as they are.
- * Connecting is tried without waiting, which is nearly always enough; what takes longer is tried
- * again (waiting-calls.h). Sockets that cannot be tried so have threads, a few.
+ * sockets are judged by path: the judge connects and binds copies of the target's socket to a copy
+ * of its address. The policy sees abstract names as "@name"; in its own network namespace, only the
+ * command has any. The judge passes on other families unchanged.
+ *
+ * It first tries to connect without blocking, which nearly always suffices, and retries the rest
+ * (waiting-calls.h). Sockets that cannot be tried so use a few threads.
  */
 
 #include <errno.h>
@@ -37,8 +38,8 @@
 #include "kernel/judge/waiting-calls.h"
 #include "kernel/shared/roles.h"
 
-/* Refused without a question: where pidfd_getfd() is, nothing can be done on behalf of the target.
- */
+/* Without pidfd_getfd(), the judge can do nothing on the target's behalf, and refuses without
+ * asking. */
 static void report_untaken(struct judge *j, const struct request *r, const union address *to)
 {
     enum vocab_op op = j->handler[r->nr] == HANDLE_BIND ? OP_NETWORK_BIND : OP_NETWORK_OUTBOUND;
@@ -56,7 +57,6 @@ int address_copy(const struct request *r, uint64_t from, uint64_t size, union ad
     return *len ? target_read(r, from, to, *len) : 0;
 }
 
-/* Copies socket and address. */
 static int copy_socket_and_address(struct judge *j, const struct request *r, union address *to,
                                    socklen_t *len, int *sock, int *domain)
 {
@@ -95,7 +95,7 @@ struct connecting {
     socklen_t len;
 };
 
-static int connecting; /* atomic: threads under way */
+static int connecting; /* atomic: running threads */
 
 static void note_connected(struct judge *j, int sock, int err, const struct dialled *d)
 {
@@ -105,7 +105,7 @@ static void note_connected(struct judge *j, int sock, int err, const struct dial
     }
 }
 
-/* Looks up often: whether the target is still there, and whether a signal wants it back. */
+/* The timer interrupts connect(): then checks whether the target still waits, and has no signal. */
 static void *connect_thread(void *arg)
 {
     struct connecting *c = arg;
@@ -128,8 +128,8 @@ static void *connect_thread(void *arg)
     return NULL;
 }
 
-/* Takes over sock. Who waits for one of the threads would wait for strangers: there is an error
- * instead. */
+/* Takes over sock. If all threads are busy, fails: waiting would mean to wait for other processes.
+ */
 static struct answer connect_in_thread(struct judge *j, const struct request *r, int sock,
                                        const union address *to, socklen_t len)
 {
@@ -167,10 +167,9 @@ bool is_unix_datagram(int sock)
            type_of(sock) == SOCK_DGRAM;
 }
 
-/* Connects without waiting: -EAGAIN, -EINPROGRESS or -EALREADY when that would take time. On
- * loopback it does not, though it takes a second call to hear so. O_NONBLOCK belongs to the
- * target's socket as well, whose other threads have nothing to do with it before it is connected.
- */
+/* Connects without blocking. Returns -EAGAIN, -EINPROGRESS or -EALREADY if that takes time; on
+ * loopback it does not, but needs a second call to find out. O_NONBLOCK also affects the target's
+ * copy, but no other thread can use that before it is connected. */
 static int connect_at_once(int sock, const union address *to, socklen_t len)
 {
     int flags = fcntl(sock, F_GETFL);
@@ -194,8 +193,8 @@ static bool must_wait(int sock, int err)
     return err == -EINTR || (under_way && !(fcntl(sock, F_GETFL) & O_NONBLOCK));
 }
 
-/* Takes over sock. The gate hears of what is under way; a socket that is kept stays so until it is
- * connected. */
+/* Takes over sock. Announces a connection in progress to the gate; a kept socket stays kept until
+ * it is connected. */
 static struct answer connect_later(struct judge *j, const struct request *r, int sock, int err,
                                    const struct dialled *d)
 {
@@ -205,7 +204,7 @@ static struct answer connect_later(struct judge *j, const struct request *r, int
     return wait_again(j, r, own, err == -EALREADY ? EINPROGRESS : -err, EAGAIN);
 }
 
-/* Families that are known to connect later when they are told not to wait. */
+/* Families that support connecting without blocking. */
 static bool connects_without_blocking(int domain)
 {
     return domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX;
@@ -230,7 +229,7 @@ static struct answer connect_now(struct judge *j, const struct request *r, int s
     return answer_value(err);
 }
 
-/* Finds the socket file that the path names and asks about its canonical path. *to becomes an
+/* Pins the socket file that the path names and asks about its canonical path. *to becomes an
  * address that leads to the pin. */
 static int ask_path_peer(struct judge *j, const struct request *r, union address *to,
                          socklen_t *len, struct pinned *p)
@@ -242,7 +241,7 @@ static int ask_path_peer(struct judge *j, const struct request *r, union address
         err = ask_unix(j, r, OP_NETWORK_OUTBOUND, p->path, p->path_len, own);
     if (err < 0)
         return err;
-    /* whoever is outside may pass datagram sockets in */
+    /* a process outside may pass datagram sockets in */
     j->net.datagrams |= !own;
     *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                        (size_t)snprintf(to->un.sun_path, sizeof(to->un.sun_path), "self/fd/%d",
@@ -250,7 +249,7 @@ static int ask_path_peer(struct judge *j, const struct request *r, union address
     return 0;
 }
 
-/* An abstract name, shown as people write it: @name. */
+/* Asks about an abstract name, shown as @name. */
 static int ask_abstract(struct judge *j, const struct request *r, enum vocab_op op,
                         const union address *to, socklen_t len)
 {
@@ -259,8 +258,8 @@ static int ask_abstract(struct judge *j, const struct request *r, enum vocab_op 
     memcpy(shown, to->un.sun_path, n);
     shown[0] = '@';
     shown[n] = '\0';
-    /* Whoever hears the person there, in this run or another, could take us for the person. A
-     * socket that was handed in leads to names outside, whatever our own network is. */
+    /* A process that binds or reaches the control socket of this or another run could impersonate
+     * the user. An inherited socket leads to names outside, even with our own network namespace. */
     if (control_socket_is_name(shown + 1, n - 1) && (op == OP_NETWORK_OUTBOUND || !j->net.own_ns)) {
         report_refused(j, r, op, shown);
         return -EPERM;
@@ -298,10 +297,10 @@ struct answer handle_connect(struct judge *j, const struct request *r)
 
 /* ---- binding ---- */
 
-/* The address is what getsockname() tells, and servers hand that on (Python's multiprocessing
- * does). A bare name stays what it is. Any other becomes a path that means the same to everybody,
- * if it is short enough; nobody in the sandbox can change where it leads before this thread has
- * used it. A bare name is what is left when it is not. */
+/* Servers pass on what getsockname() returns (Python's multiprocessing does). So a bare name stays
+ * as it is. Any other path becomes the canonical path, which means the same to all processes, if it
+ * is short enough; nothing in the sandbox can change it before this thread uses it. Otherwise only
+ * the bare name is left. */
 static int address_of(const struct pinned *p, bool bare, union address *to, socklen_t *len)
 {
     size_t cap = sizeof(to->un.sun_path), n = strlen(p->name);
@@ -345,7 +344,8 @@ static int ask_bind(struct judge *j, const struct request *r, union address *to,
     return 0;
 }
 
-/* A bare name is looked up in the working directory, which is the pinned folder for that long. */
+/* The kernel looks up a bare name in the working directory, so makes the folder that for a moment.
+ */
 static int bind_in(const struct judge *j, int folder, int sock, const union address *to,
                    socklen_t len)
 {
@@ -353,7 +353,7 @@ static int bind_in(const struct judge *j, int folder, int sock, const union addr
         return -errno;
     int err = bind(sock, &to->any, len) < 0 ? -errno : 0;
     if (folder >= 0 && fchdir(j->proc) < 0)
-        abort(); /* names of pins would be looked up in a folder of the target's */
+        abort(); /* paths of pins would be looked up in a folder of the target */
     return err;
 }
 
@@ -372,7 +372,7 @@ struct answer handle_bind(struct judge *j, const struct request *r)
         err = datagram_bind(j, &p, sock, &to, len, bind_in);
     else if (err == 0)
         err = bind_in(j, p.parent, sock, &to, len);
-    /* somebody outside may have moved the folder away meanwhile: then it is not ours */
+    /* a process outside may have moved the folder meanwhile; then the socket is not ours */
     if (err == 0 && p.parent >= 0)
         err = own_socket_add(&j->net.own, p.parent, p.name);
     return answer_value(err);

@@ -2,23 +2,22 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What can be learned about a file without reading it: stat and its kin, access, readlink, statfs,
- * watching, and opening it by name only (O_PATH). The answer is taken from the pinned object and
- * written into the target's memory.
+ * Learning about a file without reading it: stat and the like, access, readlink, statfs, watching,
+ * and opening it with O_PATH. The judge gets the answer from the pinned object and writes it into
+ * the target's memory.
  *
- * Which operation is asked:
+ * Which operation it asks about:
  *   stat, statx, statfs, readlink, O_PATH      file-read-metadata
- *   access(…, F_OK)                            file-test-existence
- *   access(…, R_OK | W_OK | X_OK)              file-read-metadata: what it tells is the mode
- *   inotify_add_watch                          file-read-data: it tells what is in a folder
- *   fstat and others without a path            nothing: it was asked when the file was opened
- *   chdir, and that a name does not exist      nothing: the latter every call tells
+ *   access(..., F_OK)                          file-test-existence
+ *   access(..., R_OK | W_OK | X_OK)            file-read-metadata, because it reveals the mode
+ *   inotify_add_watch                          file-read-data: it reveals what is in a folder
+ *   fstat and others without a path            none: it asked when the file was opened
+ *   chdir, and that a path does not exist      none: any call reveals the latter
  *
- * The kernel does not take a descriptor made with O_PATH from us, so the target has to open it
- * itself once it has been judged, and may have put another path there by then. What such a
- * descriptor is good for is judged again when it is used: fstat() and readlinkat() ask about it,
- * and so does everything else that starts from one. Only that the other name exists can be found
- * out so, which nothing hides.
+ * The judge cannot install an O_PATH descriptor in the target, so the kernel performs that open
+ * once it is judged, and the path may have changed by then. But the judge judges every use of such
+ * a descriptor again: fstat() and readlinkat() ask about it, and so do all other calls that start
+ * from one. So it only reveals that another path exists, which nothing hides.
  */
 
 #include <errno.h>
@@ -53,8 +52,8 @@ static struct answer write_result(struct judge *j, const struct request *r, uint
     return answer_value(err < 0 ? err : value);
 }
 
-/* The object becomes the very file that the target has open, if it is open for more than its name.
- * A look at the number would not do: another thread can put another file there in between. */
+/* Replaces the pin by the file that the target has open, if it is open for more than its name.
+ * Checking the number would not do: another thread can replace the descriptor. */
 static bool take_open_file(struct judge *j, const struct request *r, struct named *n)
 {
     OWN(fd) int copy = target_take_fd(j, r, n->held);
@@ -120,8 +119,8 @@ struct answer handle_statfs(struct judge *j, const struct request *r)
     return write_result(j, r, n.rest[0], &found, sizeof(found), 0);
 }
 
-/* With the real user's rights unless it says otherwise. Our own real user is not always the
- * target's, so the one for files becomes that. */
+/* Checks with the real ids unless AT_EACCESS is set. The judge's real ids may differ from the
+ * target's, so it switches its fsuid and fsgid to those. */
 struct answer handle_access(struct judge *j, const struct request *r)
 {
     OWN(named) struct named n;
@@ -142,7 +141,7 @@ struct answer handle_access(struct judge *j, const struct request *r)
 
 /* ---- links ---- */
 
-/* "self" and "thread-self" of a procfs mean whoever reads them. */
+/* "self" and "thread-self" of a procfs depend on the reader. */
 static int read_own_link(struct judge *j, const struct request *r, const struct pinned *p,
                          char *text, size_t cap)
 {
@@ -209,5 +208,5 @@ struct answer handle_open_name(struct judge *j, const struct request *r, int dir
     int err = pin_object(j, r, dirfd, path, flags & O_NOFOLLOW ? PIN_NOFOLLOW : 0, 0, &p);
     if (err == 0)
         err = ask_path(j, r, OP_FILE_READ_METADATA, &p);
-    return answer_verdict(err); /* although the name can change: see above */
+    return answer_verdict(err); /* although the path can change: see above */
 }

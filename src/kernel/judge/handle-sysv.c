@@ -2,13 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * System V objects. Their calls have nothing but numbers for arguments, so the kernel performs them
- * once the policy has been asked.
+ * System V objects. The arguments of these calls are all numbers, so the kernel performs them once
+ * the policy allows it.
  *
- * Where there is no ipc namespace the objects of everybody else are in sight. Then the command's
- * own are made here, in its stead, and remembered; others do not exist for it. A number is given to
- * another object only long after its own is gone: semaphores and queues are removed here and
- * forgotten, and shared memory, which stays as long as somebody has it, knows who made it.
+ * Without an ipc namespace, the objects of all other processes are visible. Then the judge creates
+ * the command's objects on its behalf and remembers them; others do not exist for the command. The
+ * kernel reuses an id only long after its object is gone: the judge removes semaphores and queues
+ * itself and forgets them, and shared memory, which stays as long as a process uses it, records its
+ * creator.
  */
 
 #include <errno.h>
@@ -26,9 +27,9 @@
 static const struct kind {
     uint16_t op;
     int get, control;    /* system calls */
-    unsigned flags_at;   /* get: which argument has the flags */
-    unsigned command_at; /* control: which one says what to do */
-    int by_place;        /* from here on commands are about places in the kernel's table */
+    unsigned flags_at;   /* get: the argument with the flags */
+    unsigned command_at; /* control: the argument with the command */
+    int by_place;        /* commands from here on take an index into the kernel's table */
 } kinds[SYSV_KINDS] = {
     {OP_IPC_SYSV_SHM, SYS_shmget, SYS_shmctl, 2, 1, 13 /* SHM_STAT */},
     {OP_IPC_SYSV_SEM, SYS_semget, SYS_semctl, 2, 2, 18 /* SEM_STAT */},
@@ -43,7 +44,7 @@ static const struct kind *kind_of(enum vocab_op op)
     return k;
 }
 
-/* ---- objects of its own ---- */
+/* ---- the sandbox's own objects ---- */
 
 static long sysv_get(const struct kind *k, const struct request *r, int flags)
 {
@@ -53,13 +54,13 @@ static long sysv_get(const struct kind *k, const struct request *r, int flags)
     return id < 0 ? -errno : id;
 }
 
-/* Whichever argument has the command: it is 0, and so may the other be. */
+/* IPC_RMID is 0, and so may be the other argument, whichever the command is. */
 static int sysv_remove(const struct kind *k, int id)
 {
     return syscall(k->control, id, IPC_RMID, IPC_RMID) < 0 ? -errno : 0;
 }
 
-/* Shared memory that was removed while somebody had it can be gone meanwhile. */
+/* Shared memory that was removed while in use may be gone by now. */
 static bool is_gone(const struct kind *k, int id)
 {
     struct shmid_ds st;
@@ -86,7 +87,7 @@ static long sysv_create(struct own_objects *own, const struct kind *k, const str
     return -ENOSPC;
 }
 
-/* A key that somebody else has is as good as one of another user's. */
+/* A key that another process uses is as good as another user's. */
 static struct answer get_own_object(struct own_objects *own, const struct kind *k,
                                     const struct request *r)
 {

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Namespaces of the target's own. Making one is refused, and told, so that a program whose sandbox
- * fails has an explanation. Where user namespaces are allowed, two things need care: who is who in
- * one is written to a file of procfs that only its owner may open, and a process that changed its
- * root means other files than the judge by the same names, unless they begin in a folder that it
- * has open and stay beneath.
+ * The target's own namespaces. Creating one is refused and reported, so that a program whose
+ * sandbox fails has an explanation. If user namespaces are allowed, two things need care. Only the
+ * owner of a namespace may open its id maps, which are files of procfs. And once a process has
+ * changed its root, paths mean other files to it than to the judge, unless they start at a
+ * descriptor that it has open and stay beneath.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "kernel/judge/resolve.h"
 #include "kernel/judge/target.h"
 
-/* The same as the filter's: where user namespaces are allowed, only mount namespaces are not. */
+/* As in the filter: if user namespaces are allowed, only mount namespaces are refused. */
 bool userns_is_refused(const struct judge *j, uint64_t flags)
 {
     return flags & (j->makes_user_ns ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS);
@@ -62,7 +62,7 @@ int userns_refuse_path(struct judge *j, const struct request *r)
     return -EPERM;
 }
 
-/* ---- who is who ---- */
+/* ---- id maps ---- */
 
 static bool is_id_map(const struct pinned *p)
 {
@@ -74,9 +74,9 @@ static bool is_id_map(const struct pinned *p)
     return false;
 }
 
-/* In a process of its own that shares our descriptors: becomes a member of the target's user
- * namespace, in whose name the file is opened, and leaves it in our table. There the target could
- * be root, but cannot see it (pid namespace) or not look into it (Landlock). */
+/* Runs in a process that shares our descriptors: joins the target's user namespace, opens the file
+ * there, and leaves it in our table. The target may be root in that namespace, but cannot see this
+ * process (pid namespace) or not access it (Landlock). */
 static int open_inside(int space, int pin, int flags)
 {
     char name[32];
@@ -87,8 +87,8 @@ static int open_inside(int space, int pin, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* The result comes back through the pipe; a member of the target's namespace is nobody to trust, so
- * it is looked at: whatever came must be the pinned file. */
+/* The result comes back through a pipe. A process in the target's namespace is not trusted, so
+ * checks that the result is the pinned file. */
 static int open_elsewhere(int space, const struct pinned *p, int flags)
 {
     int ends[2], fd = -EIO, status;

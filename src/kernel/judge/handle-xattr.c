@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Extended attributes: setting and removing them, reading and listing them. All of it goes through
- * the pinned object's name among our own descriptors, as the calls that take a descriptor refuse
- * one that only names a file.
+ * Extended attributes: setting, removing, reading and listing them. All of it uses the pinned
+ * object's path among our own descriptors, because the calls that take a descriptor refuse O_PATH.
  */
 
 #include <errno.h>
@@ -20,7 +19,7 @@
 
 enum { ATTRIBUTE_NAME = 255 };
 
-/* The attribute's name, into the second path buffer. */
+/* Copies the attribute's name into the second path buffer. */
 static int attribute_name(struct judge *j, const struct request *r, uint64_t addr)
 {
     int n = target_string(r, addr, j->path[1]);
@@ -52,7 +51,7 @@ struct answer handle_setxattr(struct judge *j, const struct request *r)
     if (err < 0)
         return answer_value(err);
     if (S_ISLNK(n.p.st.st_mode))
-        return answer_errno(EPERM); /* the kernel keeps user attributes off links anyway */
+        return answer_errno(EPERM); /* the kernel allows no user attributes on symlinks anyway */
     char name[32];
     pin_name(&n.p, name);
     return answer_value(setxattr(name, j->path[1], j->value, size, (int)n.rest[3]) < 0 ? -errno
@@ -74,7 +73,7 @@ struct answer handle_removexattr(struct judge *j, const struct request *r)
 
 /* ---- reading ---- */
 
-/* What was read into the value buffer goes to the target; a size of 0 only asks how much it is. */
+/* Writes the value buffer to the target; a size of 0 only asks for the length. */
 static struct answer write_value(struct judge *j, const struct request *r, ssize_t got,
                                  uint64_t addr, size_t size)
 {
@@ -84,7 +83,7 @@ static struct answer write_value(struct judge *j, const struct request *r, ssize
     return answer_value(err < 0 ? err : got);
 }
 
-/* The kernel reads no more than this either, whatever the target has room for. */
+/* The kernel's own limit, whatever size the target gives. */
 static size_t value_size(uint64_t size)
 {
     return size > XATTR_BYTES ? XATTR_BYTES : (size_t)size;

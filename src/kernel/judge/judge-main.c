@@ -101,8 +101,8 @@ static void start_judge(struct judge_process *in)
     the_judge.joins_user_ns = in->c.walls >= 0 || in->c.pids >= 0;
 }
 
-/* If execve() is judged, judges the command's own start in advance: once it is behind the filter,
- * nobody answers yet. */
+/* If execve() is judged, judges the command's own start in advance: behind the filter, no process
+ * could answer yet. */
 static void judge_command(struct judge_process *in)
 {
     struct setup *s = in->s;

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The judge's loop: receive a call, perform it or refuse it, answer. An answer is always given; an
- * internal error is a refusal. See judge.h for what it promises.
+ * Receives a call, performs or refuses it, and answers. It always answers; an internal error is a
+ * refusal. judge.h has its contract.
  */
 
 #include <errno.h>
@@ -97,7 +97,7 @@ int judge_take_umask(struct judge *j, const struct request *r)
     return 0;
 }
 
-/* ---- waiting in somebody's stead ---- */
+/* ---- waiting on a caller's behalf ---- */
 
 enum { LOOK_NS = 20000000 };
 
@@ -138,7 +138,7 @@ void judge_send(int listener, uint64_t id, int64_t value)
         ;
 }
 
-static void send_go_on(int listener, uint64_t id)
+static void send_continue(int listener, uint64_t id)
 {
     struct seccomp_notif_resp resp = {.id = id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE};
     while (ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno == EINTR)
@@ -177,7 +177,7 @@ void judge_call(struct judge *j, const struct request *r)
     if (!a.sent && a.value == -UNMOUNTED)
         a.value = refuse_unmounted(j, r);
     if (a.proceed)
-        send_go_on(j->listener, r->id);
+        send_continue(j->listener, r->id);
     else if (!a.sent)
         judge_send(j->listener, r->id, a.value);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/* A list of copies, oldest first. Inode numbers are reused, so it is searched from the newest. */
+
 #include "kernel/judge/kept-socket.h"
 
 #include <errno.h>
@@ -29,7 +31,6 @@ int kept_socket_add(struct kept_sockets *s, int fd)
     return 0;
 }
 
-/* The newest: a number may have been somebody else's before. */
 static struct kept_socket *find_kept(struct kept_sockets *s, ino_t number)
 {
     for (uint32_t i = s->n; i-- > 0;)

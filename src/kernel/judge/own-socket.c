@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Sockets are known by what they are, not by their names: one that was removed leaves its name to
- * anybody, also to a server outside. File systems give the number of a removed file to the next
- * one, often at once; so each socket is held open, as a name only, for as long as it is remembered.
+ * Recognises sockets by inode, not by name: the name of a removed socket is free for any process,
+ * even a server outside. File systems often reuse an inode number at once, so each socket is held
+ * open with O_PATH for as long as it is remembered.
  */
 
 #include "kernel/judge/own-socket.h"

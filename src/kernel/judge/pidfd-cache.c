@@ -2,15 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Descriptors of threads that call often. Opening and closing one takes longer than all else that
- * is needed to copy a socket.
+ * Pidfds of threads that call often. Opening and closing one takes longer than the rest of copying
+ * a socket.
  *
- * One that was opened for a number stays that very thread's; when the thread has ended, nothing can
- * be done with it. So whatever it still copies from was alive after the request was received, and
- * had the number that the request names: it is the caller if the request is valid afterwards, since
- * two that live cannot share a number. That is true of threads, not of processes, which go on
- * without the thread that was asked for: before 6.9, where only those can be opened, nothing is
- * kept.
+ * A pidfd stays with its thread; once the thread has exited, it is useless. So if copying through
+ * it still works, its thread was alive after the request arrived, with the tid that the request
+ * names. It is the caller if the request is still valid afterwards, because two living threads
+ * cannot share a tid. This holds for threads but not for processes, which outlive the thread that
+ * was opened. Kernels before 6.9 can open only processes, so nothing is cached there.
  */
 
 #include <errno.h>

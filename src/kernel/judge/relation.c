@@ -2,13 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What one process is to another: itself, a descendant, of the same group, of the same sandbox. The
- * caller names the other by a number of its own pid namespace, which is not the judge's. The
- * sandbox's procfs speaks in those numbers, and so is asked first; where the wall keeps it from
- * being read, the host's is searched for the process that has this number inside.
+ * How one process is related to another: itself, a descendant, in the same group, in the same
+ * sandbox. The caller names the other by a pid of its own pid namespace, which the judge is not in.
+ * The sandbox's procfs uses those pids, so it is read first; if the wall hides it, the judge
+ * searches the host's procfs for the process that has this pid inside.
  *
- * Numbers are used again: an answer is true of the moment. Whoever acts on it has to say why that
- * is enough.
+ * Pids are reused: an answer holds only for the moment. Callers must explain why that is enough.
  */
 
 #include <dirent.h>
@@ -25,11 +24,11 @@
 #include "kernel/judge/relation.h"
 #include "kernel/judge/target.h"
 
-/* A procfs and who the caller is in its numbers. */
+/* A procfs and the caller's pid in it. */
 struct view {
     int proc;
     pid_t self;
-    bool outer;    /* the host's numbers, where the caller's own are others */
+    bool outer;    /* the host's pids, while the caller uses others */
     char pids[64]; /* outer: the caller's pid namespace */
 };
 
@@ -47,7 +46,7 @@ static int read_file(int proc, const char *name, char *text, size_t cap)
     return 0;
 }
 
-/* The name in front of them may contain anything. */
+/* The process name in front of these fields may contain anything. */
 int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
 {
     char name[32], text[512], state;
@@ -59,8 +58,7 @@ int relation_read_stat(int proc, pid_t pid, pid_t *parent, pid_t *group)
     return 0;
 }
 
-/* The number that a process (or thread) has in the namespace next below the host's; 0 when it is in
- * none. */
+/* The pid of a process (or thread) in the namespace below the host's, or 0. */
 static pid_t inner_pid_of(int proc, const char *of)
 {
     char name[64], text[4096];
@@ -95,7 +93,7 @@ static int view_make(const struct judge *j, const struct request *r, struct view
     return request_is_valid(j, r) ? 0 : -EPERM;
 }
 
-/* The next process of a listing that the caller could name; 0 at its end. */
+/* The next process in the directory that the caller could name; 0 at the end. */
 static pid_t next_process(const struct view *v, DIR *dir)
 {
     char pids[64];
@@ -119,7 +117,7 @@ static DIR *open_dir(int proc, const char *name)
     return dir;
 }
 
-/* A thread of the caller itself, named as the caller names it. */
+/* Whether pid, in the caller's numbers, is a thread of the caller's own process. */
 static bool is_own_thread(const struct view *v, pid_t pid)
 {
     char name[64];
@@ -139,7 +137,7 @@ static bool is_own_thread(const struct view *v, pid_t pid)
     return found;
 }
 
-/* From the caller's number to the view's. */
+/* Translates the caller's pid into the view's; 0 if there is none. */
 static pid_t translate(const struct view *v, pid_t pid)
 {
     char name[16];
@@ -159,9 +157,9 @@ static pid_t translate(const struct view *v, pid_t pid)
 
 /* ---- relations ---- */
 
-enum { ANCESTORS = 4096 }; /* generations that are looked at */
+enum { ANCESTORS = 4096 }; /* generations to search */
 
-/* Whether somebody is among a process's ancestors, and which generation below him it is. */
+/* How many generations a process is below an ancestor; 0 if it does not descend from it. */
 static int generations(int proc, pid_t pid, pid_t ancestor)
 {
     pid_t parent, group;
@@ -175,15 +173,15 @@ static int generations(int proc, pid_t pid, pid_t ancestor)
     return 0;
 }
 
-/* A process that sandboxed itself, and its descendants. When it is gone its number may be
- * anybody's, and nobody is one of them. */
+/* Whether pid is the process that sandboxed itself, or a descendant. Once that process is gone, its
+ * pid may be reused, so no process is. */
 static bool is_applied(const struct judge *j, const struct view *v, pid_t pid)
 {
     bool alive = syscall(SYS_pidfd_send_signal, j->applied.fd, 0, NULL, 0) == 0;
     return alive && (pid == j->applied.pid || generations(v->proc, pid, j->applied.pid) > 0);
 }
 
-/* Without a namespace of its own a sandbox is what descends from the keeper, the judge's child. */
+/* Without a pid namespace, the sandbox is what descends from the reaper, the judge's child. */
 static bool is_inside(const struct judge *j, const struct view *v, pid_t pid, bool first)
 {
     if (j->pid_ns)
@@ -200,7 +198,7 @@ static bool is_first(const struct view *v, pid_t pid)
     return v->outer ? inner_pid_of(v->proc, name) == 1 : pid == 1;
 }
 
-/* pid is the view's number. */
+/* pid is in the view's numbers. */
 static int relation_in_view(const struct judge *j, const struct view *v, pid_t pid)
 {
     pid_t parent, group, own_parent, own_group;
@@ -233,7 +231,7 @@ int relation_of(const struct judge *j, const struct request *r, pid_t pid)
     return relation_in_view(j, &v, translate(&v, pid));
 }
 
-/* Whether a process belongs to the set; its number as the caller knows it, or 0. */
+/* If a process belongs to the set, its pid in the caller's numbers; otherwise 0. */
 static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, pid_t group)
 {
     char name[16];
@@ -246,7 +244,7 @@ static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, 
         if (group != 0 && its != group)
             return 0;
     } else if (pid == v->self || is_first(v, pid)) {
-        return 0; /* everybody is everybody else */
+        return 0; /* kill(-1) skips the caller and init */
     }
     snprintf(name, sizeof(name), "%d", pid);
     return v->outer ? inner_pid_of(v->proc, name) : pid;
@@ -264,14 +262,14 @@ int relation_each(struct judge *j, const struct request *r, enum relation_set se
     if (own)
         set = WHO_GROUP;
     if (group && of <= 0)
-        return -ESRCH; /* a group outlives its leader: the search by number misses it */
+        return -ESRCH; /* a group can outlive its leader, which this search by pid misses */
     DIR *dir = open_dir(v.proc, ".");
     if (!dir)
         return -EPERM;
     for (pid_t pid; err == 0 && (pid = next_process(&v, dir)) > 0;) {
         pid_t known = member_pid(&v, pid, set, of);
         int relation = known > 0 ? relation_in_view(j, &v, pid) : -ESRCH;
-        /* gone meanwhile, or none of them */
+        /* gone meanwhile, or not in the sandbox */
         if (relation == -ESRCH || (own && relation >= 0 && !(relation & RELATION_SANDBOX)))
             continue;
         found++;
@@ -283,9 +281,8 @@ int relation_each(struct judge *j, const struct request *r, enum relation_set se
 
 /* ---- signalling the caller's own group ---- */
 
-/* Whether the kernel would let the caller signal this process: users have to match, as kill(2)
- * says.
- */
+/* Whether the kernel would let the caller signal this process: user ids must match, as kill(2)
+ * describes. */
 static bool may_signal(const struct judge *j, pid_t caller, pid_t pid)
 {
     unsigned ids[2][3];
@@ -303,11 +300,11 @@ static bool may_signal(const struct judge *j, pid_t caller, pid_t pid)
            effective == ids[1][2];
 }
 
-/* 1 when it was signalled, 0 when it is none of them. */
+/* Returns 1 if it signalled the process, 0 if that is not a member. */
 static int signal_member(const struct judge *j, const struct view *v, pid_t pid, int sig)
 {
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    /* looked at once it cannot be anybody else any more */
+    /* check after opening: the pidfd stays with this process */
     if (pidfd < 0 || !member_pid(v, pid, WHO_GROUP, 0) || !is_inside(j, v, pid, is_first(v, pid)) ||
         !may_signal(j, v->self, pid))
         return 0;
@@ -328,7 +325,7 @@ int relation_signal_group(const struct judge *j, const struct request *r, int si
         if (pid != v.self)
             sent += signal_member(j, &v, pid, sig);
     closedir(dir);
-    /* last, for it may be the end of the call */
+    /* last, because it may kill the caller */
     return sent + signal_member(j, &v, v.self, sig) ? 0 : -ESRCH;
 }
 

@@ -3,6 +3,7 @@
 #ifndef BK_KERNEL_JUDGE_REQUEST_H
 #define BK_KERNEL_JUDGE_REQUEST_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,12 @@ static inline struct answer answer_value(int64_t value)
 static inline struct answer answer_errno(int err)
 {
     return (struct answer){.value = -(int64_t)err};
+}
+
+/* From the result of a system call that returns 0 or sets errno. */
+static inline struct answer answer_result(int result)
+{
+    return answer_value(result < 0 ? -errno : 0);
 }
 
 /* Lets the kernel perform the call. It copied the registers when the call was made, so it acts on

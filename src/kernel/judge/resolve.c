@@ -2,14 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From a name that the target gave to an object that is pinned. The walk starts where the target's
- * would (its working directory, its descriptor, the root) and is done by the kernel in one
- * openat2() with O_PATH; afterwards nothing the target does can change which object is meant. The
- * canonical path is then read back from the pin.
+ * From a path that the target gave to a pinned object. The walk starts where the target's would
+ * (its working directory, a descriptor, the root). The kernel does it in one openat2() with O_PATH;
+ * after that, nothing the target does can change the object. The canonical path is then read back
+ * from the pin.
  *
- * Some names mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and their
- * kin. They are rewritten to the target's own entries before the walk, because the judge would
- * otherwise find itself there, or nothing.
+ * Some paths mean the caller itself: /proc/self, /proc/thread-self, /dev/fd, /dev/stdin and the
+ * like. The judge rewrites them to the target's own entries before the walk; otherwise it would
+ * find itself there, or nothing.
  */
 
 #include <errno.h>
@@ -38,10 +38,10 @@ void pinned_close(struct pinned *p)
     p->fd = p->parent = -1;
 }
 
-/* Links of procfs lead to objects rather than names, and some of them to the judge's own: they are
- * never followed on the way, which gives ELOOP. */
+/* Magic links of procfs lead to objects instead of paths, some to the judge's own. So the walk
+ * never follows them, and returns ELOOP. */
 static bool
-    beneath; /* the name of this request must not lead to a root, which is not the target's */
+    beneath; /* the target has another root, so this request's path must stay beneath its start */
 
 static int walk(int base, const char *path, uint64_t flags)
 {
@@ -53,19 +53,19 @@ static int walk(int base, const char *path, uint64_t flags)
     return fd;
 }
 
-/* ---- names that mean the caller ---- */
+/* ---- paths that mean the caller ---- */
 
 static const struct {
-    const char *prefix, *below; /* stands for /proc/PROCESS/below */
-    bool thread;                /* or for /proc/PROCESS/task/THREAD */
+    const char *prefix, *below; /* means /proc/PROCESS/below */
+    bool thread;                /* or /proc/PROCESS/task/THREAD */
 } magic[] = {
     {"/proc/self", "", false},       {"/proc/thread-self", "", true},
     {"/dev/fd", "/fd", false},       {"/dev/stdin", "/fd/0", false},
     {"/dev/stdout", "/fd/1", false}, {"/dev/stderr", "/fd/2", false},
 };
 
-/* Rewrites such a path in place, to the target's entry in the /proc that the target sees, unless
- * such a link is meant itself. 0 or a negated errno. */
+/* Rewrites such a path in place to the target's entry in its /proc, unless the link itself is
+ * meant. Returns 0 or a negative errno. */
 static int rewrite_magic(struct judge *j, const struct request *r, char *path, unsigned flags)
 {
     for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++) {
@@ -93,7 +93,7 @@ static int rewrite_magic(struct judge *j, const struct request *r, char *path, u
 
 /* ---- canonical paths ---- */
 
-/* Path of a pinned descriptor, as the kernel tells it. */
+/* The path of a pinned object, from the kernel. */
 static int path_of_fd(int fd, char *out, size_t cap)
 {
     char name[32];
@@ -105,22 +105,22 @@ static int path_of_fd(int fd, char *out, size_t cap)
     return (int)n;
 }
 
-/* Path of a pinned folder. Asking where we are costs a third of what reading a link of procfs does,
- * which is left for folders that cannot be entered, were removed, or cannot be reached from the
- * root. Nothing else may ever be looked up from here. */
+/* The path of a pinned folder. getcwd() takes a third of the time of reading a procfs link, which
+ * is left for folders that cannot be entered, were removed, or are unreachable from the root.
+ * Nothing else may be looked up while the working directory is changed. */
 static int folder_path(const struct judge *j, int fd, char *out, size_t cap)
 {
     long n = -1;
     if (fchdir(fd) == 0) {
         n = syscall(SYS_getcwd, out, cap - 1);
         if (fchdir(j->proc) < 0)
-            abort(); /* names of pins would be looked up in a folder of the target's */
+            abort(); /* paths of pins would be looked up in a folder of the target */
     }
     return n > 1 && out[0] == '/' ? (int)n - 1 : path_of_fd(fd, out, cap);
 }
 
-/* What a sentry shows becomes the real thing, before anything is asked about it. *at says where
- * that lies. */
+/* If fd is a sentry's view, replaces it by the real object before anything is asked about it. *at
+ * describes the result. */
 static int swap_sentry_view(const struct judge *j, int *fd, struct statx *at)
 {
     char path[PATH_BYTES];
@@ -132,12 +132,12 @@ static int swap_sentry_view(const struct judge *j, int *fd, struct statx *at)
     return err < 0 ? err : guarded_paths_glance(*fd, at);
 }
 
-/* A file that was unlinked while open shows up as "… (deleted)": it is judged by its last name. */
+/* The path of an unlinked open file ends in " (deleted)": judge it by its last path. */
 static size_t drop_deleted(char *path, size_t n, const struct stat *st)
 {
     static const char mark[] = " (deleted)";
     size_t m = sizeof(mark) - 1;
-    /* a file in memory never had a name: shown without the slash, it is the target's own */
+    /* a file in memory never had a path: without the slash, it counts as the target's own */
     if (st->st_nlink == 0 && strncmp(path, "/memfd:", 7) == 0) {
         memmove(path, path + 1, n--);
         return n;
@@ -170,7 +170,7 @@ static int step_to_self(struct judge *j, const struct request *r, int from, bool
     return walk(from, own, 0);
 }
 
-/* Follows a link of procfs that leads to an object, if its folder may be used at all. */
+/* Follows a magic link of procfs, if its folder may be used at all. */
 static int step_by_magic(struct judge *j, const struct request *r, int from, const char *name)
 {
     char path[PATH_BYTES];
@@ -178,7 +178,7 @@ static int step_by_magic(struct judge *j, const struct request *r, int from, con
     int n = path_of_fd(from, path, sizeof(path));
     if (n < 0 || fstat(from, &st) < 0)
         return n < 0 ? n : -errno;
-    /* the link counts as the folder's: what is said of all its links is said of it */
+    /* check the link's path: a rule for the folder's links applies to it */
     if ((size_t)n + 1 + strlen(name) < sizeof(path)) {
         path[n++] = '/';
         memcpy(path + n, name, strlen(name) + 1);
@@ -190,7 +190,7 @@ static int step_by_magic(struct judge *j, const struct request *r, int from, con
     return fd < 0 ? -errno : fd;
 }
 
-/* One step from a pinned folder. */
+/* Walks one component from a pinned folder. */
 static int walk_step(struct judge *j, const struct request *r, int from, const char *name,
                      bool follow)
 {
@@ -202,7 +202,7 @@ static int walk_step(struct judge *j, const struct request *r, int from, const c
     int fd = walk(from, name, O_NOFOLLOW), err = fd < 0 ? fd : swap_sentry_view(j, &fd, &at);
     if (err < 0 && fd >= 0)
         close(fd);
-    /* links in its root are like others: they go on with their text */
+    /* symlinks in the root of a procfs are ordinary: they continue with their text */
     if (err < 0)
         return err;
     if (fd < 0 || !follow || root || fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode) ||
@@ -212,7 +212,8 @@ static int walk_step(struct judge *j, const struct request *r, int from, const c
     return step_by_magic(j, r, from, name);
 }
 
-/* The path goes on with what a symbolic link says. 1 when it does, 0 when fd is no link. */
+/* If fd is a symlink, inserts its text at the start of rest. Returns 1 if so, 0 if it is none, or a
+ * negative errno. */
 static int splice_link(int fd, char *rest)
 {
     char text[PATH_BYTES];
@@ -231,8 +232,8 @@ static int splice_link(int fd, char *rest)
     return 1;
 }
 
-/* For names that lead through procfs: "self" there is not the judge, and what its links lead to
- * has to be the target's. Walks by hand, every step from a pin. */
+/* For paths through procfs: "self" there must not be the judge, and its magic links must lead to
+ * the target's objects. Walks component by component, always from a pin. */
 static int walk_by_hand(struct judge *j, const struct request *r, int base, const char *path,
                         bool follow_last)
 {
@@ -267,19 +268,19 @@ static int walk_by_hand(struct judge *j, const struct request *r, int base, cons
 
 /* ---- describing ---- */
 
-/* What lies on a mount that was taken away is shown by a path that begins there, and so means
- * something else. Only where mounts have changed can that be. */
+/* An object on an unmounted file system shows a path that starts at that mount's root, so it seems
+ * to be another file. That is possible only if mounts have changed. */
 static int check_mount(const struct judge *j, const struct statx *at)
 {
     if (!j->mounts_changed || !j->names || !(at->stx_mask & STATX_MNT_ID))
         return 0;
     if (j->mounts && mounts_reach(j->mounts, at->stx_mnt_id))
         return 0;
-    /* what it was handed lies on mounts of the outside */
+    /* inherited descriptors are on mounts of the outside */
     return mounts_reach(&j->names->mounts, at->stx_mnt_id) ? 0 : -UNMOUNTED;
 }
 
-/* Pipes and files in memory have no place to begin with; what was removed is nobody's any more. */
+/* Pipes and files in memory have no path at all; a removed file's path no longer matters. */
 static int check_object(const struct judge *j, int fd, const char *path, const struct stat *st)
 {
     struct statx at;
@@ -312,7 +313,7 @@ int pin_describe(struct judge *j, const struct request *r, int slot, struct pinn
     return 0;
 }
 
-/* A glance is enough for a folder that lies in no procfs. */
+/* A cheap check suffices for a folder outside procfs. */
 static int check_folder(struct judge *j, const struct request *r, int fd, const struct statx *at,
                         const char *path)
 {
@@ -322,7 +323,7 @@ static int check_folder(struct judge *j, const struct request *r, int fd, const 
     return fstat(fd, &st) < 0 ? -errno : procfs_check(j, r, fd, &st, path);
 }
 
-/* parent's path + "/" + the name without its trailing slashes */
+/* parent's path + "/" + the name without trailing slashes */
 static int describe_name(struct judge *j, const struct request *r, int slot, const struct statx *at,
                          struct pinned *out)
 {
@@ -350,7 +351,8 @@ static int describe_name(struct judge *j, const struct request *r, int slot, con
 
 /* ---- walking ---- */
 
-/* Where the walk starts: a descriptor to close, or AT_FDCWD for an absolute path. */
+/* Returns where the walk starts: a descriptor to close, AT_FDCWD for an absolute path, or a
+ * negative errno. */
 static int start_of(struct judge *j, const struct request *r, int dirfd, const char *path)
 {
     char name[16] = "cwd";
@@ -359,13 +361,13 @@ static int start_of(struct judge *j, const struct request *r, int dirfd, const c
     if (dirfd != AT_FDCWD)
         snprintf(name, sizeof(name), "fd/%d", dirfd);
     int fd = thread_cache_open(j, r, name, O_PATH);
-    if (fd < 0 && dirfd != AT_FDCWD) /* which knows more ways, and what to answer */
+    if (fd < 0 && dirfd != AT_FDCWD) /* it has more ways, and the right errno */
         return target_pin_fd(j, r, dirfd);
     return fd < 0 ? -EPERM : fd;
 }
 
 struct start {
-    int base; /* a folder of ours, or AT_FDCWD for an absolute path */
+    int base; /* a descriptor of ours, or AT_FDCWD for an absolute path */
     char *path;
 };
 
@@ -377,7 +379,7 @@ static void start_close(struct start *s)
 }
 #define OWN_start start_close
 
-/* The path stands in the judge's buffer: finds out where the walk begins. */
+/* Finds the start of the walk for the path in the judge's buffer. */
 static int find_start(struct judge *j, const struct request *r, int dirfd, unsigned flags, int slot,
                       struct start *s)
 {
@@ -428,7 +430,7 @@ static int pin_from(struct judge *j, const struct request *r, const struct start
         pinned_close(out);
     if (err != -EACCES || empty || by_hand)
         return err;
-    /* what the kernel found may be the judge's own, where the target's was meant */
+    /* the kernel may have found the judge's own entry instead of the target's */
     if ((fd = walk_by_hand(j, r, s->base, s->path, !(flags & PIN_NOFOLLOW))) < 0)
         return fd;
     out->fd = fd;
@@ -448,7 +450,7 @@ int pin_object(struct judge *j, const struct request *r, int dirfd, uint64_t pat
     return pin_from(j, r, &s, flags, slot, out);
 }
 
-/* Puts a path into the first buffer. */
+/* Copies a path into the first buffer. */
 static int copy_path(struct judge *j, const char *path, size_t n)
 {
     if (n >= PATH_BYTES)
@@ -483,14 +485,14 @@ static const char *split_path(char *path, const char **folder)
         *folder = ".";
         return path;
     }
-    /* the name moves one byte to the right to make room for the folder's end */
+    /* move the name by one byte, to end the folder with NUL */
     memmove(path + n + 1, path + n, strlen(path + n) + 1);
     path[n] = '\0';
     *folder = path;
     return path + n + 1;
 }
 
-/* A sentry stands on the name itself: what lies behind it counts. */
+/* A sentry is mounted on the name itself: what is behind it counts. */
 static int stat_behind_sentry(const struct judge *j, struct pinned *out)
 {
     OWN(fd) int fd = guarded_paths_open(j->guarded, out->path, out->path_len);
@@ -521,7 +523,7 @@ static int pin_folder_at(struct judge *j, const struct request *r, int *base, in
     struct statx at;
     *out = (struct pinned){.fd = -1, .parent = -1};
     out->name = split_path(j->path[slot], &folder);
-    /* a bare name lies in the folder that is pinned already */
+    /* a bare name is in the folder that is already pinned */
     bool here = *base >= 0 && strcmp(folder, ".") == 0;
     int fd = here ? steal_fd(base) : walk(*base, folder, O_DIRECTORY);
     if (fd == -ENOENT || fd == -ELOOP)

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Most calls about one object exist in several forms: by path, by path without following a link at
- * its end, by path from a folder with flags, by descriptor. This table says which form a call has,
- * so that a handler sees only the pinned object and what the call wants with it.
+ * Most calls about one object have several forms: by path, by path without following a symlink at
+ * its end, by folder and path with flags, by descriptor. This table has the form of each call, so
+ * that a handler sees only the pinned object and the other arguments.
  */
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #ifndef SYS_faccessat2
 #define SYS_faccessat2 439
 #endif
-#ifndef SYS_chmod /* architectures that have only the *at calls */
+#ifndef SYS_chmod /* on architectures with only the *at calls */
 #define SYS_chmod -1
 #define SYS_chown -1
 #define SYS_lchown -1
@@ -38,11 +38,11 @@
 
 enum form {
     BY_PATH,
-    BY_LINK, /* the path's last link is meant itself */
-    BY_FD,   /* not one that only names a file */
+    BY_LINK, /* a symlink at the end of the path is meant itself */
+    BY_FD,   /* except O_PATH */
     BY_ANY_FD,
     BY_AT,      /* folder, path, and perhaps flags */
-    BY_LINK_AT, /* folder, path, the link itself; an empty path means the first */
+    BY_LINK_AT, /* folder and path, as BY_LINK; an empty path means the folder itself */
 };
 
 enum {
@@ -54,9 +54,9 @@ enum {
 static const struct {
     long nr;
     uint8_t form;   /* enum form */
-    int8_t flags;   /* argument with AT_… flags, or -1 */
+    int8_t flags;   /* argument with AT_... flags, or -1 */
     int8_t rest;    /* first argument after those that name the object */
-    uint16_t known; /* flags that the call knows */
+    uint16_t known; /* flags that the call accepts */
 } forms[] = {
     {SYS_truncate, BY_PATH, -1, 1, 0},      {SYS_chmod, BY_PATH, -1, 1, 0},
     {SYS_fchmod, BY_FD, -1, 1, 0},          {SYS_fchmodat, BY_AT, -1, 2, 0},

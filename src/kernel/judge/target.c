@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Looking into the target. A request names a thread by number, and numbers are used again: what was
- * read counts only if the request is still valid afterwards, which callers check once, after
- * everything has been copied and pinned.
+ * Reading the target. A request names a thread by tid, and tids are reused: what was read counts
+ * only if the request is still valid afterwards. Callers check that once, after everything has been
+ * copied and pinned.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@ bool request_is_valid(const struct judge *j, const struct request *r)
     return ioctl(j->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &r->id) == 0;
 }
 
-/* Where a container's filter refuses process_vm_readv(): the same memory, as a file. The judge's
+/* For containers that refuse process_vm_readv(): reads the same memory as a file. The judge's
  * working directory is the host's /proc. */
 static int read_as_file(const struct request *r, uint64_t addr, void *to, size_t n)
 {
@@ -49,14 +49,14 @@ int target_read(const struct request *r, uint64_t addr, void *to, size_t n)
 }
 
 #if defined(__aarch64__)
-#define ADDRESS_BITS UINT64_C(0x00ffffffffffffff) /* the top byte may carry a tag */
+#define ADDRESS_BITS UINT64_C(0x00ffffffffffffff) /* the top byte may be a tag */
 #else
 #define ADDRESS_BITS UINT64_MAX
 #endif
 
-/* The descriptor belongs to the memory that it was opened for, whoever is given the thread's number
- * next: it was the target's if the request is valid after it was opened. Where the target sees the
- * same /proc the walls do not let us open it for writing, and the number has to do. */
+/* The descriptor stays with the memory that it was opened for, even if the tid is reused: it was
+ * the target's if the request is valid after opening it. If the target sees the same /proc, the
+ * walls forbid opening it for writing, and only the tid is left. */
 int target_write(const struct judge *j, const struct request *r, uint64_t addr, const void *from,
                  size_t n)
 {
@@ -78,8 +78,8 @@ int target_write(const struct judge *j, const struct request *r, uint64_t addr, 
     return put >= 0 && (size_t)put == n ? 0 : -EFAULT;
 }
 
-/* Page by page: a string may end just before memory that is not there. Most are short, and copying
- * a whole page takes longer than they are worth. */
+/* Reads page by page, because a string may end just before unmapped memory. Most strings are short,
+ * and copying a whole page would take longer. */
 int target_string(const struct request *r, uint64_t addr, char *to)
 {
     enum { PAGE = 4096, SHORT = 256 };
@@ -107,7 +107,7 @@ static int status_field(const struct judge *j, const struct request *r, const ch
     return proc_status_field(j->proc, r->tid, key, out, cap);
 }
 
-/* A set of signals in the text of /proc/TID/status. */
+/* Reads a set of signals from the text of /proc/TID/status. */
 static bool signals_in(const char *text, const char *key, uint64_t *set)
 {
     const char *at = strstr(text, key);
@@ -127,8 +127,8 @@ bool target_is_interrupted(const struct judge *j, const struct request *r)
            !signals_in(text, "\nSigBlk:", &blocked) || ((own | shared) & ~blocked);
 }
 
-/* The folder of its descriptors is root's when a process has become somebody else and executed
- * nothing since, and we act as that one. */
+/* For a process that changed its credentials and has not executed since: its fd folder belongs to
+ * root, but the judge acts with its credentials. */
 static int pin_copy(const struct judge *j, const struct request *r, int fd)
 {
     char name[32];
@@ -172,8 +172,8 @@ pid_t target_process(const struct judge *j, const struct request *r)
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-/* Status lists a number for each namespace from the reader's inwards; ours is the first below it.
- */
+/* Status lists a pid for each namespace from the reader's inwards; the sandbox's is the first
+ * below. */
 static pid_t inner_number(const struct judge *j, const struct request *r, const char *key)
 {
     char text[128], *at = text;
@@ -196,8 +196,8 @@ pid_t target_inner_thread(const struct judge *j, const struct request *r)
     return inner_number(j, r, "\nNSpid:");
 }
 
-/* Where a container's filter refuses pidfd_getfd(): the same object, opened once more in the way
- * the target has it open. Sockets cannot be opened so. */
+/* For containers that refuse pidfd_getfd(): opens the same object again, with the access the target
+ * has. This fails for sockets. */
 static int open_once_more(const struct judge *j, const struct request *r, int fd)
 {
     char name[64];
@@ -207,7 +207,7 @@ static int open_once_more(const struct judge *j, const struct request *r, int fd
         return errno == ENOENT ? -EBADF : -EPERM;
     bool reads = st.st_mode & S_IRUSR, writes = st.st_mode & S_IWUSR;
     if (!reads && !writes)
-        return -EBADF; /* it only names a file */
+        return -EBADF; /* O_PATH */
     int mode = reads && writes ? O_RDWR : writes ? O_WRONLY : O_RDONLY;
     OWN(fd) int copy = openat(j->proc, name, mode | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (copy < 0 || fcntl(copy, F_SETFL, 0) < 0)
@@ -215,7 +215,7 @@ static int open_once_more(const struct judge *j, const struct request *r, int fd
     return steal_fd(&copy);
 }
 
-/* Or, when it is a socket, one that was made here. */
+/* For a socket: copies the one that the judge made. */
 static int kept_copy(const struct judge *j, const struct request *r, int fd)
 {
     char name[64], link[64];
@@ -230,7 +230,7 @@ static int kept_copy(const struct judge *j, const struct request *r, int fd)
                : -ENOENT;
 }
 
-/* pidfd_open() takes processes only before 6.9: then the thread's process is looked up. */
+/* Before 6.9, pidfd_open() takes only processes: then opens the thread's process. */
 static int open_task(const struct judge *j, const struct request *r)
 {
     enum { THREAD = O_EXCL }; /* PIDFD_THREAD */

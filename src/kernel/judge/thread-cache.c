@@ -2,24 +2,23 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What is remembered of the threads that call, because finding it out costs more than the rest of a
- * call: reading /proc/TID/status takes 10 µs.
+ * What the judge remembers of the threads that call, because finding it out costs more than the
+ * rest of a call: reading /proc/TID/status takes 10 µs.
  *
- * A thread is remembered with a descriptor of its folder in /proc, which belongs to that very
- * thread and to nobody who is given its number later. If the folder is found alive after the
- * request was received, and the request is valid afterwards, both are the same thread: two that
- * live cannot share a number.
+ * The cache holds a descriptor of each thread's folder in /proc. It stays with that thread, even if
+ * its tid is reused. If the folder is alive after the request arrived, and the request is valid
+ * afterwards, both mean the same thread: two living threads cannot share a tid.
  *
- * The umask of a thread changes when it, or one that shares it, calls umask(). The filter shows us
- * those calls, and each makes everything that was known old. The kernel then goes on with the call;
- * its argument is in a register and cannot change. But it does so when it likes, so until the
- * caller was seen to have its new mask, or to be doing something else, what others have is read and
- * not remembered. Two threads that share a mask and change it at the same time may be seen in
+ * A thread's umask changes when it calls umask(), or another thread that shares it does. The filter
+ * reports those calls, and each invalidates all cached umasks. The kernel then performs the call;
+ * its argument is in a register and cannot change. But it may do so at any later time. So until the
+ * caller was seen with its new umask, or making another call, the judge reads umasks without
+ * caching them. If two threads that share a umask change it at the same time, the judge may see
  * either order.
  *
- * A thread that executes a program while it is not the first of its process takes over that one's
- * number and folder. It has the same mask, unless it stopped sharing: once something inside does
- * that (unshare(), or clone() of a thread without CLONE_FS) nothing is remembered any more.
+ * If a thread other than the main one executes a program, it takes over the main thread's tid and
+ * folder. It has the same umask, unless it stopped sharing: once something inside does that
+ * (unshare(), or clone() of a thread without CLONE_FS), the judge caches no umask any more.
  */
 
 #include <errno.h>
@@ -42,7 +41,7 @@ static struct cached_thread *slot_of(struct judge *j, pid_t tid)
     return &j->threads.known[(unsigned)tid % KNOWN_THREADS];
 }
 
-/* The thread's folder, opened anew. */
+/* Opens the thread's folder and caches it. */
 static struct cached_thread *cache_thread(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = slot_of(j, r->tid);
@@ -65,7 +64,7 @@ int thread_cache_open(struct judge *j, const struct request *r, const char *name
     if (fresh)
         k = cache_thread(j, r);
     int fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
-    if (fd < 0 && k && !fresh) { /* another thread by now */
+    if (fd < 0 && k && !fresh) { /* the tid was reused */
         k = cache_thread(j, r);
         fd = k ? openat(k->folder, name, flags | O_CLOEXEC) : -1;
     }
@@ -75,7 +74,7 @@ int thread_cache_open(struct judge *j, const struct request *r, const char *name
     return fd;
 }
 
-/* What is known of the caller, if it is the one that is known. */
+/* Returns the caller's entry, new or confirmed to be alive; or NULL. */
 static struct cached_thread *known_caller(struct judge *j, const struct request *r)
 {
     struct cached_thread *k = slot_of(j, r->tid);
@@ -97,12 +96,12 @@ void thread_cache_confirm(struct judge *j, const struct request *r)
 
 /* ---- the umask ---- */
 
-/* A thread's mask; or a negated errno. */
+/* Returns a thread's umask or a negative errno. */
 static int read_umask(int folder)
 {
     char text[256];
     OWN(fd) int fd = openat(folder, "status", O_RDONLY | O_CLOEXEC);
-    /* it stands in the second line; the name in the first has at most 64 bytes */
+    /* it is in the second line; the name in the first has at most 64 bytes */
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
         return -EPERM;
@@ -113,8 +112,8 @@ static int read_umask(int folder)
     return mask <= 0777 && end && *end == '\n' ? (int)mask : -EPERM;
 }
 
-/* Forgets about calls of umask() that are over: their callers are gone, have what they wanted, or
- * are making the call that is being answered. */
+/* Forgets calls of umask() that are complete: their callers are gone, have the new umask, or make
+ * the current call. */
 static void settle_changes(struct judge *j, const struct request *r)
 {
     for (size_t i = 0; i < j->threads.nchanging;) {

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The table. Entries are in no order; each FIFO entry knows which FIFO it waits at, and those at
- * the same one share a watch and the end that is held for readers. All of it happens in the
+ * The table of waiting calls. Entries are in no order. Each FIFO entry records its FIFO; entries at
+ * the same FIFO share a watch and the end that is held for readers. All of this happens in the
  * judge's thread, between two calls.
  */
 
@@ -26,30 +26,30 @@
 
 enum {
     WAITING_MAX = 8192,
-    DESCRIPTORS_LEFT = 64, /* that judging takes */
-    /* in microseconds, as all times here */
-    LOOK = 20000,      /* between two looks whether a caller is still there */
-    SOON = 1000,       /* until the first, for those who have to be tried again */
-    LOOKS_TAKE = 1000, /* at most, in one go */
-    FEW = 16,          /* FIFOs that are looked at although we are told of them */
+    DESCRIPTORS_LEFT = 64, /* that judging needs */
+    /* times are in microseconds */
+    LOOK = 20000,      /* between two checks whether a caller is still there */
+    SOON = 1000,       /* until the first retry */
+    LOOKS_TAKE = 1000, /* limit for all retries in one go */
+    FEW = 16,          /* up to so many FIFOs are retried although they are watched */
 };
 
 struct waiting {
     struct request r;
-    uint64_t number;     /* in the order of coming */
-    struct fifo_end end; /* a FIFO's; else fd is FIFO_NONE */
-    uint64_t due;        /* when it is looked at next */
-    uint64_t until;      /* when its time is over; 0: never */
+    uint64_t number;     /* in order of arrival */
+    struct fifo_end end; /* of a FIFO; otherwise fd is FIFO_NONE */
+    uint64_t due;        /* when to retry it */
+    uint64_t until;      /* when it times out; 0: never */
     uint32_t pause;
     int late;
 };
 
-/* One judge in a process. Memory that nobody waits in is never touched. */
+/* A process has one judge. Unused entries are never touched, so they take no memory. */
 static struct waiting list[WAITING_MAX];
 static uint32_t count, cursor;
 static uint64_t next_look, last_sweep;
 static int events = -1;    /* inotify */
-static bool still_waiting; /* list[cursor] is being tried again, and has not ended */
+static bool still_waiting; /* set if the call that is being retried must wait again */
 
 static uint64_t clock_now(void)
 {
@@ -78,9 +78,9 @@ static struct fifo_place place_of(const struct waiting *e)
     return (struct fifo_place){e->end.dev, e->end.ino};
 }
 
-/* ---- coming and going ---- */
+/* ---- adding and removing ---- */
 
-/* Others at the same FIFO take over what it held and was told. */
+/* Passes on the held end and the watch to others at the same FIFO. */
 static void remove_at(uint32_t i)
 {
     struct waiting gone = list[i];
@@ -107,7 +107,7 @@ static void answer_at(struct judge *j, uint32_t i, int value)
     judge_send(j->listener, r.id, value);
 }
 
-/* Gives the descriptor away, or the error. */
+/* Answers with the descriptor or the error. */
 static void finish_at(struct judge *j, uint32_t i, int fd)
 {
     struct request r = list[i].r;
@@ -120,7 +120,7 @@ static void finish_at(struct judge *j, uint32_t i, int fd)
     judge_send_fd(j->listener, r.id, fd, cloexec);
 }
 
-/* Forgets those whose callers are gone; not at every call of somebody who fills the table. */
+/* Removes entries whose callers are gone; rarely, in case a program keeps filling the table. */
 static void remove_dead(const struct judge *j)
 {
     enum { SELDOM = 200000 };
@@ -132,7 +132,7 @@ static void remove_dead(const struct judge *j)
             remove_at(i);
 }
 
-/* fd: the highest that is open, more or less; -1: any. */
+/* fd: roughly the highest open descriptor; -1: any. */
 static bool has_room(const struct judge *j, int fd)
 {
     static rlim_t most;
@@ -145,7 +145,7 @@ static bool has_room(const struct judge *j, int fd)
     return count < WAITING_MAX && !(fd >= 0 && (rlim_t)fd + DESCRIPTORS_LEFT >= most);
 }
 
-/* due, until and pause are set here. */
+/* Sets due and pause. */
 static struct waiting *add_entry(const struct waiting *e, uint32_t pause)
 {
     struct waiting *added = &list[count++];
@@ -163,7 +163,7 @@ static const struct answer later = {.sent = true};
 
 /* ---- FIFOs ---- */
 
-/* Whether we are told when something happens to it. */
+/* Whether inotify reports what it waits for. */
 static bool is_watched(const struct waiting *e)
 {
     if (e->end.watch < 0 || fifo_reads(&e->end) || e->end.held >= 0)
@@ -174,14 +174,15 @@ static bool is_watched(const struct waiting *e)
     return false;
 }
 
-/* Opens as who calls, who may be somebody else than the last one. -EAGAIN: it waits on. */
+/* Opens with the credentials of this caller, which may differ from the last one's. Returns -EAGAIN
+ * if it must wait on. */
 static int try_fifo(struct judge *j, uint32_t i, bool opened)
 {
     int err = creds_take(j, &list[i].r);
     return err < 0 ? err : fifo_try(&list[i].end, opened);
 }
 
-/* If no writer has come for the reader that has waited longest, none has for the others. */
+/* If no writer has come for the oldest reader, none has come for the others. */
 static bool has_no_writer(struct judge *j, struct fifo_place at)
 {
     uint32_t oldest = WAITING_MAX;
@@ -198,7 +199,8 @@ static bool has_no_writer(struct judge *j, struct fifo_place at)
     return false;
 }
 
-/* Lets go those who need not wait any more. Whoever is let go may be whom another one waits for. */
+/* Answers the calls at a FIFO that need not wait any more. Each may be the end that another one
+ * waits for. */
 static void retry_fifo(struct judge *j, struct fifo_place at, bool opened)
 {
     for (bool changed = true; changed; opened = false) {
@@ -219,13 +221,13 @@ static void retry_fifo(struct judge *j, struct fifo_place at, bool opened)
 
 static bool may_read(struct judge *j, const struct pinned *p)
 {
-    /* what has no path the target holds already */
+    /* the target already holds what has no path */
     return p->path_len == 0 || p->path[0] != '/' ||
            would_allow(j, OP_FILE_READ_DATA, p->path, p->path_len, &p->st);
 }
 
-/* Nobody hears of what happened before it waited, unless more happens than we can hear of. As whom
- * we act may have changed then. */
+/* Reads events from before this call first, so that it does not see them, unless there are too
+ * many. That may switch credentials. */
 static int read_pending_events(struct judge *j, const struct request *r)
 {
     enum { ENOUGH = 4 };
@@ -234,7 +236,7 @@ static int read_pending_events(struct judge *j, const struct request *r)
     return creds_take(j, r);
 }
 
-/* Only the first who waits at a FIFO opens both ends: others would be told of that. */
+/* Only the first that waits at a FIFO opens both ends: the others would get events of that. */
 static void begin_waiting(struct waiting *e)
 {
     bool alone = true;
@@ -261,16 +263,16 @@ struct answer wait_fifo(struct judge *j, const struct request *r, struct pinned 
         judge_send_fd(j->listener, r->id, fd, flags & O_CLOEXEC);
     if (fd != -EAGAIN)
         return fd < 0 ? answer_value(fd) : later;
-    p->fd = -1; /* the entry's now */
+    p->fd = -1; /* owned by the entry now */
     begin_waiting(&e);
-    /* what came before there was a watch, and those who have waited for this one */
+    /* check for what came before the watch, and for calls that waited for this one */
     retry_fifo(j, place_of(&e), false);
     return later;
 }
 
-/* ---- calls that are made again ---- */
+/* ---- calls that are retried ---- */
 
-/* How long a socket has for what it does; 0: for ever. */
+/* The socket's timeout for sending; 0: none. */
 static uint64_t patience_of(int sock)
 {
     struct timeval t = {0};
@@ -295,7 +297,7 @@ struct answer wait_again(struct judge *j, const struct request *r, int sock, int
     return later;
 }
 
-/* Whether it waits on. */
+/* Returns whether it must wait on. */
 static bool retry_call(struct judge *j, uint32_t i)
 {
     struct request r = list[i].r;
@@ -306,9 +308,9 @@ static bool retry_call(struct judge *j, uint32_t i)
     return still_waiting;
 }
 
-/* ---- looking ---- */
+/* ---- retrying ---- */
 
-/* Whether the entry is still there. */
+/* Returns whether the entry is still there. */
 static bool retry_entry(struct judge *j, uint32_t i, uint64_t now)
 {
     struct waiting *e = &list[i];
@@ -348,8 +350,8 @@ static uint64_t earliest(void)
     return first;
 }
 
-/* In turn, and where there is not time for all of them the next ones in the next look. When one has
- * not waited in vain there may be room for another: that is right after the next call. */
+/* Retries in turn; if there is no time for all, the others are next. If one has finished, another
+ * may be able to as well: retries again right after the next call. */
 void wait_retry(struct judge *j)
 {
     if (count == 0)
@@ -379,7 +381,7 @@ const struct timespec *wait_timeout(const struct timespec *other)
     return &pause;
 }
 
-/* ---- being told ---- */
+/* ---- events ---- */
 
 int wait_event_fd(void)
 {
@@ -395,7 +397,7 @@ static void retry_watched(struct judge *j, int watch)
         }
 }
 
-/* Too much has happened to be told. */
+/* inotify lost events. */
 static void retry_all_fifos(struct judge *j)
 {
     for (uint32_t i = count; i-- > 0;)
