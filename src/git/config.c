@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Git's settings, read byte by byte as git reads them. The grammar is git's behaviour, not its
- * documentation: a comment may not follow a name that has no value, a section header needs no line
- * of its own, white space before a continuation is kept, and the end of the text is the end of a
- * line. tests/e2e/e2e-git-config.py compares this reader with the installed git.
+ * Reads git's settings byte by byte as git does. The grammar is git's behaviour, not its
+ * documentation: a comment may not follow a name without a value, a section header needs no line of
+ * its own, white space before a continuation is kept, and the end of the text ends a line.
+ * tests/e2e/e2e-git-config.py compares this reader with the installed git.
  *
- * One line has at most one setting, so the table of entries is allocated once. A long section name
- * is repeated in each key of its section: a budget on strings bounds that.
+ * A line has at most one setting, so the table of entries is allocated once. A long section name is
+ * repeated in each key of its section; a budget on strings bounds that.
  */
 
 #include "git/config.h"
@@ -27,7 +27,7 @@ struct reader {
     bool ended; /* the end of the text was read, as the end of a line */
     bool spaced;
     uint32_t line;
-    /* What is being read: a key, whose first base bytes are the section, or a value. */
+    /* The current text: a key, whose first `base` bytes are the section, or a value. */
     char *key, *value;
     size_t base, key_len, value_len;
     struct git_config found;
@@ -81,7 +81,7 @@ static int over(struct reader *r, const char *what)
     return -1;
 }
 
-/* The subsection, up to the header's end. */
+/* Reads the subsection and the end of the header. */
 static int read_subsection(struct reader *r)
 {
     int c;
@@ -130,7 +130,7 @@ static int read_section(struct reader *r)
     return 0;
 }
 
-/* What an escape means, '\n' for a continuation, END when it is none. */
+/* The meaning of an escape; '\n' for a continuation, END if it is invalid. */
 static int escaped(int c)
 {
     switch (c) {
@@ -149,14 +149,14 @@ static int escaped(int c)
     }
 }
 
-/* An escape in a value; the backslash is read. */
+/* Reads an escape in a value, after the backslash. */
 static int read_escape(struct reader *r)
 {
     int c = escaped(next(r));
     if (c == END)
         return refuse(r, "a value has an escape that git does not know");
     if (c == '\n')
-        r->line++; /* the value goes on */
+        r->line++; /* the value continues */
     else
         r->value[r->value_len++] = (char)(c == 'n' ? '\n' : c);
     return 0;
@@ -165,7 +165,7 @@ static int read_escape(struct reader *r)
 static int read_value(struct reader *r)
 {
     bool quoted = false, comment = false;
-    size_t kept = 0; /* bytes before white space that may turn out to be the value's end */
+    size_t kept = 0; /* length without white space that may turn out to be trailing */
     r->value_len = 0;
     for (;;) {
         int c = next(r);
@@ -217,7 +217,7 @@ static int keep(struct reader *r, bool valued)
     return 0;
 }
 
-/* A name, whose first letter is c, and its value. */
+/* Reads a name, whose first letter is c, and its value. */
 static int read_setting(struct reader *r, int c)
 {
     r->key_len = r->base;
@@ -261,7 +261,7 @@ static int read_all(struct reader *r)
     }
 }
 
-/* A byte order mark is skipped, and part of one is an error like any other such byte. */
+/* Length of the byte order mark, if any. A part of one is an error. */
 static size_t mark(const char *text, size_t len)
 {
     return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -274,7 +274,7 @@ static int make_room(struct reader *r, size_t len)
         lines += *p == '\n';
     r->room = lines < GIT_CONFIG_ENTRIES ? lines : GIT_CONFIG_ENTRIES;
     r->found.entries = arena_array(r->arena, r->room, sizeof(*r->found.entries));
-    /* Neither is longer than the text, with a dot for each of the header's ends. */
+    /* Both fit into the text's length, plus a dot for each end of the header. */
     r->key = arena_alloc(r->arena, len + 2);
     r->value = arena_alloc(r->arena, len + 1);
     return r->found.entries && r->key && r->value ? 0 : err_nomem(r->err);

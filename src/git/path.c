@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Paths as text. Whether there are links on the way is for the caller to find out. */
+/* Paths as text. The caller must check for symlinks. */
 
 #include "git/path.h"
 
@@ -12,7 +12,7 @@
 struct walk {
     char text[PATH_MAX];
     size_t n;
-    bool down; /* a component was entered */
+    bool down; /* the path has entered a component */
 };
 
 static bool climb(struct walk *w)
@@ -70,7 +70,7 @@ bool git_path_resolve(const char *folder, const char *path, size_t len, char *ou
         return false;
     if (path[0] != '/' && !steps(&w, folder, strlen(folder)))
         return false;
-    w.down = path[0] == '/'; /* nothing to climb from in an absolute one */
+    w.down = path[0] == '/'; /* an absolute path starts at the root */
     if (!steps(&w, path, len))
         return false;
     if (!w.n)

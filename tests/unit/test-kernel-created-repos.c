@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Folders that the command made: membership at component boundaries, moving, and a full set. */
+/* Repositories that the command created: membership at component boundaries, moves, and a full set.
+ */
 
 #include "kernel/judge/created-repos.h"
 
