@@ -87,7 +87,7 @@ struct change {
 static const struct git_config none;
 
 /* Merge sort: it keeps equal keys in order, and qsort() would allocate. */
-static void sort(struct item *items, struct item *spare, size_t n)
+static void sort_by_key(struct item *items, struct item *spare, size_t n)
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t lo = 0; lo < n; lo += 2 * width) {
@@ -115,13 +115,13 @@ static bool version_make(struct arena *a, const struct git_config *config, struc
         return false;
     for (size_t i = 0; i < config->n; i++)
         items[i] = (struct item){.entry = &config->entries[i], .at = i};
-    sort(items, spare, config->n);
+    sort_by_key(items, spare, config->n);
     *out = (struct version){.items = items, .n = config->n, .changed = changed, .config = config};
     return true;
 }
 
 /* Returns the values of key, skipping keys that sort before it. */
-static struct values take(struct version *v, const char *key)
+static struct values take_values(struct version *v, const char *key)
 {
     while (v->next < v->n && strcmp(v->items[v->next].entry->key, key) < 0)
         v->next++;
@@ -138,7 +138,7 @@ static bool same_value(const char *a, const char *b)
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-static bool same(struct values a, struct values b)
+static bool same_values(struct values a, struct values b)
 {
     if (a.n != b.n)
         return false;
@@ -286,7 +286,7 @@ static const char *why_not(const struct change *c, const char *key, struct value
     return why;
 }
 
-static void mark(struct version *v, struct values values)
+static void mark_changed(struct version *v, struct values values)
 {
     for (size_t i = 0; i < values.n; i++)
         v->changed[values.items[i].at] = true;
@@ -307,14 +307,14 @@ static bool keys_are_harmless(struct change *c, struct git_finding *found)
 {
     size_t best = SIZE_MAX;
     for (const char *key; (key = next_key(c));) {
-        struct values first = take(&c->first, key), was = take(&c->was, key),
-                      now = take(&c->now, key);
+        struct values first = take_values(&c->first, key), was = take_values(&c->was, key),
+                      now = take_values(&c->now, key);
         c->included |= !strncmp(key, "include", 7);
-        if (same(was, now))
+        if (same_values(was, now))
             continue;
-        mark(&c->was, was);
-        mark(&c->now, now);
-        const char *why = same(first, now) ? NULL : why_not(c, key, first, now);
+        mark_changed(&c->was, was);
+        mark_changed(&c->now, now);
+        const char *why = same_values(first, now) ? NULL : why_not(c, key, first, now);
         size_t at = now.n ? now.items[0].at : c->now.n + was.items[0].at;
         if (why && at < best) {
             best = at;

@@ -47,7 +47,7 @@ static bool executes(const char *line, size_t len)
 }
 
 /* Copies the disarmed text to out, if not NULL. Returns the number of lines that execute. */
-static size_t disarm(const char *text, size_t n, char *out)
+static size_t disarm_lines(const char *text, size_t n, char *out)
 {
     size_t found = 0;
     for (size_t at = 0; at < n;) {
@@ -71,11 +71,11 @@ static size_t disarm(const char *text, size_t n, char *out)
 size_t git_todo_disarm(struct arena *a, const char *text, size_t n, const char **out,
                        size_t *out_len)
 {
-    size_t found = disarm(text, n, NULL);
+    size_t found = disarm_lines(text, n, NULL);
     size_t len = n + found * (sizeof(ignored) - 1);
     char *copy = arena_alloc(a, len + 1);
     if (copy)
-        disarm(text, n, copy);
+        disarm_lines(text, n, copy);
     *out = copy;
     *out_len = copy ? len : 0;
     return found;
@@ -83,7 +83,7 @@ size_t git_todo_disarm(struct arena *a, const char *text, size_t n, const char *
 
 bool git_todo_is_quiet(const char *text, size_t n)
 {
-    return !n || (!memchr(text, '\0', n) && disarm(text, n, NULL) == 0);
+    return !n || (!memchr(text, '\0', n) && disarm_lines(text, n, NULL) == 0);
 }
 
 /* Whether a list has exactly this line. */

@@ -223,7 +223,7 @@ static int hex(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static void decode(const char *s, char *out)
+static void decode_percent(const char *s, char *out)
 {
     while (*s) {
         if (*s == '%' && hex(s[1]) >= 0 && hex(s[2]) >= 0) {
@@ -253,6 +253,6 @@ bool git_value_is_url(const char *value)
     char decoded[VALUE_MAX];
     if (!git_value_is_text(value) || strstr(value, "%00"))
         return false;
-    decode(value, decoded);
+    decode_percent(value, decoded);
     return is_one_place(value) && is_one_place(decoded);
 }
