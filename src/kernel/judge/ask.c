@@ -271,8 +271,8 @@ bool is_out_of_bounds(struct judge *j, enum vocab_op op, const char *path, size_
         .op = op, .facts = facts, .nfacts = path_facts(j, op, path, len, st, facts)};
     struct graph_verdict v = evaluate(j, &q);
     q.nfacts = path_facts(j, op, nowhere, sizeof(nowhere) - 1, st, facts);
-    struct graph_verdict ground = evaluate(j, &q);
-    return !v.allow && !ground.allow && v.rule == ground.rule;
+    struct graph_verdict base = evaluate(j, &q);
+    return !v.allow && !base.allow && v.rule == base.rule;
 }
 
 int ask_xattr(struct judge *j, const struct request *r, enum vocab_op op, const struct pinned *p,

@@ -32,35 +32,36 @@
 
 /* ---- targets ---- */
 
-struct whom {
+struct action {
     enum vocab_op op;
     const char *what; /* shown in events: SIGTERM, sched_setaffinity */
     int64_t number;   /* Apple's number of the signal, or -1 */
 };
 
-static int ask_process_set_member(struct judge *j, const struct request *r, int relation, pid_t pid,
-                                  const void *arg)
+static int ask_related(struct judge *j, const struct request *r, int relation, pid_t pid,
+                       const void *arg)
 {
-    const struct whom *whom = arg;
+    const struct action *action = arg;
     struct graph_fact facts[RELATION_FACTS + 1];
     char shown[64];
     size_t n = relation_facts(relation, pid, facts);
-    if (whom->number >= 0)
-        facts[n++] = (struct graph_fact){.filter = FILTER_SIGNAL_NUMBER, .num = whom->number};
-    snprintf(shown, sizeof(shown), "%s to %s %d", whom->what,
+    if (action->number >= 0)
+        facts[n++] = (struct graph_fact){.filter = FILTER_SIGNAL_NUMBER, .num = action->number};
+    snprintf(shown, sizeof(shown), "%s to %s %d", action->what,
              relation & RELATION_SELF      ? "itself,"
              : relation & RELATION_CHILD   ? "child"
              : relation & RELATION_GROUP   ? "group member"
              : relation & RELATION_SANDBOX ? "fellow"
                                            : "outsider",
              pid);
-    return ask_about(j, r, whom->op, facts, n, shown);
+    return ask_about(j, r, action->op, facts, n, shown);
 }
 
-static int ask_process(struct judge *j, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_process(struct judge *j, const struct request *r, const struct action *action,
+                       pid_t pid)
 {
     int relation = relation_of(j, r, pid);
-    return relation < 0 ? relation : ask_process_set_member(j, r, relation, pid, whom);
+    return relation < 0 ? relation : ask_related(j, r, relation, pid, action);
 }
 
 /* ---- signals ---- */
@@ -90,14 +91,15 @@ static int signal_of(const struct request *r)
     return (int)r->args[third ? 2 : 1];
 }
 
-static int ask_kill(struct judge *j, const struct request *r, const struct whom *whom, pid_t pid)
+static int ask_kill(struct judge *j, const struct request *r, const struct action *action,
+                    pid_t pid)
 {
     if (pid > 0)
-        return ask_process(j, r, whom, pid);
+        return ask_process(j, r, action, pid);
     if (pid == -1)
-        return relation_each(j, r, WHO_EVERYBODY, 0, ask_process_set_member, whom);
-    return relation_each(j, r, pid ? WHO_GROUP : WHO_OWN_GROUP, pid ? -pid : 0,
-                         ask_process_set_member, whom);
+        return relation_each(j, r, EACH_PROCESS, 0, ask_related, action);
+    return relation_each(j, r, pid ? EACH_OF_GROUP : EACH_OF_OWN_GROUP, pid ? -pid : 0, ask_related,
+                         action);
 }
 
 struct answer handle_signal(struct judge *j, const struct request *r)
@@ -107,8 +109,8 @@ struct answer handle_signal(struct judge *j, const struct request *r)
     pid_t pid = (pid_t)r->args[0];
     if (sig < 0 || sig > SIGRTMAX || (pid <= 0 && r->nr != SYS_kill) || pid == INT32_MIN)
         return answer_errno(EINVAL);
-    struct whom whom = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
-    int err = ask_kill(j, r, &whom, pid);
+    struct action action = {.op = OP_SIGNAL, .what = name, .number = apple_signal(sig, name)};
+    int err = ask_kill(j, r, &action, pid);
     /* the kernel would also signal processes outside */
     if (err == 0 && pid == 0 && !j->scoped)
         return answer_value(relation_signal_group(j, r, sig));
@@ -128,9 +130,9 @@ struct answer handle_owner(struct judge *j, const struct request *r)
         return answer_errno(EINVAL);
     for (size_t i = 0; err == 0 && i < 2; i++) {
         char name[32];
-        struct whom whom = {OP_SIGNAL, name, apple_signal(sent[i], name)};
-        err = pid > 0 ? ask_process(j, r, &whom, pid)
-                      : relation_each(j, r, WHO_GROUP, -pid, ask_process_set_member, &whom);
+        struct action action = {OP_SIGNAL, name, apple_signal(sent[i], name)};
+        err = pid > 0 ? ask_process(j, r, &action, pid)
+                      : relation_each(j, r, EACH_OF_GROUP, -pid, ask_related, &action);
     }
     return answer_verdict(err);
 }
@@ -138,19 +140,19 @@ struct answer handle_owner(struct judge *j, const struct request *r)
 /* ---- scheduling ---- */
 
 /* setpriority and ioprio_set can mean a group, or all processes of a user. */
-static int ask_many(struct judge *j, const struct request *r, const struct whom *whom)
+static int ask_many(struct judge *j, const struct request *r, const struct action *action)
 {
     bool io = r->nr == SYS_ioprio_set;
     int which = (int)r->args[0];
     pid_t who = (pid_t)r->args[1];
     if (which == (io ? (int)IOPRIO_WHO_PROCESS : (int)PRIO_PROCESS))
-        return who < 0 ? -ESRCH : ask_process(j, r, whom, who);
+        return who < 0 ? -ESRCH : ask_process(j, r, action, who);
     if (which == (io ? (int)IOPRIO_WHO_PGRP : (int)PRIO_PGRP))
-        return relation_each(j, r, WHO_GROUP, who, ask_process_set_member, whom);
+        return relation_each(j, r, EACH_OF_GROUP, who, ask_related, action);
     if (which != (io ? (int)IOPRIO_WHO_USER : (int)PRIO_USER))
         return -EINVAL;
-    int err = ask_process(j, r, whom, 0);
-    err = err == 0 ? relation_each(j, r, WHO_EVERYBODY, 0, ask_process_set_member, whom) : err;
+    int err = ask_process(j, r, action, 0);
+    err = err == 0 ? relation_each(j, r, EACH_PROCESS, 0, ask_related, action) : err;
     return err == -ESRCH ? 0 : err;
 }
 
@@ -160,9 +162,9 @@ struct answer handle_sched(struct judge *j, const struct request *r)
     for (size_t i = 0; i < judged_call_count; i++)
         if (judged_calls[i].nr[PLAN_NATIVE] == r->nr)
             name = judged_calls[i].name;
-    struct whom whom = {OP_SYSTEM_SCHED, name, -1};
+    struct action action = {OP_SYSTEM_SCHED, name, -1};
     if (r->nr == SYS_setpriority || r->nr == SYS_ioprio_set)
-        return answer_verdict(ask_many(j, r, &whom));
+        return answer_verdict(ask_many(j, r, &action));
     pid_t pid = (pid_t)r->args[0];
-    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(j, r, &whom, pid));
+    return pid < 0 ? answer_errno(EINVAL) : answer_verdict(ask_process(j, r, &action, pid));
 }

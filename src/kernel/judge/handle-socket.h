@@ -49,7 +49,7 @@ bool is_unix_datagram(int sock);
 
 /* Where a connection that was redirected to the gate should go. */
 struct dialled {
-    bool announced; /* whether the gate must be told */
+    bool announced; /* dial_announce() must announce it */
     uint8_t addr[16];
     uint16_t port;
 };

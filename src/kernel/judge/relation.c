@@ -236,7 +236,7 @@ static pid_t member_pid(const struct view *v, pid_t pid, enum relation_set set, 
 {
     char name[16];
     pid_t parent, its, own;
-    if (set == WHO_GROUP) {
+    if (set == EACH_OF_GROUP) {
         if (relation_read_stat(v->proc, pid, &parent, &its) < 0)
             return 0;
         if (group == 0 && (relation_read_stat(v->proc, v->self, &parent, &own) < 0 || its != own))
@@ -258,9 +258,9 @@ int relation_each(struct judge *j, const struct request *r, enum relation_set se
     if (err < 0)
         return err;
     pid_t of = group ? translate(&v, group) : 0;
-    bool own = set == WHO_OWN_GROUP;
+    bool own = set == EACH_OF_OWN_GROUP;
     if (own)
-        set = WHO_GROUP;
+        set = EACH_OF_GROUP;
     if (group && of <= 0)
         return -ESRCH; /* a group can outlive its leader, which this search by pid misses */
     DIR *dir = open_dir(v.proc, ".");
@@ -305,8 +305,8 @@ static int signal_member(const struct judge *j, const struct view *v, pid_t pid,
 {
     OWN(fd) int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     /* check after opening: the pidfd stays with this process */
-    if (pidfd < 0 || !member_pid(v, pid, WHO_GROUP, 0) || !is_inside(j, v, pid, is_first(v, pid)) ||
-        !may_signal(j, v->self, pid))
+    if (pidfd < 0 || !member_pid(v, pid, EACH_OF_GROUP, 0) ||
+        !is_inside(j, v, pid, is_first(v, pid)) || !may_signal(j, v->self, pid))
         return 0;
     return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) == 0;
 }

@@ -33,9 +33,9 @@ int relation_of(const struct judge *j, const struct request *r, pid_t pid);
 /* Calls ask() for every process of a set until it returns a negative errno. Returns that, 0, or
  * -ESRCH if the set is empty. */
 enum relation_set {
-    WHO_GROUP,
-    WHO_OWN_GROUP, /* only members that are in the sandbox */
-    WHO_EVERYBODY,
+    EACH_OF_GROUP,
+    EACH_OF_OWN_GROUP, /* only members that are in the sandbox */
+    EACH_PROCESS,
 };
 typedef int relation_fn(struct judge *j, const struct request *r, int relation, pid_t pid,
                         const void *arg);

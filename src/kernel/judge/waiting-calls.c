@@ -322,10 +322,10 @@ static bool retry_entry(struct judge *j, uint32_t i, uint64_t now)
         answer_at(j, i, -EINTR);
         return false;
     }
-    bool told = is_fifo(e) && is_watched(e);
-    e->pause = told || e->pause >= LOOK / 2 ? LOOK : 2 * e->pause;
+    bool watched = is_fifo(e) && is_watched(e);
+    e->pause = watched || e->pause >= LOOK / 2 ? LOOK : 2 * e->pause;
     e->due = now + e->pause;
-    if (told && count > FEW)
+    if (watched && count > FEW)
         return true;
     if (is_fifo(e)) {
         uint32_t before = count;
