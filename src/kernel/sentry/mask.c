@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Masks, where there is no FUSE for sentries: a folder that is denied lies under an empty one that
- * nobody can enter, a file under /dev/null. Where only some names of a folder are denied each of
- * those gets its own; what lies too deep to be looked at is denied as a whole.
+ * Masks, where there is no FUSE for sentries. An empty folder that no process can enter covers a
+ * denied folder, and /dev/null a denied file. If only some names in a folder are denied, each gets
+ * its own mask. Folders too deep to inspect are denied as a whole.
  *
- * Nothing is remembered: a place is masked when the sandbox sees something else there than the host
+ * Nothing is recorded: a path is masked if the sandbox sees something else there than the host
  * does.
  */
 
@@ -48,10 +48,10 @@ static int cover(int on, bool folder)
     if (tree < 0)
         return folder ? tree : -errno;
     if (!folder)
-        devices_open_tree(tree); /* it is read as empty, also where others are closed */
+        devices_open_tree(tree); /* it reads as empty, even where other devices are closed */
     if (syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) == 0)
         return 0;
-    /* it was removed meanwhile: there will be an event for what came in its place */
+    /* it was removed meanwhile: an event follows for its replacement */
     return errno == ENOENT ? 0 : -errno;
 }
 
@@ -67,7 +67,7 @@ static bool is_denied(const struct sentry_process *p, const char *path, const st
 
 static int mask(struct sentry_process *p, const char *path, bool whole, int depth);
 
-/* What is denied in a folder of which not everything is. */
+/* Masks what is denied in a folder that is not wholly denied. */
 static int mask_inside(struct sentry_process *p, const char *path, int folder, int depth)
 {
     char name[PLAN_SENTRY_PATH + 300], self[32];
@@ -92,7 +92,7 @@ static int mask(struct sentry_process *p, const char *path, bool whole, int dept
     OWN(fd) int real = sentry_process_open(p, path);
     OWN(fd) int seen = sentry_process_open_inside(path);
     if (sentry_process_is_nothing(real) || sentry_process_is_nothing(seen))
-        return 0; /* there will be an event when that changes */
+        return 0; /* an event follows when that changes */
     if (real < 0 || seen < 0)
         return real < 0 ? real : seen;
     if (fstat(real, &outside) < 0 || fstat(seen, &inside) < 0)

@@ -2,17 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where something lies, what the policy says about it, and with whose rights it is opened.
+ * Finds the path of an object, checks the policy, and takes the sender's rights for opening it.
  *
- * A path is what the kernel calls a pinned object at this moment, in the host's mount namespace: if
- * somebody outside renames a folder, its contents are judged by their new names. Of an object whose
- * name was removed the kernel says "NAME (deleted)", which might also be its name: both are asked,
- * and either can deny.
+ * A path is the kernel's current name for a pinned object, in the host's mount namespace: if a
+ * process outside renames a folder, its contents are checked under their new names. For an object
+ * whose name was removed the kernel writes "NAME (deleted)", which might also be its name: we check
+ * both, and either can deny.
  *
- * The server has the rights of whoever started it. As an ordinary user those are the command's. In
- * root's run senders may be anybody, so the server takes uid, gid, groups and those capabilities
- * that override modes from each sender; the sender waits for the answer meanwhile, and cannot
- * change them.
+ * The server has the rights of the user who started it. An ordinary user's are the command's. In
+ * root's run senders may be any user, so the server takes uid, gid, groups and the capabilities
+ * that override modes from each sender. The sender waits for the answer, and cannot change them
+ * meanwhile.
  */
 
 #include <errno.h>
@@ -30,9 +30,9 @@
 #include "base/own.h"
 #include "kernel/sentry/sentry-int.h"
 
-/* ---- where ---- */
+/* ---- paths ---- */
 
-/* As the kernel calls it, seen from the root of the descriptor's mount namespace. */
+/* The kernel's name for it, seen from the root of the file descriptor's mount namespace. */
 static ssize_t name_of(const struct sentry *s, int fd, char *path)
 {
     char number[16];
@@ -43,7 +43,7 @@ static ssize_t name_of(const struct sentry *s, int fd, char *path)
     return n == 0 || n >= SENTRY_PATH || path[0] != '/' ? -ENAMETOOLONG : n;
 }
 
-/* Only once we have left its mount namespace: as long as it is our own root it has no name. */
+/* Call it only after we have left its mount namespace: while it is our own root it has no name. */
 static int find_root(struct sentry *s)
 {
     ssize_t n = s->opt.root < 0 ? 1 : name_of(s, s->opt.root, s->root);
@@ -54,7 +54,7 @@ static int find_root(struct sentry *s)
     return 0;
 }
 
-/* Of what lies on a mount that was taken away the kernel tells a path that begins there. */
+/* For an object on an unmounted file system, the kernel writes a path that begins there. */
 static int check_mount(struct sentry *s, int fd)
 {
     struct statx st;
@@ -78,7 +78,7 @@ int sentry_locate(struct sentry *s, int fd)
     if (n < 0)
         return (int)n;
     size_t len = (size_t)n, root = s->root_len;
-    /* in a chroot the policy's names begin there; what lies outside has none */
+    /* in a chroot the policy's names begin there; what is outside has none */
     if (root && (len <= root || memcmp(s->path, s->root, root) != 0 || s->path[root] != '/'))
         return -EACCES;
     memmove(s->path, s->path + root, len - root);
@@ -97,7 +97,7 @@ int sentry_locate_in(struct sentry *s, const char *name, size_t len)
     return 0;
 }
 
-/* ---- what the policy says ---- */
+/* ---- checking ---- */
 
 static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len,
                                   const struct stat *st, const char *attribute)
@@ -110,7 +110,7 @@ static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len
     if (s->opt.naming)
         n += file_names_facts(s->opt.naming, s->path, len, facts + n);
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    /* with the first question: most runs have none, and all of them would wait for it */
+    /* made at the first check: most runs have none, and all would wait for it */
     if (!s->cache)
         s->cache = graph_cache_new(s->opt.graph);
     if (!s->cache)
@@ -139,8 +139,8 @@ static size_t length_without_mark(const struct sentry *s)
     return s->path_len;
 }
 
-/* Whoever sent the request may have died since, and his number be somebody else's: only those of
- * the sandbox are sent anything. */
+/* The sender may have died, and its pid may belong to another process: only processes of the
+ * sandbox get signals. */
 static void send_signal(const struct sentry *s, pid_t pid, int signal)
 {
     struct stat st;
@@ -201,11 +201,12 @@ int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op o
     return settle(s, h, &what);
 }
 
-/* ---- with whose rights ---- */
+/* ---- the sender's rights ---- */
 
 enum { CAPS_THAT_COUNT = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_SYS_ADMIN };
 
-/* Capabilities count where they were given: those of a user namespace inside do not here. */
+/* Capabilities count only in the namespace they belong to: those of a user namespace inside do not
+ * count here. */
 static bool is_in_our_user_namespace(const struct sentry *s, pid_t tid)
 {
     struct stat ours, theirs;
@@ -260,7 +261,7 @@ static int set_capabilities(uint64_t caps)
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-/* Only the calling thread's: the library's own setgroups() would change all of them. */
+/* For the calling thread only: the library's setgroups() would change all threads. */
 static int set_creds(const struct sentry_creds *c)
 {
     int signal = 0;
@@ -272,7 +273,7 @@ static int set_creds(const struct sentry_creds *c)
     if ((gid_t)syscall(SYS_setfsgid, -1) != c->gid || (uid_t)syscall(SYS_setfsuid, -1) != c->uid)
         return -EPERM;
     int err = set_capabilities(c->caps);
-    prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); /* a change of the uid disarms it */
+    prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); /* a change of the uid clears it */
     return err;
 }
 
@@ -280,7 +281,7 @@ static int become(struct sentry *s, const struct sentry_creds *c)
 {
     if (s->creds_known && are_same(c, &s->creds))
         return 0;
-    s->creds_known = false; /* whatever is half set is not taken for anybody's */
+    s->creds_known = false; /* never use half-set credentials */
     if (set_creds(c) < 0)
         return -EPERM;
     s->creds = *c;
@@ -295,7 +296,7 @@ int sentry_become(struct sentry *s, const struct fuse_in_header *h)
         return 0;
     if (read_creds(s, h, &c) < 0)
         return -EPERM;
-    /* asking about a sender's namespaces takes as many rights as it has */
+    /* reading a sender's namespaces needs the same capabilities as it has */
     if (c.caps && (become(s, &s->own) < 0 || !is_in_our_user_namespace(s, (pid_t)h->pid)))
         c.caps = 0;
     return become(s, &c);

@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The sentry's process, in stages. Each says what it should do and must not do.
+ * The sentry's process, in phases. Each has a list of what it should and must not do.
  *
  *   outside   Should open what only the host shows: its root and its /proc. Must not look at
  *             anything the command controls.
  *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
- *             since requests name their senders as seen by whoever mounts; make one file system for
- *             all points; open what lies behind each before it stands there; put it there. Must not
- *             let the command start when one of them cannot be guarded.
- *   serving   One thread answers the kernel, without capabilities. The other watches the names and
- *             mounts: looking up a path asks the first, so it must never be the same.
+ *             because requests name their senders as the mounting process sees them. Should make
+ * one file system for all guarded paths, open the real file under each before covering it, and
+ * mount. Must not let the command start when one of them cannot be guarded. serving   One thread
+ * answers the kernel, without capabilities. The other watches the names and mounts: looking up a
+ * path asks the first, so it must never be the same.
  *
- * Nobody in the sandbox can see it: it is in no namespace of processes that they know, and in no
- * Landlock domain of theirs. It ends with the controller; with it ends the sandbox.
+ * No process in the sandbox can see it: it is in none of their pid namespaces and in none of their
+ * Landlock domains. It exits with the controller, and the sandbox with it.
  */
 
 #include <errno.h>
@@ -43,14 +43,14 @@
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
 
-/* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
- * both keep a processor from the command that is just starting. What is made meanwhile is found
- * when watching begins. */
+/* Watching a hundred folders takes a while to start, and so does giving up what is not needed. Both
+ * take processor time from the starting command. What is created meanwhile is found when watching
+ * begins. */
 enum { SETTLE_US = 10000 };
 
-enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
+enum { TRIES = 1000 }; /* tries to cover a file that other processes keep replacing */
 
-/* ---- telling the judge ---- */
+/* ---- reporting to the judge ---- */
 
 static int send_msg(const struct sentry_process *p, struct sentry_msg m, int fd)
 {
@@ -102,7 +102,7 @@ bool sentry_process_is_nothing(int err)
     return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
 }
 
-/* The guard around guard i that stands; -1: none does. */
+/* The nearest mounted sentry around sentry i; -1: none. */
 static int outer_of(const struct sentry_process *p, size_t i)
 {
     const char *path = p->plan->sentries[i].path;
@@ -115,7 +115,7 @@ static int outer_of(const struct sentry_process *p, size_t i)
     return -1;
 }
 
-/* What lies under guard i's name behind all guards, in the sandbox's mount table. */
+/* The real file at sentry i's path, under all sentries, in the sandbox's mount table. */
 static int open_behind(const struct sentry_process *p, size_t i)
 {
     int outer = outer_of(p, i);
@@ -137,15 +137,15 @@ static int attach(int tree, int on)
     return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
 }
 
-/* Before 6.15 only what is mounted somewhere can be bound elsewhere. There is nothing to hide: what
- * the root of it shows is judged like everything else. */
+/* Before 6.15 only an attached mount can be bound elsewhere. Nothing needs hiding: what its root
+ * shows is checked like everything else. */
 static int show_file_system(const struct sentry_process *p)
 {
     OWN(fd) int on = open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return on < 0 ? -errno : attach(p->fs, on);
 }
 
-/* One file system for all points, with its server's descriptor in p->device. */
+/* Makes one file system for all guarded paths, with its server's file descriptor in p->device. */
 static int make_file_system(struct sentry_process *p)
 {
     char fd[16], uid[16], gid[16];
@@ -175,7 +175,7 @@ static int make_file_system(struct sentry_process *p)
     return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
 }
 
-/* Closes everything but these n, which are sorted here. */
+/* Closes everything except these n, which are sorted here. */
 static void close_others(int *keep, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -193,7 +193,7 @@ static void close_others(int *keep, size_t n)
     syscall(SYS_close_range, from, ~0U, 0);
 }
 
-/* Until the command may ask, only the mounting thread does, and confining takes a while. */
+/* Before the command runs, only the mounting thread sends requests, and confining takes a while. */
 static bool before_request(void *arg)
 {
     struct sentry_process *p = arg;
@@ -203,8 +203,9 @@ static bool before_request(void *arg)
     return p->confined;
 }
 
-/* Whoever waits for an answer cannot be killed before it comes or the device is closed. So the
- * mounting thread must not have the device: when both are killed, this one's table goes first. */
+/* A process that waits for an answer cannot be killed before it comes or the device is closed. So
+ * the mounting thread must not have the device: when both are killed, this thread's table goes
+ * first. */
 static void *serve(void *arg)
 {
     struct sentry_process *p = arg;
@@ -217,7 +218,7 @@ static void *serve(void *arg)
     sem_post(&p->settled);
     if (own)
         sentry_serve(p->sentry, device);
-    _exit(1); /* nothing is left to serve, or to be trusted */
+    _exit(1); /* nothing is left to serve or to trust */
 }
 
 static int start_serving(struct sentry_process *p)
@@ -239,7 +240,7 @@ static int copy_tree(int at, const char *path, unsigned flags)
     return tree < 0 ? -errno : tree;
 }
 
-/* The sandbox's own mounts are closed to devices by now, or about to be. */
+/* The sandbox's own mounts are closed to devices by now, or will be soon. */
 static int copy_folder(const struct sentry_process *p, size_t i)
 {
     OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
@@ -247,9 +248,9 @@ static int copy_folder(const struct sentry_process *p, size_t i)
     return err < 0 ? err : steal_fd(&tree);
 }
 
-/* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
- * itself, over an outer guard; or, where something lies that is neither folder nor file, something
- * empty. */
+/* What a sentry mounts over its path: its entry of the file system, which takes ownership of *real;
+ * the folder itself, over an outer sentry; or an empty mount, if neither a folder nor a file is
+ * there. */
 static int make_cover(struct sentry_process *p, size_t i, const struct stat *st, int *real,
                       int *number)
 {
@@ -266,7 +267,7 @@ static int make_cover(struct sentry_process *p, size_t i, const struct stat *st,
     return copy_tree(p->fs, name, 0);
 }
 
-/* As the command sees it: over what other guards have put there. */
+/* As the command sees it: over what other sentries have mounted there. */
 static int cover(struct sentry_process *p, size_t i, const struct stat *st, int *real, int *number)
 {
     OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->sentries[i].path);
@@ -276,7 +277,7 @@ static int cover(struct sentry_process *p, size_t i, const struct stat *st, int 
     return attach(tree, on >= 0 ? on : p->stands[i].behind);
 }
 
-/* Whatever stood there has moved away, or is gone, and its mount with it. */
+/* The covered file was moved or removed, and its mount with it. */
 static void leave(struct sentry_process *p, size_t i)
 {
     struct sentry_place *s = &p->stands[i];
@@ -294,8 +295,8 @@ static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
     return st->st_dev == dev && st->st_ino == inode;
 }
 
-/* What lies under guard i's name, as the host sees it, in *st, and pinned in *real, which is the
- * caller's to close: whether there is anything. */
+/* Looks up sentry i's path as the host sees it: *st, and *real pins it, which the caller closes.
+ * Returns whether anything is there. */
 static int look(const struct sentry_process *p, size_t i, struct stat *st, int *real)
 {
     *real = sentry_process_open(p, p->plan->sentries[i].path);
@@ -306,7 +307,7 @@ static int look(const struct sentry_process *p, size_t i, struct stat *st, int *
     return !S_ISLNK(st->st_mode);
 }
 
-/* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
+/* Covers the file at the path in the sandbox. Returns -EAGAIN if it is no longer what *st says. */
 static int take_place(struct sentry_process *p, size_t i, const struct stat *st, int *real)
 {
     struct sentry_place *s = &p->stands[i];
@@ -319,20 +320,20 @@ static int take_place(struct sentry_process *p, size_t i, const struct stat *st,
     s->dev = st->st_dev;
     s->inode = st->st_ino;
     s->behind = steal_fd(&behind);
-    /* before it is covered, so that nobody meets the cover without knowing what lies behind */
+    /* before it is covered, so that nobody meets the cover while the real file is unknown */
     int err = p->ready ? tell_real(p, i) : 0;
     return err < 0 ? err : cover(p, i, st, real, &s->number);
 }
 
-/* Whether the command still meets the guard there: somebody may have mounted something over it, or
- * above. */
+/* Whether the command still meets the sentry there: another process may have mounted something over
+ * it, or above. */
 static bool stands(const struct sentry_process *p, size_t i)
 {
     const struct sentry_place *s = &p->stands[i];
     struct statx st;
     OWN(fd) int seen = open_from(AT_FDCWD, p->plan->sentries[i].path);
     if (seen < 0 || guarded_paths_glance(seen, &st) < 0)
-        return true; /* nothing is seen */
+        return true; /* nothing is visible */
     uint64_t dev = makedev(st.stx_dev_major, st.stx_dev_minor);
     if (p->plan->sentries[i].open)
         return dev == s->dev && st.stx_ino == s->inode;
@@ -367,10 +368,10 @@ int sentry_process_place_at(struct sentry_process *p, size_t i)
         if (err != -EAGAIN && !sentry_process_is_nothing(err))
             return err;
     }
-    return -EBUSY; /* somebody replaces it faster than we can follow */
+    return -EBUSY; /* it is replaced faster than we can follow */
 }
 
-/* ---- stages ---- */
+/* ---- phases ---- */
 
 static int open_mounts(const struct sentry_process *p)
 {
@@ -386,24 +387,23 @@ static void phase_outside(struct sentry_process *p)
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
     role_take(ROLE_SENTRY);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0,
-          0); /* where processes see each other, they do not look in here */
-    /* the controller's pipes would never end if we held them */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
+    /* the controller's pipes would never end while we had them open */
     int keep[] = {t->namespaces, t->events, t->judge};
     close_others(keep, sizeof(keep) / sizeof(keep[0]));
-    /* inside already: a copy, in which our own mounts will not show */
+    /* already inside: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     check(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
-    /* one for each thread: what has changed is told once */
+    /* one for each thread: the kernel reports a change once */
     static struct file_names naming;
     file_names_open(&naming, open_mounts(p), p->plan->opt.mounts);
     p->naming = &naming;
     p->later = open_mounts(p);
 }
 
-/* By this number the server knows who lives in the sandbox. */
+/* By this number the server knows which processes are in the sandbox. */
 static ino_t inner_mount_namespace(const struct sentry_process *p)
 {
     char name[32];
@@ -418,7 +418,7 @@ static void on_crowd(void *arg)
     eventfd_write(p->crowd, 1);
 }
 
-/* Whatever can be done before the mounts are laid. */
+/* Everything that can be done before the mounts are ready. */
 static void prepare(struct sentry_process *p)
 {
     struct sentry_options opt = {
@@ -448,16 +448,16 @@ static void enter(const struct sentry_process *p)
     const struct sentries_task *t = p->task;
     char byte;
     if (recv(t->judge, &byte, 1, 0) != 1)
-        _exit(1); /* the judge has told why */
+        _exit(1); /* the judge has reported why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
         check(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
 }
 
-/* ---- looking ---- */
+/* ---- looking up guarded paths ---- */
 
-/* Folders in which names are looked for, the latest first to be found again: few folders have most
- * of the names, and many do not exist. */
+/* Folders in which names are looked up, the latest first. Few folders have most of the names, and
+ * many do not exist. */
 enum { PLACES = 64 };
 
 struct place {
@@ -499,7 +499,7 @@ static int look_for(struct places *p, const char *path)
     return found < 0 ? -errno : 0;
 }
 
-/* A name that is only made later is the watch's. */
+/* sentry-watch.c handles a name that is created later. */
 void sentries_look(const struct plan *p, struct sentries_there *out)
 {
     struct places places;
@@ -513,18 +513,18 @@ void sentries_look(const struct plan *p, struct sentries_there *out)
             close(places.list[i].fd);
 }
 
-/* The judge has looked while we made the file system. */
+/* The judge has looked them up while we made the file system. */
 static void hear_what_is_there(struct sentry_process *p)
 {
     ssize_t n;
     while ((n = recv(p->task->judge, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(p->there))
-        _exit(1); /* the judge has told why */
+        _exit(1); /* the judge has reported why */
 }
 
-/* On one processor the threads hand over to each other at once; to wake another one up would take
- * ten times as long. A thread that is made begins where its maker may run. */
+/* On one processor the threads hand over to each other at once; waking another one would take ten
+ * times as long. A new thread starts where its creator may run. */
 static void share_processor(struct sentry_process *p)
 {
     cpu_set_t one;
@@ -558,13 +558,13 @@ static void phase_inside(struct sentry_process *p)
     struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
     enter(p);
     p->mounts = open_mounts(p);
-    if (!p->plan->masked) { /* all of it while the judge looks */
+    if (!p->plan->masked) { /* all of it while the judge looks them up */
         struct statx st;
         check(p, STEP_SENTRY_MOUNT, make_file_system(p));
         check(p, STEP_SENTRY_MOUNT,
               statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-        share_processor(p); /* each point takes a question to the other thread */
+        share_processor(p); /* each mount needs an answer from the other thread */
         check(p, STEP_SENTRY, start_serving(p));
     }
     hear_what_is_there(p);
@@ -598,7 +598,7 @@ static void __attribute__((noreturn)) sentry_main(const struct sentries_task *ta
     if (!p.plan->masked)
         prepare(&p);
     phase_inside(&p);
-    usleep(SETTLE_US); /* nobody asks anything of this thread meanwhile */
+    usleep(SETTLE_US); /* this thread gets no requests meanwhile */
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && sentry_process_confine(&p, false) == 0)
         watch_names(&p);

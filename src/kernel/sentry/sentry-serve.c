@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The server's loop: one request, one answer. Requests come from the kernel, but what they are
- * about is the sandboxed command's choice: lengths are checked before anything is looked at,
- * numbers are looked up in tables, and nothing that the command could hold back is waited for. A
- * request that is not known has no answer but ENOSYS, one that would change something EROFS.
+ * The server's loop: one request, one answer. Requests come from the kernel, but the sandboxed
+ * command chooses their contents. So we check lengths before reading, look up numbers in tables,
+ * and never wait for anything that the command could withhold. Unknown requests get ENOSYS, and
+ * those that would change something EROFS.
  */
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 #include "kernel/host/kabi.h"
 #include "kernel/sentry/sentry-int.h"
 
-/* ---- the requests that are about no file ---- */
+/* ---- requests without a file ---- */
 
 enum {
-    MINOR_OLDEST = 23, /* until then answers were shorter */
+    MINOR_OLDEST = 23, /* earlier answers were shorter */
     MINOR_NEWEST = 38,
     OUR_FLAGS = FUSE_ASYNC_READ | FUSE_AUTO_INVAL_DATA | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES |
                 FUSE_ABORT_ERROR,
@@ -71,7 +71,7 @@ static int forget_many(struct sentry *s, const struct fuse_in_header *h, const v
     return SENTRY_SILENT;
 }
 
-/* By the time that we read of it, the request that it means has been answered. */
+/* When we read it, the interrupted request has been answered. */
 static int interrupt(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     (void)s;
@@ -110,12 +110,12 @@ void sentry_expire(struct sentry *s, struct node *n)
         return;
     n->answered = false;
     note.body.ino = node_id(&s->nodes, n);
-    /* ENOENT: it has been forgotten, and with it what was told */
+    /* ENOENT: the kernel has forgotten it and its attributes */
     while (write(s->dev, &note, sizeof(note)) < 0 && errno == EINTR)
         ;
 }
 
-/* ---- all of them ---- */
+/* ---- all requests ---- */
 
 static const struct {
     sentry_op *op;
@@ -168,7 +168,7 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
 {
     if (h->opcode >= sizeof(requests) / sizeof(requests[0]) || !requests[h->opcode].op)
         return -ENOSYS;
-    size_t extra = (size_t)kabi_fuse_extras(h) * 8; /* what newer kernels add at the end */
+    size_t extra = (size_t)kabi_fuse_extras(h) * 8; /* what newer kernels append */
     if (n < sizeof(*h) + extra || n - sizeof(*h) - extra < requests[h->opcode].least)
         return -EINVAL;
     return requests[h->opcode].op(s, h, h + 1, n - sizeof(*h) - extra);
@@ -208,7 +208,7 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     return out->len;
 }
 
-/* Now and then only: everything may be in use. */
+/* Only now and then: everything may be in use. */
 static void call_when_crowded(struct sentry *s)
 {
     enum { PAUSE_MS = 5 };
@@ -231,7 +231,7 @@ int sentry_serve(struct sentry *s, int dev)
         if (s->opt.before && n > 0 && !s->opt.before(s->opt.arg))
             return -EPERM;
         size_t len = n > 0 ? sentry_answer(s, s->request, (size_t)n) : 0;
-        /* ENOENT: whoever asked does not wait any more */
+        /* ENOENT: the sender no longer waits */
         if (len && write(dev, s->answer, len) < 0 && errno != ENOENT && errno != ENODEV &&
             errno != EINTR && errno != ECONNABORTED)
             return -errno;
@@ -239,7 +239,7 @@ int sentry_serve(struct sentry *s, int dev)
     }
 }
 
-/* Part of reconfiguring a file system, even to nothing new. */
+/* Reconfiguring a file system, even without a change, does it. */
 int sentry_drop(int fs)
 {
     OWN(fd) int context = (int)syscall(SYS_fspick, fs, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -248,7 +248,7 @@ int sentry_drop(int fs)
     return 0;
 }
 
-/* ---- points ---- */
+/* ---- guarded paths ---- */
 
 int sentry_point_add(struct sentry *s, int real)
 {
@@ -271,9 +271,9 @@ void sentry_point_remove(struct sentry *s, int number)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
-/* Half of the descriptors for what is known, half for what is open; some for ourselves. */
+/* Half of the file descriptors for nodes, half for open files; some for ourselves. */
 static int take_tables(struct sentry *s)
 {
     enum { SPARE = 128 };
