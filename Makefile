@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A front door to Meson. `make help` lists the targets.
 #
-# Each target first makes sure that the Debian packages it needs are there (tools/need.sh); nothing
-# happens when they are. SKIP_DEPS=1 leaves packages alone.
+# Each target first installs the Debian packages that it needs and that are missing (tools/need.sh).
+# SKIP_DEPS=1 leaves packages alone.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -12,14 +12,14 @@ PKG_BUILD = gcc libc6-dev meson ninja-build pkg-config libjansson-dev libplist-d
 PKG_CHECK = $(PKG_BUILD) python3 clang libclang-rt-dev clang-format scdoc graphviz libpcre2-dev \
 	libseccomp-dev bubblewrap $(PKG_WORK) $(PKG_PROGRAMS)
 PKG_BENCH = $(PKG_BUILD) python3 libpcre2-dev valgrind $(PKG_PEERS) $(PKG_WORK)
-# who is measured beside it, and what the Node peer needs
+# the programs that the benchmarks compare Buckle with, and what the Node one needs
 PKG_PEERS = bubblewrap firejail socat tinyproxy-bin microsocks iproute2 openssl
-# what is tried inside `buckle run`; npm comes with some packages of node, too
+# the programs that the tests run inside `buckle run`; some packages of node include npm
 PKG_WORK = git make ripgrep python3-venv tmux vim less procps $(PKG_NET) $(if $(shell command -v npm),,npm)
 PKG_PROGRAMS = ntfs-3g dosfstools e2fsprogs gdb strace gnupg openssh-client cmake sqlite3 rsync man-db dbus libglib2.0-bin bsdutils
 PKG_HEAVY = default-jdk-headless golang-go cargo chromium postgresql emacs-nox firejail openssh-server redis-server linux-perf
 PKG_ARM64 = gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
-# a small internet, and those who use it
+# a small internet, and its clients
 PKG_NET = nginx-light iproute2 openssl curl wget redis-tools nghttp2-server nghttp2-proxy nghttp2-client
 PKG_RUN = $(PKG_BUILD) git
 PKG_FUZZ = $(PKG_BUILD) python3 clang libclang-rt-dev
@@ -45,14 +45,14 @@ build: ## compile to build/ (the program is build/buckle)
 	@$(SETUP)
 	@$(NINJA)
 
-static: ## one file that needs nothing around it: build/static/buckle
+static: ## a static binary: build/static/buckle
 	$(call need,$(PKG_BUILD))
 	@$(SETUP)
 	@ninja -C build --quiet buckle-static
 	@mkdir -p build/static && cp build/buckle-static build/static/buckle
 	@ls -l build/static/buckle
 
-run: build ## show what Buckle does: a build that tries more than it should
+run: build ## watch a misbehaving build script get blocked
 	$(call need,$(PKG_RUN))
 	@docs/demo/demo.sh build/buckle
 
@@ -61,7 +61,7 @@ check: ## the test suites, with gcc and with clang and its sanitizers; less than
 	@$(RUNNER) check
 
 check-all: ## check, and the long suites
-	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind)
+	$(call need,$(PKG_CHECK) $(PKG_HEAVY) $(PKG_ARM64) valgrind clang-tidy)
 	@$(RUNNER) check-all
 
 bench: ## benchmarks: ratios within one run, and instruction counts; BENCH_WRITE=1 writes them down
@@ -72,13 +72,13 @@ fuzz: ## libFuzzer, FUZZ_SECONDS (20) for each target
 	$(call need,$(PKG_FUZZ))
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(RUNNER) fuzz
 
-accept: build ## write golden files and examples anew; read the difference before committing it
+accept: build ## rewrite golden files and examples; read the diff before you commit it
 	@BUCKLE=build/buckle tests/runners/run-golden.py --accept
 	@BUCKLE=build/buckle tests/runners/run-plans.py --accept
 	@BUCKLE=build/buckle tests/runners/run-examples.py --accept
 	@BUCKLE=build/buckle tests/runners/run-keys.py --accept
 
-format: ## let clang-format arrange the tree
+format: ## format the tree with clang-format
 	$(call need,$(PKG_FORMAT))
 	@tests/runners/run-format.sh --write
 

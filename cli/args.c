@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Command lines are sorted in one pass: every word is an option, an option's value or a positional
- * argument, in that order of preference. Nothing is interpreted here; commands ask for what they
- * know by name. Messages for people leave the program here too, so that they all look alike.
+ * Parses a command line in one pass: every word is an option, an option's value or a positional
+ * argument, in that order of preference. Nothing is interpreted here; commands look options up by
+ * name. Error messages are printed here too, so that they all look alike.
  */
 
 #include "cli/args.h"
@@ -40,7 +40,7 @@ const char *cli_nearest(const char *name, const char *const *names, size_t n)
     return spelling_nearest(name, names, n);
 }
 
-/* What a command is called by; drop-in names are whole. */
+/* What precedes the command's name on a command line; nothing for compat names. */
 static const char *own_word(const struct cli_command *command)
 {
     return command->main ? "" : "buckle ";
@@ -70,9 +70,9 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     args->given[args->ngiven++] = (struct cli_given){option, value};
 }
 
-/* --switch=value, where that is understood. */
-static int take_truth(struct cli_args *args, const struct cli_option *o, const char *value,
-                      struct bk_err *err)
+/* --switch=value, for commands with Go's syntax. */
+static int take_switch_value(struct cli_args *args, const struct cli_option *o, const char *value,
+                             struct bk_err *err)
 {
     static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True"};
     static const char *const no[] = {"false", "0", "f", "F", "FALSE", "False"};
@@ -85,7 +85,7 @@ static int take_truth(struct cli_args *args, const struct cli_option *o, const c
     return err_set(err, BK_E_INPUT, "%s: --%s takes no value", args->command->name, o->name);
 }
 
-/* --name, --name=value or --name value; *i moves past a value taken from the next word. */
+/* --name, --name=value or --name value; advances *i past a value in the next word. */
 static int take_long(struct cli_args *args, int argc, char **argv, int *i, struct bk_err *err)
 {
     const char *name = argv[*i] + (argv[*i][1] == '-' ? 2 : 1), *equals = strchr(name, '=');
@@ -99,7 +99,7 @@ static int take_long(struct cli_args *args, int argc, char **argv, int *i, struc
     if (!o)
         return unknown_long(args->command, name, n, err);
     if (!o->value && equals)
-        return take_truth(args, o, equals + 1, err);
+        return take_switch_value(args, o, equals + 1, err);
     if (!o->value) {
         add_given(args, o, NULL);
         return 0;
@@ -123,8 +123,8 @@ static int take_letters(struct cli_args *args, int argc, char **argv, int *i, st
         if (!o) {
             err_set(err, BK_E_INPUT, "%s: unknown option -%c", args->command->name, *p);
             err_hint(err,
-                     "%s%s --help lists the options; an argument that starts with a "
-                     "dash goes after --",
+                     "%s%s --help lists the options; put arguments that start with a "
+                     "dash after --",
                      own_word(args->command), args->command->name);
             return -1;
         }
@@ -210,7 +210,7 @@ const char *args_value(const struct cli_args *args, const char *name)
     return n ? args_nth(args, name, n - 1) : NULL;
 }
 
-static void say(struct buf *line)
+static void print_error(struct buf *line)
 {
     if (buf_ok(line) && line->s)
         fputs(line->s, stderr);
@@ -221,7 +221,7 @@ int cli_fail(const struct bk_err *err)
     OWN(buf) struct buf line = {0};
     buf_str(&line, "buckle: ");
     err_lines(err, &line);
-    say(&line);
+    print_error(&line);
     return CLI_ERROR;
 }
 
@@ -236,7 +236,7 @@ int cli_usage(const struct cli_args *args, const char *fmt, ...)
     buf_fmt(&line, "buckle: %s: ", args->command->name);
     buf_safe(&line, text, strlen(text));
     buf_fmt(&line, "\n  usage: buckle %s %s\n", args->command->name, args->command->usage);
-    say(&line);
+    print_error(&line);
     return CLI_ERROR;
 }
 

@@ -11,9 +11,9 @@
 #include "cli/cmd.h"
 
 /*
- * What a person typed, sorted by a command's option table. Values point into argv. An option that
- * takes a value may be written --os=14, --os 14, -o14 or -o 14; switches may share one dash;
- * options may follow positional arguments; "--" ends them.
+ * A parsed command line. Values point into argv. An option with a value can be written --os=14,
+ * --os 14, -o14 or -o 14. Switches may share one dash, and options may follow positional
+ * arguments; "--" ends the options.
  */
 struct cli_given {
     const struct cli_option *option;
@@ -29,31 +29,31 @@ struct cli_args {
     bool help; /* --help or -h, which every command has without listing it */
 };
 
-/* argv[0] is the command's name. Free with args_free() whatever happened. */
+/* argv[0] is the command's name. Call args_free() even after a failure. */
 int args_parse(struct cli_args *args, const struct cli_command *command, int argc, char **argv,
                struct bk_err *err);
 void args_free(struct cli_args *args);
 
-/* Options are asked for by long name. */
+/* All of these take an option's long name. */
 bool args_has(const struct cli_args *args, const char *name);
 const char *args_value(const struct cli_args *args, const char *name); /* the last one, or NULL */
 size_t args_count(const struct cli_args *args, const char *name);
-/* The nth value given for an option that may repeat; NULL past the last. */
+/* The nth value of an option that may repeat; NULL past the last. */
 const char *args_nth(const struct cli_args *args, const char *name, size_t n);
-/* All of them, and NULL; free() it. NULL without memory. */
+/* All values, then NULL. The caller frees the array. Returns NULL if out of memory. */
 const char **args_all(const struct cli_args *args, const char *name);
 
-/* What a person is told. cli_fail() and cli_usage() print "buckle: …" to standard error, and a hint
- * or the command's usage line below it, and return CLI_ERROR. */
+/* Print "buckle: …" to standard error, followed by a hint or the command's usage line. Both return
+ * CLI_ERROR. */
 int cli_fail(const struct bk_err *err);
 int cli_usage(const struct cli_args *args, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes the buffer to standard output in one go and empties it. Returns status, or CLI_ERROR
- * (after saying so) when the buffer had run out of memory or could not be written. */
+/* Writes the buffer to standard output and empties it. Returns status. If the buffer ran out of
+ * memory or the write fails, prints an error and returns CLI_ERROR. */
 int cli_emit(struct buf *out, int status);
 
-/* The nearest of n names to a misspelled one, or NULL when none is near. */
+/* The name closest to a misspelled one, or NULL if none is close. */
 const char *cli_nearest(const char *name, const char *const *names, size_t n);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle help [COMMAND]`: the same texts as --help, for those who ask this way. */
+/* `buckle help [COMMAND]`: prints the same texts as --help. */
 
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/help.h"
 
-static int run(struct cli_args *args)
+static int cmd_help_run(struct cli_args *args)
 {
     if (args->npos > 1)
-        return cli_usage(args, "one command at most");
+        return cli_usage(args, "give at most one command");
     OWN(buf) struct buf out = {0};
     if (!args->npos) {
         help_program(&out);
@@ -28,9 +28,9 @@ static const struct cli_option options[] = {{0}};
 const struct cli_command cmd_help = {
     .name = "help",
     .usage = "[COMMAND]",
-    .brief = "show help, on Buckle or on one command",
-    .about = "Prints what `buckle COMMAND --help` prints, or without COMMAND the list of commands.",
+    .brief = "show help for Buckle or for one command",
+    .about = "Prints the same as `buckle COMMAND --help`. Without COMMAND, lists the commands.",
     .options = options,
     .complete = "command",
-    .run = run,
+    .run = cmd_help_run,
 };

@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /*
- * The command line as data: commands and their options are tables, from which come parsing, --help,
- * the completions for three shells and the man pages' option lists.
+ * The command line as data. Parsing, --help and the completions for three shells all come from
+ * these tables. Manual pages are written by hand; tests/runners/run-tree.py checks that they
+ * describe every option.
  */
 struct cli_option {
     const char *name;     /* long name without dashes: "json"; NULL ends a table */
@@ -27,17 +28,17 @@ struct cli_command {
     const char *about; /* a paragraph or two for its own --help */
     const struct cli_option *options;
     const char *complete; /* for positional arguments: "file operation" etc., may be NULL */
-    bool takes_command;   /* what follows the first positional is somebody else's command line */
-    bool letters;         /* its options have letters only */
+    bool takes_command;   /* everything after the first positional belongs to another command */
+    bool letters;         /* its options have letters, but no long names */
     bool one_dash;        /* -name is --name, and switches take =true or =false, as in Go */
     int (*run)(struct cli_args *args);  /* exit status */
-    int (*main)(int argc, char **argv); /* drop-in names sort their words themselves (compat.h) */
+    int (*main)(int argc, char **argv); /* compat names parse argv themselves (compat.h) */
 };
 
 extern const struct cli_command *const cli_commands[]; /* ends with NULL */
 
-/* Exit statuses: 0 yes/allow/clean, 1 no/deny/findings, 2 a mistake in how it was called or in the
- * profile. */
+/* Exit statuses: 0 yes, allow or clean; 1 no, deny or findings; 2 an error in the command line or
+ * in the profile. */
 enum { CLI_OK = 0, CLI_NO = 1, CLI_ERROR = 2 };
 
 #endif

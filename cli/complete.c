@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle completions SHELL`: scripts for three shells, written from the command table. What a
- * place takes is a kind: "file", "dir", or a list of words that is spelled out in the script
- * ("operation", "profile", "os", …), so that pressing Tab starts no program. Kinds of positional
- * arguments are separated by blanks, the last one repeats; "a|b" are words.
+ * `buckle completions SHELL`: writes scripts for three shells from the command table. Each argument
+ * has a kind: "file", "dir", or a list of words ("operation", "profile", "os", …). The script
+ * contains the words themselves, so that pressing Tab starts no program. Blanks separate the kinds
+ * of positional arguments, and the last one repeats; "a|b" are literal words.
  */
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void words_profile(struct buf *out)
         buf_fmt(out, "%s ", b->name);
 }
 
-/* What `sandbox-exec -n` takes: profiles that stand by themselves. */
+/* Profiles for `sandbox-exec -n`: those that are complete, not parts of others. */
 static void words_shipped(struct buf *out)
 {
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
@@ -70,8 +70,8 @@ static void words_setting(struct buf *out)
 
 static const struct kind {
     const char *name;
-    void (*words)(struct buf *out); /* NULL: only files or folders */
-    bool files;                     /* files are offered besides */
+    void (*words)(struct buf *out); /* NULL: only files or directories */
+    bool files;                     /* offer files as well */
 } kinds[] = {
     {"operation", words_operation, false},
     {"name", words_name, false},
@@ -98,7 +98,7 @@ static void drop_last_blank(struct buf *b)
         b->s[--b->n] = '\0';
 }
 
-/* The words that a kind stands for; a list of words stands for itself. */
+/* Adds the words of a kind; anything that is not a kind is a list of words itself. */
 static void add_words(struct buf *out, const char *kind, size_t n)
 {
     const struct kind *k = find_kind(kind, n);
@@ -109,7 +109,7 @@ static void add_words(struct buf *out, const char *kind, size_t n)
     drop_last_blank(out);
 }
 
-/* The same for shells that would take file-read* for a pattern. */
+/* The same, for shells that would read file-read* as a pattern. */
 static void add_plain_words(struct buf *out, const char *kind, size_t n)
 {
     OWN(buf) struct buf words = {0};
@@ -121,7 +121,7 @@ static void add_plain_words(struct buf *out, const char *kind, size_t n)
     }
 }
 
-/* s inside '…'; zsh also wants the characters in `special` escaped. */
+/* Adds s for use inside '…', with the characters in `special` escaped. */
 static void add_quoted(struct buf *out, const char *s, const char *special)
 {
     for (; *s; s++) {
@@ -162,7 +162,7 @@ static const char bash_count[] = "        *\\ -* | *\\ =) ;;\n"
                                  "        esac\n"
                                  "    done\n";
 
-/* Sets of names that a case label of bash matches: -D|--define */
+/* A bash case label that matches the option's names: -D|--define */
 static void bash_label(struct buf *out, const struct cli_command *c, const struct cli_option *o)
 {
     if (c->one_dash)
@@ -241,7 +241,7 @@ static void bash_positional(struct buf *out, const struct cli_command *c)
     buf_str(out, "        esac\n");
 }
 
-/* Values of options are not positional arguments. */
+/* So that values of options do not count as positional arguments. */
 static void bash_skip_values(struct buf *out)
 {
     for (const struct cli_command *const *c = cli_commands; *c; c++)
@@ -254,7 +254,7 @@ static void bash_skip_values(struct buf *out)
             }
 }
 
-/* Names of other programs that this one answers to: options, then somebody else's command. */
+/* The compat names: options first, then another command. */
 static void print_bash_names(struct buf *out)
 {
     buf_str(out, "_buckle_name() {\n"
@@ -397,7 +397,7 @@ static void fish_option(struct buf *out, const struct cli_command *c, const stru
     add_quoted(out, o->help, "\\");
     buf_chr(out, '\'');
     if (o->value && k && !k->words)
-        buf_str(out, " -r"); /* files or folders, which fish offers by itself */
+        buf_str(out, " -r"); /* fish offers files and directories by itself */
     else if (o->value)
         buf_str(out, " -x");
     if (o->complete && (!k || k->words)) {
@@ -408,7 +408,7 @@ static void fish_option(struct buf *out, const struct cli_command *c, const stru
     buf_chr(out, '\n');
 }
 
-/* fish has no notion of which argument it is: every kind's words are offered at every place. */
+/* fish does not know an argument's position, so every position offers the words of all kinds. */
 static void fish_positional(struct buf *out, const struct cli_command *c)
 {
     for (const char *at = c->complete; at && *at; at += strspn(at, " ")) {
@@ -465,10 +465,10 @@ static const struct shell {
     void (*print)(struct buf *out);
 } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
 
-static int run(struct cli_args *args)
+static int cmd_completions_run(struct cli_args *args)
 {
     if (args->npos != 1)
-        return cli_usage(args, "for which shell?");
+        return cli_usage(args, "no shell given");
     for (size_t i = 0; i < sizeof(shells) / sizeof(*shells); i++) {
         if (strcmp(shells[i].name, args->pos[0]) != 0)
             continue;
@@ -485,11 +485,11 @@ const struct cli_command cmd_completions = {
     .name = "completions",
     .usage = "bash|zsh|fish",
     .brief = "print a completion script for a shell",
-    .about = "Prints completions for the shell named. They are installed with Buckle; without an\n"
-             "installation, put this into ~/.bashrc:\n"
+    .about = "Prints a completion script for the shell. Buckle installs these scripts; to use one\n"
+             "without installing, add this to ~/.bashrc:\n"
              "\n"
              "    source <(buckle completions bash)",
     .options = options,
     .complete = "bash|zsh|fish",
-    .run = run,
+    .run = cmd_completions_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* --help, from the tables that also drive parsing: what is listed here is what is understood. */
+/* --help, from the tables that also drive parsing, so that the two always agree. */
 
 #include "cli/help.h"
 
@@ -11,7 +11,7 @@
 
 enum { COLUMN = 28 };
 
-/* Characters, not bytes: usage lines contain "…". */
+/* Counts characters, not bytes: usage lines contain "…". */
 static size_t shown_width(const char *s)
 {
     size_t n = 0;
@@ -44,7 +44,7 @@ static void add_option(struct buf *out, const struct cli_option *o)
     buf_free(&left);
 }
 
-static const struct cli_option help_option = {"help", 'h', NULL, "show this and exit", NULL};
+static const struct cli_option help_option = {"help", 'h', NULL, "show this help and exit", NULL};
 
 void help_options(const struct cli_option *options, struct buf *out)
 {
@@ -62,12 +62,14 @@ void help_command(const struct cli_command *command, struct buf *out)
 
 void help_program(struct buf *out)
 {
-    buf_str(out, "Usage: buckle COMMAND [OPTION…] [ARGUMENT…]\n\n"
-                 "Compiles sandbox profiles (SBPL), judges operations by them and says why.\n\n"
-                 "Commands:\n");
+    buf_str(out,
+            "Usage: buckle COMMAND [OPTION…] [ARGUMENT…]\n\n"
+            "Runs commands in a sandbox, under policies in Apple's sandbox language (SBPL), and\n"
+            "explains what it denied. Also compiles, tests and compares profiles.\n\n"
+            "Commands:\n");
     for (const struct cli_command *const *c = cli_commands; *c; c++)
         add_row(out, (*c)->name, (*c)->brief);
-    buf_str(out, "\n`buckle COMMAND --help` and `man buckle-COMMAND` say more about each.\n"
+    buf_str(out, "\n`buckle COMMAND --help` and `man buckle-COMMAND` describe each command.\n"
                  "`buckle --version` prints the version.\n");
 }
 
@@ -81,9 +83,10 @@ const struct cli_command *find_command(const char *name)
 
 int unknown_command(const char *name)
 {
-    const char *names[32];
+    enum { COMMANDS_MAX = 64 };
+    const char *names[COMMANDS_MAX];
     size_t n = 0;
-    for (const struct cli_command *const *c = cli_commands; *c && n < 32; c++)
+    for (const struct cli_command *const *c = cli_commands; *c && n < COMMANDS_MAX; c++)
         names[n++] = (*c)->name;
     const char *near = cli_nearest(name, names, n);
     struct bk_err err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The program: finds the command, sorts its arguments by its table and runs it. */
+/* Finds the command, parses its arguments by its table and runs it. */
 
 #include <stdio.h>
 #include <string.h>

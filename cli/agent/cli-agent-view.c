@@ -17,11 +17,11 @@ int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_
     if (!files)
         return err_nomem(err);
     if (mode && !view_mode(mode, &v->mode, &v->planning))
-        return err_set(err, BK_E_INPUT, "--mode: %s is none of prompt, open, none", mode);
+        return err_set(err, BK_E_INPUT, "--mode must be prompt, open or none, not %s", mode);
     v->planning |= args_has(args, "plan");
     v->plan_file = args_value(args, "plan-file");
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     return view_read(v, cwd, files, args_count(args, "settings"), err);
 }
 
@@ -37,7 +37,7 @@ const char *view_shell(const struct cli_args *args)
 }
 
 int view_print(const struct cli_args *args,
-               void (*say)(const struct agent_view *v, struct buf *out))
+               void (*print)(const struct agent_view *v, struct buf *out))
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
@@ -50,7 +50,7 @@ int view_print(const struct cli_args *args,
         summary_json(&v, &out);
         buf_chr(&out, '\n');
     } else {
-        say(&v, &out);
+        print(&v, &out);
     }
     return cli_emit(&out, CLI_OK);
 }

@@ -6,22 +6,22 @@
 #include "agent/agent-view.h"
 #include "cli/args.h"
 
-/* The options of commands that speak for an agent, for their tables. */
+/* Options of the commands that act for an agent, for their tables. */
 /* clang-format off */
 #define VIEW_OPTIONS \
-    {"settings", 0, "FILE", "settings besides those that are found", "file"}, \
-    {"mode", 0, "MODE", "the person's permission mode: prompt, open or none", "prompt open none"}, \
-    {"plan", 0, NULL, "a plan is being made: nothing runs", NULL}, \
-    {"plan-file", 0, "FILE", "then: the one file that may be written", "file"}
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"}, \
+    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"}, \
+    {"plan", 0, NULL, "plan mode: no command runs", NULL}, \
+    {"plan-file", 0, "FILE", "in plan mode: the only file the agent may write", "file"}
 /* clang-format on */
 
-/* Reads settings for the working directory as these options want it. */
+/* Reads the settings of the working directory according to these options. */
 int view_from_args(struct agent_view *v, const struct cli_args *args, struct bk_err *err);
-/* The shell that runs an agent's commands: --shell, bash where it is usual, or whatever sh is. */
+/* The shell that runs an agent's commands: --shell, bash if it is installed, else sh. */
 const char *view_shell(const struct cli_args *args);
 
-/* The whole of a command that takes these options, and --json, and says what is in force. */
+/* Implements a command that takes these options and --json, and prints what is in force. */
 int view_print(const struct cli_args *args,
-               void (*say)(const struct agent_view *v, struct buf *out));
+               void (*print)(const struct agent_view *v, struct buf *out));
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle decide`: what would become of a command that an agent wants to run. */
+/* `buckle decide`: shows what would happen to a command that an agent wants to run. */
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 static const struct cli_option options[] = {
     VIEW_OPTIONS,
-    {"bypass", 0, NULL, "the request asks to run outside (dangerouslyDisableSandbox)", NULL},
+    {"bypass", 0, NULL, "the agent asked to run outside (dangerouslyDisableSandbox)", NULL},
     {"json", 'j', NULL, "print JSON", NULL},
     {0},
 };
@@ -24,13 +24,13 @@ static const int statuses[] = {
     [DECIDE_ASK] = IS_ASKED,
 };
 
-static int run(struct cli_args *args)
+static int cmd_decide_run(struct cli_args *args)
 {
     OWN(agent_view) struct agent_view v = {0};
     OWN(buf) struct buf out = {0};
     struct bk_err err;
     if (args->npos > 1)
-        return cli_usage(args, "one command, quoted as a shell would get it");
+        return cli_usage(args, "give the command as one quoted argument");
     if (view_from_args(&v, args, &err) < 0)
         return cli_fail(&err);
     struct decide_settings s = view_decides(&v);
@@ -52,13 +52,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_decide = {
     .name = "decide",
     .usage = "[OPTION…] COMMAND",
-    .brief = "say whether an agent's command runs inside, outside, or not at all",
-    .about =
-        "Takes a command as a shell would get it, in one argument, and says what the settings for\n"
-        "the working directory make of it: run-sandboxed, ask, run-outside or refuse, and why.\n"
-        "Nothing is run.\n"
-        "\n"
-        "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 1 refuse, 2 error.",
+    .brief = "show how an agent's command would run: sandboxed, outside or not at all",
+    .about = "Applies the settings of the working directory to COMMAND, a shell command in one\n"
+             "argument. Prints the decision (run-sandboxed, ask, run-outside or refuse) and the\n"
+             "reason. Runs nothing.\n"
+             "\n"
+             "Exit status: 0 run-sandboxed, 3 run-outside, 4 ask, 1 refuse, 2 error.",
     .options = options,
-    .run = run,
+    .run = cmd_decide_run,
 };

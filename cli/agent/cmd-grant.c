@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle grant`: gives a run that is under way something more, until it ends. */
+/* `buckle grant`: gives an active run more access, until it ends. */
 
 #include <jansson.h>
 #include <stdio.h>
@@ -17,12 +17,13 @@ static const struct cli_option options[] = {
     {"read", 'r', "PATH", "let it read PATH and below, or what a glob matches", "file"},
     {"write", 'w', "PATH", "let it write to PATH and below, or to what a glob matches", "file"},
     {"net", 'N', "HOST[:PORT]", "let it connect to HOST", NULL},
-    {"run", 0, "PID", "the process of that `buckle run`, when there are several", NULL},
-    {"session", 0, "PID", "the process of that `buckle session` or `buckle mcp`", NULL},
+    {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
+    {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
 };
 
-static int grant(int door, const char *option, const char *given, bool *waits, struct bk_err *err)
+static int send_grant(int control, const char *option, const char *given, bool *waits,
+                      struct bk_err *err)
 {
     OWN(json) json_t *message = json_object();
     OWN(buf) struct buf path = {0};
@@ -32,19 +33,20 @@ static int grant(int door, const char *option, const char *given, bool *waits, s
     snprintf(name, sizeof(name), "allow-%s", option);
     json_object_set_new(message, "grant", json_string(name));
     json_object_set_new(message, "what", json_string(path.n ? path.s : given));
-    OWN(json) json_t *answer = control_server_ask(door, message, DESK_LONG_MS, err);
+    OWN(json) json_t *answer = control_server_ask(control, message, CONTROL_LONG_MS, err);
     if (!answer)
         return -1;
     const char *later = json_string_value(json_object_get(answer, "waits"));
     if (later && *later) {
-        fprintf(stderr, "buckle: part of it has to wait for the next command:\n%s", later);
-        fprintf(stderr, "buckle: `buckle run --grantable` puts up no walls for that\n");
+        fprintf(stderr, "buckle: part of this takes effect only with the next command:\n%s", later);
+        fprintf(stderr,
+                "buckle: `buckle run --grantable` skips the kernel walls that prevent it\n");
         *waits = true;
     }
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_grant_run(struct cli_args *args)
 {
     static const char *const kinds[] = {"read", "write", "net"};
     struct bk_err err;
@@ -55,14 +57,15 @@ static int run(struct cli_args *args)
     for (size_t k = 0; k < 3; k++)
         n += args_count(args, kinds[k]);
     if (n == 0)
-        return cli_usage(args, "grant what?");
+        return cli_usage(args, "nothing to grant: give --read, --write or --net");
     OWN(fd)
-    int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
-    if (door < 0)
+    int control =
+        control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
+    if (control < 0)
         return cli_fail(&err);
     for (size_t k = 0; k < 3; k++)
         for (size_t i = 0; i < args_count(args, kinds[k]); i++)
-            if (grant(door, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
+            if (send_grant(control, kinds[k], args_nth(args, kinds[k], i), &waits, &err) < 0)
                 return cli_fail(&err);
     return waits ? CLI_NO : CLI_OK;
 }
@@ -70,14 +73,14 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_grant = {
     .name = "grant",
     .usage = "[--read PATH] [--write PATH] [--net HOST] [--run PID]",
-    .brief = "give a running command more, until it ends",
+    .brief = "let a running command do more, until it ends",
     .about =
-        "Allows a command that runs under `buckle run` to read, write or reach something more.\n"
-        "It takes effect at the command's next operation, is told in its report, and ends with\n"
-        "it. Nothing inside a sandbox can grant anything.\n"
+        "Lets a command that runs under `buckle run` read, write or reach something more. The\n"
+        "grant applies to the command's next operation, appears in its report, and ends with\n"
+        "the command. Nothing inside a sandbox can grant anything.\n"
         "\n"
-        "Exit status: 0 when all is granted, 1 when part of it has to wait for the next command\n"
-        "(a wall stands in the way; see `buckle run --grantable`), 2 error.",
+        "Exit status: 0 if everything was granted, 1 if part of it takes effect only with the\n"
+        "next command (a kernel wall prevents it; see `buckle run --grantable`), 2 on error.",
     .options = options,
-    .run = run,
+    .run = cmd_grant_run,
 };

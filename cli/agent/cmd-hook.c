@@ -2,9 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle hook`: an agent asks before it uses a tool, on standard input, and hears on standard
- * output what to do: run the command under Buckle, ask the person, leave it, or nothing. Whatever
- * goes wrong here is a refusal; its exit status 2 means the same to agents that look no further.
+ * `buckle hook`: an agent sends a message on standard input before it uses a tool. The answer on
+ * standard output tells it to run the command under Buckle, ask the user, leave the command alone,
+ * or not run it. Every failure here is a refusal: agents that only look at the exit status take 2
+ * for one.
  */
 
 #include <errno.h>
@@ -22,22 +23,20 @@
 #include "macos/sandbox-exec.h"
 
 static const struct cli_option options[] = {
-    {"settings", 0, "FILE", "settings besides those that are found", "file"},
-    {"shell", 0, "PROGRAM", "the shell that runs commands (bash, or sh)", "file"},
-    {"tool", 0, "NAME", "a tool of this name runs commands, too", NULL},
-    {"here", 0, NULL, "run commands even if the agent was started in / or the home directory",
-     NULL},
-    {"install", 0, "AGENT",
-     "write the hook into an agent's configuration: claude, gemini or a file", "claude gemini"},
-    {"project", 0, NULL, "with --install: into the project's configuration, not the person's",
-     NULL},
-    {"uninstall", 0, "AGENT", "take it out again", "claude gemini"},
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
+    {"shell", 0, "PROGRAM", "the shell that runs commands (default: bash, else sh)", "file"},
+    {"tool", 0, "NAME", "treat this tool as a shell, too", NULL},
+    {"here", 0, NULL, "run commands even if the agent started in / or the home directory", NULL},
+    {"install", 0, "AGENT", "add the hook to an agent's configuration: claude, gemini or a file",
+     "claude gemini"},
+    {"project", 0, NULL, "with --install: use the project's configuration, not the user's", NULL},
+    {"uninstall", 0, "AGENT", "remove the hook again", "claude gemini"},
     {0},
 };
 
 enum { REFUSED = 2, MESSAGE_MOST = 16 << 20 };
 
-static int say(json_t *answer, int status)
+static int print_answer(json_t *answer, int status)
 {
     OWN(json) json_t *a = answer;
     OWN(mem) char *text = a ? json_dumps(a, JSON_COMPACT) : NULL;
@@ -52,7 +51,7 @@ static int say(json_t *answer, int status)
 static int refuse(const char *reason)
 {
     fprintf(stderr, "buckle: %s\n", reason);
-    return say(hook_refusal(reason), REFUSED);
+    return print_answer(hook_refusal(reason), REFUSED);
 }
 
 static json_t *read_message(void)
@@ -74,14 +73,14 @@ static json_t *read_message(void)
 
 /* ---- the command ---- */
 
-/* A call that is being answered. */
+/* The tool call that is being answered. */
 struct answering {
     const struct cli_args *args;
     struct hook_call call;
-    char program[PATH_MAX]; /* where we are, and will be in a moment */
+    char program[PATH_MAX]; /* path of this program, which the rewritten command runs */
     struct hook_root root;
     struct agent_view view;
-    const char **files; /* settings that were named */
+    const char **files; /* from --settings */
     size_t nfiles;
 };
 
@@ -94,8 +93,8 @@ static void answering_free(struct answering *a)
 }
 #define OWN_answering answering_free
 
-/* From the project's folder: the one that we are in may be the model's choice. */
-static int name_files(struct answering *a)
+/* Relative to the project: the model may have chosen our working directory. */
+static int resolve_files(struct answering *a)
 {
     const char *file;
     a->files = calloc(args_count(a->args, "settings") + 1, sizeof(*a->files));
@@ -111,7 +110,7 @@ static int name_files(struct answering *a)
     return a->files ? 0 : -1;
 }
 
-static void wrap(struct answering *a, struct buf *out)
+static void rewrite_command(struct answering *a, struct buf *out)
 {
     pid_t session = a->root.session > 0 ? a->root.session : hook_session(a->program);
     const struct cli_args *args = a->args;
@@ -148,11 +147,10 @@ static int refuse_root(const char *root, const char *all)
 {
     OWN(buf) struct buf why = {0};
     buf_safe(&why, root, strlen(root));
-    buf_fmt(
-        &why,
-        " is %s: a command could write to all of it; start the agent in a project's folder, list "
-        "filesystem.allowWrite in your settings, or give the hook --here",
-        all);
+    buf_fmt(&why,
+            " is %s: a command could write to all of it; start the agent in a project folder, list "
+            "filesystem.allowWrite in your settings, or give the hook --here",
+            all);
     return refuse(buf_ok(&why) ? why.s : "out of memory");
 }
 
@@ -164,14 +162,14 @@ static int carry_out(struct answering *a, struct decision d)
                                                [DECIDE_REFUSE] = HOOK_DENY};
     OWN(buf) struct buf wrapped = {0};
     if (d.action == DECIDE_REFUSE || !d.sandboxed)
-        return say(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
+        return print_answer(hook_answer(&a->call, effects[d.action], d.reason, NULL), CLI_OK);
     const char *all = args_has(a->args, "here") ? NULL : view_root_is_all(&a->view, a->root.path);
     if (all)
         return refuse_root(a->root.path, all);
-    wrap(a, &wrapped);
+    rewrite_command(a, &wrapped);
     if (!buf_ok(&wrapped))
         return refuse("out of memory");
-    return say(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
+    return print_answer(hook_answer(&a->call, effects[d.action], d.reason, wrapped.s), CLI_OK);
 }
 
 static int refuse_error(const struct bk_err *err)
@@ -190,17 +188,16 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     if (!tools)
         return refuse("out of memory");
     if (hook_read(message, tools, args_count(args, "tool"), call) < 0)
-        return refuse("a message that is no call of a tool; the command does not run");
+        return refuse("the message is not a tool call; the command does not run");
     if (!call->shell)
-        return say(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
+        return print_answer(hook_answer(call, HOOK_LEAVE, NULL, NULL), CLI_OK);
     if (call->mode && !view_mode(call->mode, &a.view.mode, &a.view.planning))
-        a.view.mode =
-            PERMISSION_PROMPT; /* a mode that nobody here knows is no reason to ask less */
+        a.view.mode = PERMISSION_PROMPT; /* an unknown mode must not ask less */
     if (program_path(a.program) < 0)
-        return refuse("cannot tell where buckle is");
+        return refuse("cannot find the path of buckle");
     if (hook_root(call, a.program, &a.root, &err) < 0)
         return refuse_error(&err);
-    if (name_files(&a) < 0)
+    if (resolve_files(&a) < 0)
         return refuse("out of memory");
     if (view_read(&a.view, a.root.path, a.files, a.nfiles, &err) < 0)
         return refuse_error(&err);
@@ -209,7 +206,7 @@ static int answer_call(const struct cli_args *args, const json_t *message)
     return carry_out(&a, decide(&s, &r));
 }
 
-static int run(struct cli_args *args)
+static int cmd_hook_run(struct cli_args *args)
 {
     struct bk_err err;
     if (args->npos)
@@ -222,20 +219,20 @@ static int run(struct cli_args *args)
     }
     OWN(json) json_t *message = read_message();
     return message ? answer_call(args, message)
-                   : refuse("what the agent sent is not JSON; the command does not run");
+                   : refuse("the agent did not send JSON; the command does not run");
 }
 
 const struct cli_command cmd_hook = {
     .name = "hook",
     .usage = "[OPTION…]",
-    .brief = "put an agent's commands into the sandbox, as its hook before tools",
+    .brief = "sandbox an agent's commands, as its pre-tool hook",
     .about =
-        "Reads one message of an agent's hook before tools from standard input and answers on\n"
-        "standard output: a shell's command is rewritten to run under Buckle, put to the person,\n"
-        "left alone or refused, as `buckle decide` would have it. Other tools are left alone.\n"
-        "What cannot be understood is refused.\n"
+        "Reads one pre-tool hook message from standard input and answers on standard output.\n"
+        "For a shell command it decides as `buckle decide` does: rewrite it to run under Buckle,\n"
+        "ask the user, leave it unchanged, or refuse it. It leaves other tools alone and refuses\n"
+        "messages that it cannot understand.\n"
         "\n"
-        "Exit status: 0 with an answer, 2 when nothing may run.",
+        "Exit status: 0 with an answer, 2 if nothing may run.",
     .options = options,
-    .run = run,
+    .run = cmd_hook_run,
 };

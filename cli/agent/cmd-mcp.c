@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle mcp`: flags for the server in agent/mcp.c. */
+/* `buckle mcp`: command line of the server in agent/mcp.c. */
 
 #include "agent/mcp.h"
 
@@ -14,21 +14,21 @@
 #include "cli/agent/cli-agent-view.h"
 
 static const struct cli_option options[] = {
-    {"settings", 0, "FILE", "settings besides those that are found", "file"},
-    {"mode", 0, "MODE", "the person's permission mode: prompt, open or none", "prompt open none"},
-    {"plan", 0, NULL, "a plan is being made: nothing runs", NULL},
-    {"grantable", 0, NULL, "let `buckle grant` give commands more while they run", NULL},
+    {"settings", 0, "FILE", "settings to use in addition to those found", "file"},
+    {"mode", 0, "MODE", "the user's permission mode: prompt, open or none", "prompt open none"},
+    {"plan", 0, NULL, "plan mode: no command runs", NULL},
+    {"grantable", 0, NULL, "skip kernel walls, so that `buckle grant` can allow anything", NULL},
     {"here", 0, NULL, "run commands even in / or the home directory", NULL},
-    {"shell", 0, "PROGRAM", "the shell, when a call names none (bash, or sh)", "file"},
-    {"timeout", 't', "SECONDS", "limit of commands that name none (120)", NULL},
-    {"max-timeout", 0, "SECONDS", "limit of commands that name one (600)", NULL},
-    {"max-procs", 0, "N", "limit of a command's processes (4096)", NULL},
-    {"max-output", 0, "BYTES", "what is kept of each of a command's streams (30000)", NULL},
+    {"shell", 0, "PROGRAM", "the shell, if a call names none (default: bash, else sh)", "file"},
+    {"timeout", 't', "SECONDS", "time limit of commands that set none (default 120)", NULL},
+    {"max-timeout", 0, "SECONDS", "highest time limit that a command can set (default 600)", NULL},
+    {"max-procs", 0, "N", "maximum number of processes per command (default 4096)", NULL},
+    {"max-output", 0, "BYTES", "how much to keep of each output stream (default 30000)", NULL},
     {0},
 };
 
-static int number(const struct cli_args *args, const char *option, unsigned long most,
-                  unsigned long *out, struct bk_err *err)
+static int read_number(const struct cli_args *args, const char *option, unsigned long most,
+                       unsigned long *out, struct bk_err *err)
 {
     const char *given = args_value(args, option);
     char *end;
@@ -36,8 +36,8 @@ static int number(const struct cli_args *args, const char *option, unsigned long
         return 0;
     unsigned long n = strtoul(given, &end, 10);
     if (given[0] < '0' || given[0] > '9' || *end || n == 0 || n > most)
-        return err_set(err, BK_E_INPUT, "--%s: %s is not a number from 1 to %lu", option, given,
-                       most);
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %lu, not %s", option, most,
+                       given);
     *out = n;
     return 0;
 }
@@ -45,10 +45,10 @@ static int number(const struct cli_args *args, const char *option, unsigned long
 static int read_limits(const struct cli_args *args, struct mcp_options *o, struct bk_err *err)
 {
     unsigned long timeout = 120, most = 600, output = 30000, procs = 4096;
-    if (number(args, "timeout", 86400, &timeout, err) < 0 ||
-        number(args, "max-timeout", 86400, &most, err) < 0 ||
-        number(args, "max-procs", 1 << 20, &procs, err) < 0 ||
-        number(args, "max-output", 16 << 20, &output, err) < 0)
+    if (read_number(args, "timeout", 86400, &timeout, err) < 0 ||
+        read_number(args, "max-timeout", 86400, &most, err) < 0 ||
+        read_number(args, "max-procs", 1 << 20, &procs, err) < 0 ||
+        read_number(args, "max-output", 16 << 20, &output, err) < 0)
         return -1;
     o->max_timeout_ms = (uint32_t)most * 1000;
     o->timeout_ms = (uint32_t)(timeout < most ? timeout : most) * 1000;
@@ -57,7 +57,7 @@ static int read_limits(const struct cli_args *args, struct mcp_options *o, struc
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_mcp_run(struct cli_args *args)
 {
     struct mcp_options o = {.program = "/proc/self/exe",
                             .shell = view_shell(args),
@@ -70,7 +70,7 @@ static int run(struct cli_args *args)
     if (args->npos)
         return cli_usage(args, "mcp takes options only");
     if (mode && !view_mode(mode, &o.mode, &o.planning))
-        return cli_usage(args, "--mode: %s is none of prompt, open, none", mode);
+        return cli_usage(args, "--mode must be prompt, open or none, not %s", mode);
     if (!files)
         return CLI_ERROR;
     o.planning |= args_has(args, "plan");
@@ -83,13 +83,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_mcp = {
     .name = "mcp",
     .usage = "[OPTION…]",
-    .brief = "serve a sandboxed shell to an agent, over the Model Context Protocol",
+    .brief = "serve a sandboxed shell to an agent over the Model Context Protocol",
     .about =
-        "Speaks the Model Context Protocol on standard input and output. Its tools are a shell "
-        "whose\n"
-        "commands run under the settings of the working directory (bash, bash_output, bash_kill)\n"
-        "and what the sandbox has to say (sandbox_status, sandbox_violations); the policy and the\n"
-        "events of the session can be read as resources. Everything ends with the client.\n",
+        "Speaks the Model Context Protocol on standard input and output. The tools bash,\n"
+        "bash_output and bash_kill run commands under the settings of the working directory;\n"
+        "sandbox_status and sandbox_violations report on the sandbox. The session's policy and\n"
+        "events are available as resources. Everything ends when the client disconnects.",
     .options = options,
-    .run = run,
+    .run = cmd_mcp_run,
 };

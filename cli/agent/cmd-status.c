@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle status`: how things stand for the working directory, in a few lines. */
+/* `buckle status`: a short overview of sandboxing in the working directory. */
 
 #include <string.h>
 
@@ -18,8 +18,8 @@ static const struct cli_option options[] = {
 static const char *mode_words(const struct settings_result *r)
 {
     return !r->enabled     ? "disabled: agents' commands run without a sandbox"
-           : r->auto_allow ? "enabled: what runs inside needs no approval"
-                           : "enabled: each command needs an approval";
+           : r->auto_allow ? "enabled: sandboxed commands need no approval"
+                           : "enabled: each command needs approval";
 }
 
 static void list_layers(const struct settings *s, struct buf *out)
@@ -32,38 +32,39 @@ static void list_layers(const struct settings *s, struct buf *out)
         buf_fmt(out, "%s%s ", any ? "\n                " : "", settings_layer_name(l->id));
         buf_safe(out, l->path, strlen(l->path));
         if (!l->trusted)
-            buf_str(out, " (not trusted: may only narrow)");
+            buf_str(out, " (not trusted: can only restrict)");
         any = true;
     }
     buf_str(out, any ? "\n" : "none; the default profile\n");
 }
 
-static void say(const struct agent_view *v, struct buf *out)
+static void print_status(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     pid_t pids[1];
     buf_fmt(out, "sandboxing      %s\n", mode_words(r));
     buf_fmt(out, "outside         %s\n",
-            r->unsandboxed ? "a command may ask to run there" : "no command may ask to run there");
+            r->unsandboxed ? "a command may ask to run outside"
+                           : "no command may ask to run outside");
     buf_str(out, "settings        ");
     list_layers(&v->settings, out);
-    buf_fmt(out, "under way       %zu runs, %zu sessions\n", control_socket_list("run", pids, 1),
+    buf_fmt(out, "active          %zu runs, %zu sessions\n", control_socket_list("run", pids, 1),
             control_socket_list("session", pids, 1));
     buf_chr(out, '\n');
     summary_rules(v, out);
 }
 
-static int run(struct cli_args *args)
+static int cmd_status_run(struct cli_args *args)
 {
-    return view_print(args, say);
+    return view_print(args, print_status);
 }
 
 const struct cli_command cmd_status = {
     .name = "status",
     .usage = "[OPTION…]",
-    .brief = "say how sandboxing stands for the working directory",
-    .about = "Tells whether agents' commands run in a sandbox here, which settings count, what is\n"
-             "under way, and what may be read, written and reached.",
+    .brief = "show whether and how commands are sandboxed here",
+    .about = "Shows whether agents' commands run in a sandbox in the working directory, which\n"
+             "settings apply, what is running, and what commands may read, write and reach.",
     .options = options,
-    .run = run,
+    .run = cmd_status_run,
 };

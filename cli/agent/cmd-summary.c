@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle summary`: what a model should be told about the sandbox. */
+/* `buckle summary`: describes the sandbox for a model. */
 
 #include "cli/agent/cli-agent-view.h"
 
@@ -11,7 +11,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static int run(struct cli_args *args)
+static int cmd_summary_run(struct cli_args *args)
 {
     return view_print(args, summary_text);
 }
@@ -19,11 +19,11 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_summary = {
     .name = "summary",
     .usage = "[OPTION…]",
-    .brief = "print what a model should be told about the sandbox",
+    .brief = "describe the sandbox for a language model",
     .about =
-        "Prints, for the settings of the working directory, what a model needs to know: what may\n"
-        "be read, written and reached, where temporary files go, how a refusal looks and what\n"
-        "to do about it. Nothing when sandboxing is disabled.",
+        "Describes, for the settings of the working directory, what a model needs to know: what\n"
+        "commands may read, write and reach, where temporary files go, what a denial looks like\n"
+        "and how to respond to it. Prints nothing if sandboxing is disabled.",
     .options = options,
-    .run = run,
+    .run = cmd_summary_run,
 };

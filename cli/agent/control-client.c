@@ -13,9 +13,9 @@
 #include "agent/json.h"
 #include "base/own.h"
 
-enum { DOORS = 64 };
+enum { SOCKETS_MAX = 64 };
 
-/* One that could be meant. */
+/* A run or session that the user could mean. */
 struct candidate {
     const char *kind;
     pid_t pid;
@@ -23,7 +23,7 @@ struct candidate {
 };
 
 struct candidates {
-    struct candidate at[2 * DOORS];
+    struct candidate at[2 * SOCKETS_MAX];
     size_t n;
 };
 
@@ -34,12 +34,12 @@ static void candidates_free(struct candidates *c)
 }
 #define OWN_candidates candidates_free
 
-static int knock(const char *kind, const char *pid, struct bk_err *err)
+static int connect_pid(const char *kind, const char *pid, struct bk_err *err)
 {
     char *end;
     long n = strtol(pid, &end, 10);
     if (*end || n <= 0 || n > INT_MAX)
-        return err_set(err, BK_E_INPUT, "--%s: %s is no process", kind, pid);
+        return err_set(err, BK_E_INPUT, "--%s: %s is not a process ID", kind, pid);
     return control_socket_connect(kind, (pid_t)n, err);
 }
 
@@ -47,16 +47,16 @@ static json_t *ask_about(const char *kind, pid_t pid)
 {
     struct bk_err err;
     OWN(json) json_t *question = json_pack("{s:b}", "about", 1);
-    OWN(fd) int door = control_socket_connect(kind, pid, &err);
-    return door >= 0 ? control_server_ask(door, question, DESK_SOON_MS, &err) : NULL;
+    OWN(fd) int control = control_socket_connect(kind, pid, &err);
+    return control >= 0 ? control_server_ask(control, question, CONTROL_SOON_MS, &err) : NULL;
 }
 
-/* Runs that belong to a session are not spoken to one by one. */
+/* Leaves out runs that belong to a session: the session reaches all of them. */
 static void list_kind(const char *kind, struct candidates *c)
 {
-    pid_t pids[DOORS];
-    size_t n = control_socket_list(kind, pids, DOORS);
-    for (size_t i = 0; i < n && i < DOORS; i++) {
+    pid_t pids[SOCKETS_MAX];
+    size_t n = control_socket_list(kind, pids, SOCKETS_MAX);
+    for (size_t i = 0; i < n && i < SOCKETS_MAX; i++) {
         json_t *about = ask_about(kind, pids[i]);
         if (about && !json_is_true(json_object_get(about, "member")))
             c->at[c->n++] = (struct candidate){kind, pids[i], about};
@@ -72,8 +72,8 @@ static bool is_here(const struct candidate *c, const char *cwd)
     return n > 1 && strncmp(cwd, theirs, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/');
 }
 
-/* The only one, or the only one whose folder we are in; NULL when that leaves a doubt. */
-static const struct candidate *choose(const struct candidates *c)
+/* The only candidate, or the only one whose directory we are in. NULL if that is ambiguous. */
+static const struct candidate *choose_candidate(const struct candidates *c)
 {
     char cwd[PATH_MAX];
     const struct candidate *found = NULL;
@@ -91,8 +91,8 @@ static const struct candidate *choose(const struct candidates *c)
     return found;
 }
 
-/* One line about each, so that the person can tell them apart. */
-static void tell_candidates(const struct candidates *c)
+/* Prints one line for each, so that the user can choose. */
+static void list_candidates(const struct candidates *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         OWN(buf) struct buf line = {0};
@@ -112,24 +112,24 @@ static void tell_candidates(const struct candidates *c)
 
 int control_client_session(const char *pid, struct bk_err *err)
 {
-    return knock("session", pid, err);
+    return connect_pid("session", pid, err);
 }
 
 int control_client_current(const char *run, const char *session, struct bk_err *err)
 {
     if (run || session)
-        return knock(session ? "session" : "run", session ? session : run, err);
+        return connect_pid(session ? "session" : "run", session ? session : run, err);
     OWN(candidates) struct candidates c = {.n = 0};
     list_kind("session", &c);
     list_kind("run", &c);
     if (c.n == 0)
-        return err_set(err, BK_E_INPUT, "no run or session of yours is under way");
-    const struct candidate *one = choose(&c);
+        return err_set(err, BK_E_INPUT, "you have no active run or session");
+    const struct candidate *one = choose_candidate(&c);
     if (one)
         return control_socket_connect(one->kind, one->pid, err);
-    tell_candidates(&c);
-    err_set(err, BK_E_INPUT, "%zu runs and sessions are under way", c.n);
-    err_hint(err, "say which: --run PID, --session PID, or go to its folder");
+    list_candidates(&c);
+    err_set(err, BK_E_INPUT, "%zu runs and sessions are active", c.n);
+    err_hint(err, "choose one with --run PID or --session PID, or change to its directory");
     return -1;
 }
 
@@ -138,7 +138,7 @@ int control_client_absolute(const char *path, struct buf *out, struct bk_err *er
     char cwd[PATH_MAX];
     if (path[0] != '/' && path[0] != '~') {
         if (!getcwd(cwd, sizeof(cwd)))
-            return err_sys(err, "cannot tell the working directory");
+            return err_sys(err, "cannot find the working directory");
         buf_fmt(out, "%s/", cwd);
     }
     buf_str(out, path);

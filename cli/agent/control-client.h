@@ -7,15 +7,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Talking to a run or session that is under way (agent/door.h). */
+/* Connects to the control socket of an active run or session (agent/control-socket.h). All
+ * functions return -1 on failure. */
 
-/* A connection to the session of that process. */
+/* Returns a connection to the session with this process ID. */
 int control_client_session(const char *pid, struct bk_err *err);
-/* To the run or session that is named. Neither is: to the current session, which is the only one
- * that there is, or the only one of the working directory; a run that belongs to none is one of its
- * own. */
+/* Returns a connection to the given run or session. If both are NULL: to the only active one, or
+ * the only one of the working directory. A run outside any session counts as a session. */
 int control_client_current(const char *run, const char *session, struct bk_err *err);
-/* A path of the caller's, to be told to somebody who works elsewhere. */
+/* Makes a path absolute, for a process with another working directory. */
 int control_client_absolute(const char *path, struct buf *out, struct bk_err *err);
 
 #endif

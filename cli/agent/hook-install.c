@@ -17,14 +17,14 @@
 #include "settings/write.h"
 
 static const struct agent {
-    const char *name, *file; /* below the home folder, or the project's */
+    const char *name, *file; /* relative to the home directory or the project */
     const char *event, *matcher;
 } agents[] = {
     {"claude", ".claude/settings.json", "PreToolUse", "Bash"},
     {"gemini", ".gemini/settings.json", "BeforeTool", "run_shell_command"},
 };
 
-/* Which agent, and which file of its. A path is taken for one of the first's kind. */
+/* Finds the agent and its file. A path counts as a file of the first agent. */
 static int find_file(const char *name, bool project, const struct agent **agent, struct buf *path,
                      struct bk_err *err)
 {
@@ -42,28 +42,29 @@ static int find_file(const char *name, bool project, const struct agent **agent,
             buf_fmt(path, "%s/%s", project ? "." : home, agents[i].file);
             return 0;
         }
-    err_set(err, BK_E_INPUT, "no agent called %s is known", name);
-    err_hint(err, "claude, gemini, or the path of a settings file");
+    err_set(err, BK_E_INPUT, "unknown agent %s", name);
+    err_hint(err, "use claude, gemini or the path of a settings file");
     return -1;
 }
 
-/* Agents take it for a yes when a hook cannot be run, or ends in any way but with status 2. */
-static const char or_else[] = " hook || exit 2";
+/* Agents run the command if the hook cannot start or fails with any status other than 2. */
+static const char hook_suffix[] = " hook || exit 2";
 
 static bool is_ours(const json_t *hook)
 {
     const char *text = json_text(hook, "command"), *at = text ? strstr(text, "buckle") : NULL;
     const char *rest = at ? strstr(at, " hook") : NULL;
-    return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, or_else) == 0);
+    return rest && (strcmp(rest, " hook") == 0 || strcmp(rest, hook_suffix) == 0);
 }
 
-/* By its name when that leads here, which outlasts an update and a move to another machine. */
+/* Uses the bare name if PATH leads to this program: it survives updates and moving the file to
+ * another machine. */
 static int hook_command(struct buf *out, struct bk_err *err)
 {
     char self[PATH_MAX], found[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n <= 0)
-        return err_sys(err, "cannot tell where buckle is");
+        return err_sys(err, "cannot find the path of buckle");
     self[n] = '\0';
     const char *path = getenv("PATH");
     for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
@@ -79,11 +80,11 @@ static int hook_command(struct buf *out, struct bk_err *err)
     }
     if (!out->n)
         shell_word(out, self);
-    buf_str(out, or_else);
+    buf_str(out, hook_suffix);
     return buf_ok(out) ? 0 : err_nomem(err);
 }
 
-/* The object or array below a key; made when it is missing, NULL when it is something else. */
+/* The object or array at a key, created if missing. NULL if it has another type. */
 static json_t *member(json_t *object, const char *key, json_type type)
 {
     json_t *found = json_object_get(object, key);
@@ -94,8 +95,8 @@ static json_t *member(json_t *object, const char *key, json_type type)
     return json_typeof(found) == type ? found : NULL;
 }
 
-/* What was ours goes, and with it what it leaves empty. How many there were. */
-static size_t take_out(json_t *hooks, const char *event)
+/* Removes our hooks, and containers that become empty. Returns how many hooks it removed. */
+static size_t remove_hooks(json_t *hooks, const char *event)
 {
     json_t *groups = json_object_get(hooks, event);
     size_t taken = 0;
@@ -115,16 +116,16 @@ static size_t take_out(json_t *hooks, const char *event)
     return taken;
 }
 
-static int put_in(json_t *root, const struct agent *a, const char *path, struct bk_err *err)
+static int add_hook(json_t *root, const struct agent *a, const char *path, struct bk_err *err)
 {
     OWN(buf) struct buf command = {0};
     json_t *hooks = json_is_object(root) ? member(root, "hooks", JSON_OBJECT) : NULL;
     if (hooks)
-        take_out(hooks, a->event);
+        remove_hooks(hooks, a->event);
     json_t *groups = hooks ? member(hooks, a->event, JSON_ARRAY) : NULL;
     if (!groups)
-        return err_set(err, BK_E_INPUT, "%s: hooks are not where they should be; left as it is",
-                       path);
+        return err_set(err, BK_E_INPUT,
+                       "%s: unexpected structure of its hooks; file left unchanged", path);
     if (hook_command(&command, err) < 0)
         return -1;
     json_array_append_new(groups, json_pack("{s:s, s:[{s:s, s:s}]}", "matcher", a->matcher, "hooks",
@@ -154,24 +155,24 @@ int hook_install(const char *name, bool project, bool install, struct bk_err *er
         return -1;
     OWN(json) json_t *root = json_load_file(path.s, JSON_REJECT_DUPLICATES, &where);
     if (!root && access(path.s, F_OK) == 0) {
-        err_set(err, BK_E_INPUT, "%s; left as it is", where.text);
+        err_set(err, BK_E_INPUT, "%s; file left unchanged", where.text);
         err_place(err, path.s, (uint32_t)where.line, (uint32_t)where.column);
         return -1;
     }
     json_t *hooks = json_object_get(root, "hooks");
     if (!root && install)
         root = json_object();
-    if (install && put_in(root, agent, path.s, err) < 0)
+    if (install && add_hook(root, agent, path.s, err) < 0)
         return -1;
-    if (!install && take_out(hooks, agent->event) == 0) {
-        fprintf(stderr, "buckle: there is no hook in %s\n", path.s);
+    if (!install && remove_hooks(hooks, agent->event) == 0) {
+        fprintf(stderr, "buckle: %s contains no hook of Buckle\n", path.s);
         return 0;
     }
     if (!install && json_object_size(hooks) == 0)
         json_object_del(root, "hooks");
     if (write_file(root, path.s, err) < 0)
         return -1;
-    fprintf(stderr, "buckle: %s %s\n", install ? "wrote the hook into" : "took the hook out of",
+    fprintf(stderr, "buckle: %s %s\n", install ? "added the hook to" : "removed the hook from",
             path.s);
     return 0;
 }

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Writes `buckle hook` into an agent's configuration, or takes it out again; everything else in the
- * file stays. agent: a name, or the path of a file. */
+/* Adds `buckle hook` to an agent's configuration, or removes it, and keeps the rest of the file.
+ * `agent` is a name or the path of a file. Returns 0 or -1. */
 int hook_install(const char *agent, bool project, bool install, struct bk_err *err);
 
 #endif

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where an agent was started. Some agents set a variable for their hooks. For others the session of
- * the agent's process remembers the folder of the first call, which comes before the model has
- * changed it. Without a session, the kernel says where the agent's process is.
+ * Finds where an agent was started. Some agents set a variable for their hooks. For others, the
+ * session of the agent's process remembers the directory of the first call, which arrives before
+ * the model can change it. Without a session, /proc gives the working directory of the agent.
  */
 
 #include "cli/agent/hook-root.h"
@@ -21,7 +21,7 @@
 #include "base/own.h"
 #include "run/run-policy.h"
 
-/* The agent: our parent, or who started the shell that started us. */
+/* The agent: our parent, or the parent of the shell that started us. */
 static pid_t agent_process(void)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "busybox"};
@@ -63,7 +63,7 @@ pid_t hook_session(const char *program)
     return n > 0 ? (pid_t)strtol(line, NULL, 10) : 0;
 }
 
-/* The folder that the agent's process is in. */
+/* The working directory of the agent's process. */
 static bool agent_folder(char out[PATH_MAX])
 {
     char link[64];
@@ -78,14 +78,16 @@ static int ask_session(pid_t session, const char *id, const char *cwd, const cha
 {
     OWN(json)
     json_t *question = json_pack("{s:s, s:s, s:s}", "root", cwd, "of", id, "start", start);
-    OWN(fd) int door = question ? control_socket_connect("session", session, err) : err_nomem(err);
+    OWN(fd)
+    int control = question ? control_socket_connect("session", session, err) : err_nomem(err);
     OWN(json)
-    json_t *answer = door >= 0 ? control_server_ask(door, question, DESK_USUAL_MS, err) : NULL;
+    json_t *answer =
+        control >= 0 ? control_server_ask(control, question, CONTROL_USUAL_MS, err) : NULL;
     const char *root = json_text(answer, "root");
     if (!answer)
         return -1;
     if (!root || strlen(root) >= PATH_MAX)
-        return err_set(err, BK_E_SYSTEM, "the agent's session does not know its project");
+        return err_set(err, BK_E_SYSTEM, "the agent's session does not know the agent's project");
     strcpy(out, root);
     return 0;
 }
@@ -106,7 +108,7 @@ int hook_root(const struct hook_call *call, const char *program, struct hook_roo
         return ask_session(out->session, call->session ? call->session : "", cwd, start, out->path,
                            err);
     if (!started || run_place_is_all(start))
-        return err_set(err, BK_E_SYSTEM, "cannot tell which project the agent was started in");
+        return err_set(err, BK_E_SYSTEM, "cannot determine which project the agent was started in");
     strcpy(out->path, start);
     return 0;
 }

@@ -9,19 +9,20 @@
 #include "agent/hook.h"
 
 /*
- * The project an agent works in, whose folder its commands can write. It is the one in which the
- * agent was started: what the model chooses, by `cd` or in a tool's input, never moves it.
+ * The project an agent works in, which its commands can write to. It is the directory in which the
+ * agent was started; the model cannot change it, neither by `cd` nor in a tool's input.
  */
 struct hook_root {
     char path[PATH_MAX]; /* canonical */
-    pid_t session;       /* kept for the agent; 0: none was needed */
+    pid_t session;       /* the agent's session; 0 if it was not needed */
 };
 
+/* Returns 0 or -1. */
 int hook_root(const struct hook_call *call, const char *program, struct hook_root *out,
               struct bk_err *err);
 
-/* The session that is kept for the agent; started now when there is none. 0: there is none to be
- * had, which keeps nothing from running. */
+/* The agent's session, started now if there is none. Returns 0 if that fails; commands run without
+ * a session, too. */
 pid_t hook_session(const char *program);
 
 #endif

@@ -29,18 +29,18 @@ static const struct cli_option options[] = {
     {"deny", 0, "PATH", "deny writing PATH, and reading its contents", "file"},
     {"deny-read", 0, "PATH", "deny reading the contents of PATH", "file"},
     {"deny-write", 0, "PATH", "deny writing PATH", "file"},
-    {"strict", 0, NULL, "deny reading anything but what is allowed", NULL},
-    {"allow-git", 0, NULL, "allow writing the repository that the working directory belongs to", NULL},
+    {"strict", 0, NULL, "deny reading everything that is not allowed", NULL},
+    {"allow-git", 0, NULL, "allow writing to the repository of the working directory", NULL},
     {"allow-keychain", 0, NULL, "allow the keychain (macOS)", NULL},
     {"allow-all", 0, NULL, "restrict nothing", NULL},
     {"preset", 0, "NAME", "use this preset; may be repeated", NULL},
-    {"no-defaults", 0, NULL, "leave out the presets file's defaults", NULL},
-    {"list-presets", 0, NULL, "list presets, and stop", NULL},
-    {"show-preset", 0, "NAME", "show a preset with all that it extends, and stop", NULL},
-    {"o", 0, "FORMAT", "how to show it: text, yaml, or raw (yaml without what it extends)", "text yaml raw"},
+    {"no-defaults", 0, NULL, "ignore the default presets of the presets file", NULL},
+    {"list-presets", 0, NULL, "list presets, and exit", NULL},
+    {"show-preset", 0, "NAME", "show a preset with everything it extends, and exit", NULL},
+    {"o", 0, "FORMAT", "format: text, yaml, or raw (yaml without what it extends)", "text yaml raw"},
     {"config", 0, "FILE", "read presets from FILE", "file"},
-    {"dry-run", 0, NULL, "show the profile, and stop", NULL},
-    {"verbose", 0, NULL, "tell of each denied operation as it happens", NULL},
+    {"dry-run", 0, NULL, "show the profile, and exit", NULL},
+    {"verbose", 0, NULL, "report each denied operation as it happens", NULL},
     {"version", 0, NULL, "print the version", NULL},
     {0},
 };
@@ -71,7 +71,7 @@ static int show_preset(struct cage *c, const char *name)
     struct bk_err err;
     OWN(buf) struct buf out = {0};
     if (format && !raw && !yaml && strcmp(format, "text") != 0) {
-        err_set(&err, BK_E_INPUT, "-o %.40s: neither text, yaml nor raw", format);
+        err_set(&err, BK_E_INPUT, "-o must be text, yaml or raw, not %.40s", format);
         return tell(&err, NULL);
     }
     const struct preset *one = preset_find(&c->config, name, &err);
@@ -147,7 +147,7 @@ static int make_profile(struct cage *c, struct bk_err *err)
         access_sbpl(&c->policy, &target, &c->profile, err) < 0)
         return -1;
     for (size_t i = 0; i < unset.n && args_has(&c->args, "verbose"); i++)
-        fprintf(stderr, "%s: %s names a variable that is not set, and opens nothing\n", NAME,
+        fprintf(stderr, "%s: %s uses a variable that is not set, so it allows nothing\n", NAME,
                 unset.at[i]);
     return 0;
 }
@@ -215,10 +215,10 @@ static void show_rules(const struct cage *c, struct buf *out)
         if (places_push(a, writes ? &both : &read, &p->deny_read.at[i]) < 0)
             out->failed = true;
     }
-    buf_str(out, "- Allow everything but writing to files\n");
+    buf_str(out, "- Allow everything except writing to files\n");
     show_places(out, "Allow writes to", &p->allow_write, "");
     if (p->reads_nothing)
-        buf_str(out, "- STRICT: deny reading but what is listed\n");
+        buf_str(out, "- STRICT: deny reading except what is listed\n");
     show_places(out, "Allow reads of", &p->allow_read, "");
     show_places(out, "Deny rules", &both, " (read+write)");
     show_places(out, "Deny reading", &read, " (read)");
@@ -301,7 +301,7 @@ static int main_cage(int argc, char **argv)
 const struct cli_command name_cage = {
     .name = "cage",
     .usage = "[FLAG…] [--] COMMAND [ARGUMENT…]",
-    .brief = "run a command that writes only where it may, by presets",
+    .brief = "run a command that can write only where presets allow",
     .options = options,
     .takes_command = true,
     .one_dash = true,

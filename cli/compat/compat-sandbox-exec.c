@@ -25,10 +25,10 @@ static const char NAME[] = "sandbox-exec";
 /* clang-format off */
 static const struct cli_option options[] = {
     {"file", 'f', "FILE", "read the profile from FILE", "file"},
-    {"name", 'n', "NAME", "use the profile of this name; without one, list them", "shipped"},
+    {"name", 'n', "NAME", "use the shipped profile NAME; without NAME, list them", "shipped"},
     {"profile", 'p', "TEXT", "use TEXT as the profile", NULL},
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
-    {"verbose", 'v', NULL, "tell what has no meaning on Linux, and of each denied operation", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
+    {"verbose", 'v', NULL, "report rules without effect on Linux, and each denied operation", NULL},
     {0},
 };
 /* clang-format on */
@@ -98,7 +98,7 @@ static int take_param(struct asked *a, char *word)
 {
     char *equals = strchr(word, '=');
     if (!equals || equals == word)
-        return usage("-D takes KEY=VALUE, not %s", word);
+        return usage("-D must be KEY=VALUE, not %s", word);
     *equals = '\0';
     a->params[a->nparams++] = (struct sbpl_param){word, equals + 1};
     return 0;
@@ -179,7 +179,7 @@ static void tell_absent(struct compat *d)
         }
     }
     if (names.n)
-        fprintf(stderr, "%s: without a meaning on Linux: %s\n", NAME, names.s);
+        fprintf(stderr, "%s: no effect on Linux: %s\n", NAME, names.s);
 }
 
 static int run_it(struct compat *d, const struct asked *a, char **command)
@@ -218,7 +218,7 @@ static int main_sandbox_exec(int argc, char **argv)
     } else if ((status = take_options(&a, argc, argv)) != 0) {
         /* told */
     } else if (a.chosen != 1) {
-        status = usage(a.chosen ? "one profile only: -f, -n or -p%s" : NULL, "");
+        status = usage(a.chosen ? "give one profile only: -f, -n or -p%s" : NULL, "");
     } else if (!argv[optind]) {
         status = usage(NULL, NULL);
     } else if (compat_init(d, NAME, &err) < 0) {

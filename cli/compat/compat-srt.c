@@ -31,10 +31,10 @@ enum { FAILED = 1 };
 
 /* clang-format off */
 static const struct cli_option options[] = {
-    {"debug", 'd', NULL, "tell what is restricted, and what is denied, as it happens", NULL},
-    {"settings", 's', "FILE", "settings (default: ~/.srt-settings.json)", "file"},
-    {"command", 'c', "STRING", "run STRING by a shell, as it is", NULL},
-    {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object a line", NULL},
+    {"debug", 'd', NULL, "show restrictions, and denials as they happen", NULL},
+    {"settings", 's', "FILE", "settings file (default: ~/.srt-settings.json)", "file"},
+    {"command", 'c', "STRING", "run STRING in a shell", NULL},
+    {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL},
     {"version", 'V', NULL, "print the version", NULL},
     {0},
 };
@@ -74,7 +74,7 @@ static int choose_file(struct srt *s, struct bk_err *err)
     if (access(own, F_OK) == 0 || errno != ENOENT)
         s->settings.only = own;
     else
-        debug_say("No settings in ~/.srt-settings.json: nothing can be written, no host reached");
+        debug_say("No ~/.srt-settings.json: the command cannot write files or reach hosts");
     return 0;
 }
 
@@ -93,7 +93,7 @@ static void choose_tmpdir(struct srt *s)
     if (own_tmpdir() && realpath(TMPDIR, s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
-        debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
+        debug_say("%s belongs to another user: this run uses a private TMPDIR", TMPDIR);
 }
 
 static int make_policy(struct srt *s, struct bk_err *err)
@@ -166,7 +166,7 @@ static int run(struct srt *s)
     struct bk_err err;
     struct launch_end end;
     if (!s->args.npos && !args_has(&s->args, "command")) {
-        err_set(&err, BK_E_INPUT, "No command specified: -c STRING, or the command's words");
+        err_set(&err, BK_E_INPUT, "No command specified: give -c STRING or a command");
         return tell(&err);
     }
     if (compat_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
@@ -187,9 +187,9 @@ static int run(struct srt *s)
 static int show_help(void)
 {
     OWN(buf) struct buf out = {0};
-    buf_str(&out,
-            "Usage: srt [options] [command...]\n\n"
-            "Runs a command that reaches the files and hosts that settings list.\n\nOptions:\n");
+    buf_str(&out, "Usage: srt [options] [command...]\n\n"
+                  "Runs a command that can reach only the files and hosts in its settings.\n\n"
+                  "Options:\n");
     help_options(options, &out);
     return cli_emit(&out, CLI_OK);
 }
@@ -226,7 +226,7 @@ static int main_srt(int argc, char **argv)
 const struct cli_command name_srt = {
     .name = "srt",
     .usage = "[-d] [-s FILE] [-c STRING] [--control-fd N] [COMMAND…]",
-    .brief = "run a command by a settings file",
+    .brief = "run a command under a settings file",
     .options = options,
     .takes_command = true,
     .main = main_srt,

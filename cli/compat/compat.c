@@ -87,7 +87,7 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
         .complain = complain,
         .arg = d,
     };
-    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
+    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot find the working directory");
 }
 
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Files of presets for `buckle check`: what is wrong, and what is said in vain. */
+/* `buckle check` on preset files: finds errors, and entries without effect. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,36 +16,36 @@ struct checking {
     struct bk_err err;
 };
 
-static void tell_at(struct checking *k, enum finding_level level, uint32_t line, uint32_t col)
+static void report_at(struct checking *k, enum finding_level level, uint32_t line, uint32_t col)
 {
     k->err.line = line;
     k->err.col = col;
-    check_tell(k->out, level, check_place_of(k->source, &k->err), &k->err);
+    check_report(k->out, level, check_position(k->source, &k->err), &k->err);
 }
 
-static void note(struct checking *k, uint32_t line, uint32_t col, const char *what)
+static void report_no_effect(struct checking *k, uint32_t line, uint32_t col, const char *what)
 {
     err_set(&k->err, BK_E_INPUT, "%s", what);
     k->err.hint[0] = '\0';
-    tell_at(k, FINDING_NOTE, line, col);
+    report_at(k, FINDING_NOTE, line, col);
 }
 
 static void check_names(struct checking *k, const struct words *names, uint32_t line)
 {
     for (size_t i = 0; i < names->n; i++)
         if (!preset_find(&k->config, names->at[i], &k->err))
-            tell_at(k, FINDING_ERROR, line ? line : 1, 1);
+            report_at(k, FINDING_ERROR, line ? line : 1, 1);
 }
 
-/* ---- what has no effect ---- */
+/* ---- entries without effect ---- */
 
 static void check_links(struct checking *k, const struct preset *p)
 {
     for (size_t l = 0; l < PRESET_LISTS; l++)
         for (size_t i = 0; i < p->lists[l].n; i++)
             if (p->lists[l].at[i].eval_symlinks) {
-                note(k, p->lists[l].at[i].line, p->lists[l].at[i].col,
-                     "eval-symlinks has no effect: links are always followed");
+                report_no_effect(k, p->lists[l].at[i].line, p->lists[l].at[i].col,
+                                 "eval-symlinks has no effect: symlinks are always followed");
                 return;
             }
 }
@@ -54,12 +54,13 @@ static void check_reads(struct checking *k, const struct preset *p, const struct
 {
     const struct preset_paths *read = &p->lists[PRESET_READ];
     if (read->n && !sum->flags[PRESET_STRICT])
-        note(k, read->at[0].line, read->at[0].col,
-             "read has no effect unless strict is set, here or by another preset: everything can "
-             "be read");
+        report_no_effect(
+            k, read->at[0].line, read->at[0].col,
+            "read has no effect unless strict is set, here or by another preset: everything is "
+            "readable");
 }
 
-/* Paths that cannot be had, by trying. */
+/* Tries each path on its own, to find those that cannot be used. */
 static void check_paths(struct checking *k, const struct preset *p)
 {
     const struct path_base base = {.cwd = "/", .home = getenv("HOME")};
@@ -71,9 +72,10 @@ static void check_paths(struct checking *k, const struct preset *p)
             struct words unset = {0};
             one.lists[l] = (struct preset_paths){&path, 1};
             if (preset_apply(&k->out->arena, &one, &base, &policy, &unset, &k->err) < 0)
-                tell_at(k, FINDING_ERROR, path.line, path.col);
+                report_at(k, FINDING_ERROR, path.line, path.col);
             else if (unset.n)
-                note(k, path.line, path.col, "a variable in it is not set here: it opens nothing");
+                report_no_effect(k, path.line, path.col,
+                                 "it uses a variable that is not set, so it allows nothing");
         }
 }
 
@@ -81,11 +83,11 @@ static void check_preset(struct checking *k, const struct preset *p)
 {
     struct preset sum = {0};
     if (preset_add(&k->out->arena, &k->config, p->name, &sum, &k->err) < 0) {
-        tell_at(k, FINDING_ERROR, p->line, 1);
+        report_at(k, FINDING_ERROR, p->line, 1);
         return;
     }
     if (p->flags[PRESET_ALLOW_KEYCHAIN])
-        note(k, p->line, 1, "allow-keychain has no effect on Linux, which has none");
+        report_no_effect(k, p->line, 1, "allow-keychain has no effect: Linux has no keychain");
     check_links(k, p);
     check_reads(k, p, &sum);
     check_paths(k, p);
@@ -100,7 +102,7 @@ int check_presets(struct checked_settings *c, const char *path, struct bk_err *e
         return -1;
     if (preset_parse(&c->arena, k.source->name, k.source->text, k.source->len, &k.config, &k.err) <
         0) {
-        check_tell(c, FINDING_ERROR, check_place_of(k.source, &k.err), &k.err);
+        check_report(c, FINDING_ERROR, check_position(k.source, &k.err), &k.err);
         return 0;
     }
     for (size_t i = 0; i < k.config.npresets; i++)

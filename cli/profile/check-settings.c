@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Settings files for `buckle check`: all that is wrong with one, and what it says in vain. */
+/* `buckle check` on settings files: finds all errors, and settings without effect. */
 
 #include "cli/profile/check-settings.h"
 
@@ -11,8 +11,8 @@
 
 #include "base/own.h"
 
-void check_tell(struct checked_settings *c, enum finding_level level, src_pos pos,
-                const struct bk_err *err)
+void check_report(struct checked_settings *c, enum finding_level level, src_pos pos,
+                  const struct bk_err *err)
 {
     static const enum diag_level levels[] = {
         [FINDING_ERROR] = DIAG_ERROR, [FINDING_WARNING] = DIAG_WARNING, [FINDING_NOTE] = DIAG_NOTE};
@@ -23,7 +23,7 @@ void check_tell(struct checked_settings *c, enum finding_level level, src_pos po
         diag_hint(&c->diags, d, "%s", err->hint);
 }
 
-src_pos check_place_of(const struct source *s, const struct bk_err *err)
+src_pos check_position(const struct source *s, const struct bk_err *err)
 {
     const char *at = s->text, *end = s->text + s->len;
     for (uint32_t line = 1; line < err->line; line++) {
@@ -36,7 +36,7 @@ src_pos check_place_of(const struct source *s, const struct bk_err *err)
     return s->base + (src_pos)(at - s->text + (col < left ? col : left));
 }
 
-/* What only shows when paths are looked at: a variable that is not set, for instance. */
+/* Finds errors that show only when paths are resolved, such as an unset variable. */
 static void try_paths(struct checked_settings *c, const struct source *text, const char *path)
 {
     OWN(settings) struct settings s = {0};
@@ -47,7 +47,7 @@ static void try_paths(struct checked_settings *c, const struct source *text, con
         return;
     if (settings_add_text(&s, LAYER_FLAGS, path, text->text, text->len, &err) < 0 ||
         settings_build(&s, NULL, &r, &err) < 0)
-        check_tell(c, FINDING_ERROR, check_place_of(text, &err), &err);
+        check_report(c, FINDING_ERROR, check_position(text, &err), &err);
 }
 
 void check_init(struct checked_settings *c)
@@ -70,11 +70,11 @@ int check_settings(struct checked_settings *c, const char *path, struct bk_err *
     if (!s)
         return -1;
     if (settings_check(&c->arena, &text, &root, &found, err) < 0) {
-        check_tell(c, FINDING_ERROR, check_place_of(s, err), err);
+        check_report(c, FINDING_ERROR, check_position(s, err), err);
         return 0;
     }
     for (const struct settings_finding *f = found.first; f; f = f->next)
-        check_tell(c, f->level, s->base + f->at, &f->err);
+        check_report(c, f->level, s->base + f->at, &f->err);
     if (!found.errors)
         try_paths(c, s, path);
     diags_sort(&c->diags);
@@ -92,7 +92,7 @@ size_t check_settings_found(struct settings *s, const char *files[LAYER_COUNT], 
     char cwd[PATH_MAX];
     size_t n = 0;
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory"), 0;
+        return err_sys(err, "cannot find the working directory"), 0;
     if (settings_init(s, cwd, err) < 0)
         return 0;
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++) {

@@ -6,28 +6,28 @@
 #include "base/diag.h"
 #include "settings/settings.h"
 
-/* Findings about one settings file, with its text to show them in. */
+/* Findings about one settings file, with its text for excerpts. */
 struct checked_settings {
     struct arena arena;
     struct source_map map;
     struct diags diags;
 };
 
-/* -1 when the file cannot be had at all. Free with checked_settings_free() whatever happened. */
+/* Returns -1 if the file cannot be read. Call checked_settings_free() even then. */
 int check_settings(struct checked_settings *c, const char *path, struct bk_err *err);
-/* The same for a file of presets. */
+/* The same for a preset file. */
 int check_presets(struct checked_settings *c, const char *path, struct bk_err *err);
 void checked_settings_free(struct checked_settings *c);
 #define OWN_checked_settings checked_settings_free
 
-/* For both. */
+/* Shared by both. */
 void check_init(struct checked_settings *c);
-void check_tell(struct checked_settings *c, enum finding_level level, src_pos pos,
-                const struct bk_err *err);
-/* The place that an error names, in the text. */
-src_pos check_place_of(const struct source *s, const struct bk_err *err);
+void check_report(struct checked_settings *c, enum finding_level level, src_pos pos,
+                  const struct bk_err *err);
+/* The position of an error's line and column in the text. */
+src_pos check_position(const struct source *s, const struct bk_err *err);
 
-/* The layers' files that are there, in the settings' arena; how many. */
+/* Lists the layers' existing files, in the arena of the settings. Returns how many. */
 size_t check_settings_found(struct settings *s, const char *files[LAYER_COUNT], struct bk_err *err);
 
 #endif

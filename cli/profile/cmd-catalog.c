@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle catalog`: what profiles let a process do, by family of operations; what one lets it do
- * and another does not; and which operations came and went with versions of the system.
+ * `buckle catalog`: lists what profiles let a process do, by family of operations; compares two
+ * profiles; and lists operations that versions of the system added or removed.
  */
 
 #include <stdlib.h>
@@ -20,16 +20,14 @@ enum { MAX_BYTES = 512 << 20 };
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"platform", 0, "FILE", "what the platform's profile in FILE denies is denied; may repeat",
-     "file"},
-    {"diff", 'd', NULL, "what the second of two profiles allows more, and less", NULL},
-    {"changes", 0, "A..B", "operations that version B of the system has and A has not", NULL},
+    {"platform", 0, "FILE", "also apply the platform profile in FILE; may repeat", "file"},
+    {"diff", 'd', NULL, "show what the second profile adds and removes", NULL},
+    {"changes", 0, "A..B", "only operations that are new in system version B", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {0},
 };
 
-/* The operations that are told of: those of --os or new with --changes, and of a compiled profile.
- */
+/* Chooses the operations to list: those of --os, or the new ones with --changes. */
 static int choose_ops(const struct cli_args *args, bool ops[OP_COUNT], struct bk_err *err)
 {
     const char *span = args_value(args, "changes");
@@ -139,7 +137,7 @@ static int catalog_each(const struct cli_args *args, struct buf *out)
 
 /* ---- differences ---- */
 
-static int compare(const struct cli_args *args, struct buf *out)
+static int compare_profiles(const struct cli_args *args, struct buf *out)
 {
     struct bk_err err;
     struct catalog_diff d;
@@ -181,40 +179,40 @@ static int compare_versions(const struct cli_args *args, struct buf *out)
 
 /* ---- the command ---- */
 
-static int run(struct cli_args *args)
+static int cmd_catalog_run(struct cli_args *args)
 {
     bool from_text = load_from_text(args);
     OWN(buf) struct buf out = {0};
     if (from_text && args->npos)
-        return cli_usage(args, "--text or profiles, not both");
+        return cli_usage(args, "give --text or profiles, not both");
     if (args_has(args, "changes") && args_has(args, "os"))
-        return cli_usage(args, "--changes names the versions; --os does not go with it");
+        return cli_usage(args, "--changes and --os exclude each other");
     if (args_has(args, "diff") && args_has(args, "platform"))
-        return cli_usage(args, "--diff compares profiles, without a platform's");
+        return cli_usage(args, "--diff and --platform exclude each other");
     if (args_has(args, "diff"))
-        return compare(args, &out);
+        return compare_profiles(args, &out);
     if (args->npos || from_text)
         return catalog_each(args, &out);
     return args_has(args, "changes") ? compare_versions(args, &out)
-                                     : cli_usage(args, "which profile?");
+                                     : cli_usage(args, "no profile given");
 }
 
 const struct cli_command cmd_catalog = {
     .name = "catalog",
     .usage = "[OPTION…] PROFILE…",
-    .brief = "say what a profile lets a process do",
+    .brief = "summarise what a profile lets a process do",
     .about =
-        "Tells by family of operations what a process under PROFILE may do: read, write, run,\n"
-        "reach… PROFILE is SBPL or compiled. What it may do only with an extension that it was\n"
-        "given is told apart. What is not listed is denied.\n"
+        "Lists by family of operations what a process under PROFILE may do: read, write, run,\n"
+        "reach and so on. PROFILE is SBPL or compiled. Access that needs an extension is listed\n"
+        "separately. Everything not listed is denied.\n"
         "\n"
-        "With --diff and two profiles: what the second allows that the first did not, and what\n"
-        "it no longer allows, with an example of each; exit status 0 when they allow the same, 1\n"
-        "when not. With --changes: operations that came, went or were renamed between two\n"
-        "versions of the system; with a profile, what it lets a process do with the new ones.\n"
+        "With --diff and two profiles, shows what the second allows that the first does not, and\n"
+        "the reverse, with an example of each. With --changes, lists operations that were added,\n"
+        "removed or renamed between two versions of the system; with a profile as well, what it\n"
+        "lets a process do with the new ones.\n"
         "\n"
-        "Exit status: 0, with --diff 1 for a difference, 2 on error.",
+        "Exit status: 0 on success, 1 if --diff finds a difference, 2 on error.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_catalog_run,
 };

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle check`: every file is loaded on its own and all its findings are told in the order of
- * the text. A profile that compiles is linted as well: rules that can never decide become
- * warnings, and with --linux operations that nothing on Linux asks for become notes. Lint speaks
- * of rules, findings of places, so places are looked up in the texts again.
+ * `buckle check`: loads every file separately and reports its findings in the order of the text. A
+ * profile that compiles is linted as well: rules that can never decide become warnings, and with
+ * --linux, operations without a counterpart on Linux become notes. Lint reports rules, but findings
+ * need positions, so the positions are looked up in the text again.
  */
 
 #include <stdio.h>
@@ -24,14 +24,14 @@ static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
     {"json", 'j', NULL, "print one JSON document", NULL},
-    {"settings", 's', NULL, "the files are settings; without one, those that count here", NULL},
+    {"settings", 's', NULL, "FILEs are settings; without FILE, check the ones in force here", NULL},
     {"linux", 0, NULL, "also list operations that have no counterpart on Linux", NULL},
-    {"no-lint", 0, NULL, "errors only: do not look for rules that never decide", NULL},
-    {"strict", 0, NULL, "exit 1 for warnings too", NULL},
+    {"no-lint", 0, NULL, "report errors only, not rules that never decide", NULL},
+    {"strict", 0, NULL, "exit with 1 for warnings, too", NULL},
     {0},
 };
 
-static int run(struct cli_args *args);
+static int cmd_check_run(struct cli_args *args);
 
 struct totals {
     size_t errors, warnings;
@@ -65,7 +65,7 @@ static src_pos find_place(const struct source_map *map, const struct graph_origi
     return s->base + (src_pos)(at - s->text);
 }
 
-/* Adds a finding at a rule's place, its text underlined when it stands there on one line. */
+/* Adds a finding at a rule's position, and underlines the rule if it is on one line. */
 static struct diag *add_at_rule(struct loaded *l, uint32_t rule, enum diag_level level,
                                 const char *code, const char *msg)
 {
@@ -104,29 +104,29 @@ static void lint_found(void *arg, const struct graph_lint *lint)
                   by->text ? by->text : "");
 }
 
-/* Each operation is named once, at the first rule on it. */
+/* Reports each operation once, at its first rule. */
 static void note_linux(struct loaded *l)
 {
-    bool told[OP_COUNT] = {false};
+    bool reported[OP_COUNT] = {false};
     for (uint32_t rule = 0; rule < graph_rule_count(l->graph); rule++) {
         const struct graph_rule_info *r = graph_rule_at(l->graph, rule);
         if (r->implicit || r->is_default)
             continue;
         for (uint32_t i = 0; i < r->nops; i++) {
             enum vocab_op op = (enum vocab_op)r->ops[i];
-            if (told[op] || linux_has_operation(op))
+            if (reported[op] || linux_has_operation(op))
                 continue;
-            told[op] = true;
+            reported[op] = true;
             char msg[160];
-            snprintf(msg, sizeof(msg), "%s has no counterpart on Linux: nothing there asks for it",
+            snprintf(msg, sizeof(msg), "%s has no counterpart on Linux, so the rule has no effect",
                      vocab_ops[op].name);
             add_at_rule(l, rule, DIAG_NOTE, "no-linux-counterpart", msg);
         }
     }
 }
 
-/* Merges two lists that are each in the order of their places. */
-static struct diag *merge(struct diag *a, struct diag *b)
+/* Merges two lists that are sorted by position. */
+static struct diag *merge_findings(struct diag *a, struct diag *b)
 {
     struct diag *first = NULL, **end = &first;
     while (a && b) {
@@ -139,24 +139,24 @@ static struct diag *merge(struct diag *a, struct diag *b)
     return first;
 }
 
-/* In the order of the text. Bottom-up merge sort: slot i holds a sorted list of 2^i findings. */
+/* Sorts by position. Bottom-up merge sort: slot i holds a sorted list of 2^i findings. */
 static void sort_findings(struct diags *d)
 {
     struct diag *slots[16] = {NULL}, *rest = d->first;
     while (rest) {
-        struct diag *run = rest;
+        struct diag *one = rest;
         rest = rest->next;
-        run->next = NULL;
+        one->next = NULL;
         size_t i = 0;
         for (; slots[i]; i++) {
-            run = merge(slots[i], run);
+            one = merge_findings(slots[i], one);
             slots[i] = NULL;
         }
-        slots[i] = run;
+        slots[i] = one;
     }
     d->first = NULL;
     for (size_t i = 0; i < 16; i++)
-        d->first = merge(slots[i], d->first);
+        d->first = merge_findings(slots[i], d->first);
     d->last = d->first;
     while (d->last && d->last->next)
         d->last = d->last->next;
@@ -176,8 +176,7 @@ static void print_json(const struct diags *d, const char *name, struct buf *out)
     buf_str(out, "]}");
 }
 
-/* A file that cannot be had at all: told on standard error, and in the document when there is one.
- */
+/* Reports a file that cannot be read, on standard error and in the JSON document. */
 static void unreadable(const struct cli_args *args, const char *name, const struct bk_err *err,
                        struct totals *sum, struct buf *out)
 {
@@ -253,7 +252,7 @@ static void check_file(const struct cli_args *args, const char *name, struct tot
         load_findings(&l.unit, out);
 }
 
-/* The files that count for a command started here. */
+/* Checks the settings files in force in the working directory. */
 static int check_found(struct cli_args *args)
 {
     const char **pos = args->pos;
@@ -267,21 +266,21 @@ static int check_found(struct cli_args *args)
         return CLI_OK;
     args->pos = files;
     args->npos = n;
-    int status = run(args);
+    int status = cmd_check_run(args);
     args->pos = pos;
     args->npos = 0;
     return status;
 }
 
-static int run(struct cli_args *args)
+static int cmd_check_run(struct cli_args *args)
 {
     bool json = args_has(args, "json"), text = load_from_text(args);
     if (!args->npos && !text && args_has(args, "settings"))
         return check_found(args);
     if (!args->npos && !text)
-        return cli_usage(args, "which file?");
+        return cli_usage(args, "no file given");
     if (args->npos && text)
-        return cli_usage(args, "--text stands in place of a file");
+        return cli_usage(args, "give --text or a file, not both");
     struct totals sum = {0};
     OWN(buf) struct buf out = {0};
     if (json)
@@ -304,16 +303,17 @@ const struct cli_command cmd_check = {
     .usage = "[OPTION…] FILE…",
     .brief = "find mistakes in profiles, and rules that never decide",
     .about =
-        "Reads each FILE as a profile of its own (\"-\" is standard input) and prints what is\n"
-        "wrong with it as file:line:column, with the source line and a caret. In a profile\n"
-        "without errors it warns of rules that can never decide: shadowed by others,\n"
-        "replaced, contradictory, or with filters that nothing matches.\n"
-        "Prints nothing when all is well. A FILE that ends in .json is read as settings, one\n"
-        "in .yaml or .yml as presets, and what has no effect is told as well.\n"
+        "Checks each FILE as a separate profile (\"-\" is standard input) and prints mistakes as\n"
+        "file:line:column, with the source line and a caret. If a profile has no errors, warns\n"
+        "about rules that can never decide: shadowed by others, replaced, contradictory, or\n"
+        "with filters that nothing matches. Prints nothing if all is well.\n"
         "\n"
-        "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 when a file\n"
-        "cannot be read.",
+        "A FILE that ends in .json is checked as settings, and one that ends in .yaml or .yml as\n"
+        "presets; entries without effect are reported as well.\n"
+        "\n"
+        "Exit status: 0 no errors, 1 errors (with --strict also warnings), 2 if a file cannot\n"
+        "be read.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_check_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle compile`: a profile as the system it is for would have it. */
+/* `buckle compile`: writes a profile in the binary format of a system. */
 
 #include <stdio.h>
 #include <string.h>
@@ -13,36 +13,36 @@
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
-    {"name", 0, "NAME", "which profile, when PROFILE is a compiled collection", NULL},
-    {"era", 0, "A|E", "A is iOS 4, E is macOS 14.4.1 (which is the default)", "A E"},
+    {"name", 0, "NAME", "the profile to take from a compiled collection", NULL},
+    {"era", 0, "A|E", "binary format: A for iOS 4, E for macOS 14.4.1 (default)", "A E"},
     {"output", 'o', "FILE", "write to FILE; - is standard output", "file"},
     {0},
 };
 
-/* NULL after having said why. */
+/* Returns NULL after printing the reason. */
 static const struct blob_version *choose_version(const struct cli_args *args)
 {
     const char *era = args_value(args, "era"), *os = args_value(args, "os");
     const struct blob_version *v = blob_version_find(os ? os : era ? era : "E");
     if (era && !blob_version_find(era)) {
-        cli_usage(args, "--era is A or E: no profiles are written for others");
+        cli_usage(args, "--era must be A or E; Buckle cannot write other formats");
         return NULL;
     }
     if (!v) {
         struct bk_err err;
-        err_set(&err, BK_E_INPUT, "--os %s: no profiles are written for it", os);
+        err_set(&err, BK_E_INPUT, "--os %s: Buckle cannot write profiles for this version", os);
         err_hint(&err, "known: 14.4.1, ios4, 10.6");
         cli_fail(&err);
         return NULL;
     }
     if (era && v->era != blob_version_find(era)->era) {
-        cli_usage(args, "--os %s is not of era %s", os, era);
+        cli_usage(args, "--os %s does not use era %s", os, era);
         return NULL;
     }
     return v;
 }
 
-static int deliver(struct buf *out, const char *path)
+static int write_output(struct buf *out, const char *path)
 {
     struct bk_err err;
     if (strcmp(path, "-") == 0)
@@ -55,13 +55,13 @@ static int deliver(struct buf *out, const char *path)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_compile_run(struct cli_args *args)
 {
     size_t first = load_from_text(args) ? 0 : 1;
     if (args->npos != first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (!args_value(args, "output"))
-        return cli_usage(args, "where to? (-o FILE)");
+        return cli_usage(args, "no output file given (-o FILE)");
     const struct blob_version *version = choose_version(args);
     if (!version)
         return CLI_ERROR;
@@ -77,20 +77,20 @@ static int run(struct cli_args *args)
     OWN(buf) struct buf out = {0};
     if (blob_encode(l.graph, version, &out, &err) < 0)
         return cli_fail(&err);
-    return deliver(&out, args_value(args, "output"));
+    return write_output(&out, args_value(args, "output"));
 }
 
 const struct cli_command cmd_compile = {
     .name = "compile",
     .usage = "[OPTION…] PROFILE -o FILE",
-    .brief = "write a profile as macOS or iOS compiles it",
-    .about = "Writes the compiled form of a profile, byte for byte as the system's own compiler\n"
-             "does as far as that is known (docs/formats.md). The same profile gives the same\n"
-             "bytes. Operations and filters that the version lacks, and what nobody knows how to\n"
-             "write, are errors that name them.\n"
+    .brief = "compile a profile to the binary format of macOS or iOS",
+    .about = "Compiles a profile to the same bytes as the system's own compiler, as far as they\n"
+             "are known (docs/formats.md). The same profile always gives the same bytes. It is an\n"
+             "error if the profile uses operations or filters that the version lacks, or whose\n"
+             "encoding is unknown.\n"
              "\n"
              "PROFILE may itself be compiled.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_compile_run,
 };

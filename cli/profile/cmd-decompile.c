@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle decompile`: SBPL for a compiled profile, or the rules that are left of a program once it
- * has run. With --verify the text is compiled again and the two graphs are compared.
+ * `buckle decompile`: writes a compiled profile as SBPL, or reduces SBPL to its rules. --verify
+ * compiles the result again and compares the two graphs.
  */
 
 #include <string.h>
@@ -17,16 +17,16 @@
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"verify", 0, NULL, "compile the text again and prove that it decides alike", NULL},
+    {"verify", 0, NULL, "recompile the result and prove that it is equivalent", NULL},
     {0},
 };
 
 struct proof {
-    uint16_t op; /* the first that is not proved */
+    uint16_t op; /* the first operation without a proof */
     bool differs;
 };
 
-static void note(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void note_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
     struct proof *p = arg;
     if (p->op == OP_NONE)
@@ -34,7 +34,7 @@ static void note(void *arg, enum graph_equality how, const struct graph_differen
     p->differs = p->differs || how == GRAPH_DIFFERENT;
 }
 
-static int verify(const struct loaded *l, const struct buf *text, struct bk_err *err)
+static int verify_text(const struct loaded *l, const struct buf *text, struct bk_err *err)
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY,
                                .fold_case = graph_options_of(l->graph)->fold_case};
@@ -47,22 +47,22 @@ static int verify(const struct loaded *l, const struct buf *text, struct bk_err 
         sbpl_compile(&unit, &again, err) < 0)
         return -1;
     struct graph_diff_how alike = {.ops = l->compiled ? l->ops : NULL};
-    int r = graph_diff(l->graph, again, &alike, note, &proof, &how, err);
+    int r = graph_diff(l->graph, again, &alike, note_difference, &proof, &how, err);
     graph_free(again);
     if (r < 0 || how == GRAPH_EQUAL)
         return r;
     return err_set(err, proof.differs ? BK_E_BUG : BK_E_LIMIT,
-                   proof.differs ? "the text decides %s differently"
-                                 : "whether the text decides %s alike could not be proved",
+                   proof.differs ? "the decompiled text decides %s differently"
+                                 : "cannot prove that the decompiled text decides %s the same way",
                    vocab_ops[proof.op].name);
 }
 
-static int run(struct cli_args *args)
+static int cmd_decompile_run(struct cli_args *args)
 {
     struct bk_err err;
     bool from_text = load_from_text(args);
     if (args->npos != (from_text ? 0 : 1))
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     OWN(loaded) struct loaded l;
     if (load_or_complain(args, from_text ? NULL : args->pos[0], &l) != CLI_OK)
         return CLI_ERROR;
@@ -74,7 +74,7 @@ static int run(struct cli_args *args)
     struct decompile_options opt = {.ops = l.compiled ? l.ops : NULL, .origin = origin.s};
     if (sbpl_decompile(l.graph, &opt, &out, &err) < 0)
         return cli_fail(&err);
-    if (args_has(args, "verify") && verify(&l, &out, &err) < 0)
+    if (args_has(args, "verify") && verify_text(&l, &out, &err) < 0)
         return cli_fail(&err);
     return cli_emit(&out, CLI_OK);
 }
@@ -82,16 +82,16 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_decompile = {
     .name = "decompile",
     .usage = "[OPTION…] PROFILE",
-    .brief = "write the rules of a compiled profile as SBPL",
-    .about = "Prints SBPL that decides as PROFILE does: rules by family of operations, conditions\n"
-             "and modifiers restored, without what the compiler adds by itself. PROFILE is a\n"
-             "compiled profile, or SBPL, of which then only the rules are left: parameters have\n"
-             "their values, procedures have run.\n"
+    .brief = "turn a compiled profile back into SBPL",
+    .about = "Prints SBPL that is equivalent to PROFILE: rules grouped by family of operations,\n"
+             "with conditions and modifiers restored, without the rules that the compiler adds.\n"
+             "PROFILE is compiled, or SBPL; SBPL is reduced to its rules, with parameters\n"
+             "replaced by their values and procedures expanded.\n"
              "\n"
-             "A graph that cannot be written in bounded space is refused.\n"
+             "Refuses a graph whose text would be too large.\n"
              "\n"
-             "Exit status: 0 when the text was printed, 2 on error, also when --verify fails.",
+             "Exit status: 0 on success, 2 on error or if --verify fails.",
     .options = options,
     .complete = "profile",
-    .run = run,
+    .run = cmd_decompile_run,
 };

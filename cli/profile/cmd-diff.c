@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle diff`: two profiles, text or compiled, operation by operation. Only operations that a
- * compiled one has are compared.
+ * `buckle diff`: compares two profiles, text or compiled, operation by operation. If one of them is
+ * compiled, only the operations that it has.
  */
 
 #include <string.h>
@@ -12,31 +12,31 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/pair.h"
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 
 static const struct cli_option options[] = {
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"},
-    {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"},
-    {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL},
-    {"era", 0, "A…E", "read compiled profiles as ones of this era", "A B C D E"},
-    {"verdicts", 0, NULL, "compare allow and deny only, not what else a rule says", NULL},
-    {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
+    {"entitlements", 0, "FILE", "read entitlements from a property list or JSON file", "file"},
+    {"fold-case", 0, NULL, "ignore upper and lower case in paths, as macOS does", NULL},
+    {"era", 0, "A…E", "read compiled profiles in the format of this era", "A B C D E"},
+    {"verdicts", 0, NULL, "compare only allow and deny, not reporting or modifiers", NULL},
+    {"quiet", 'q', NULL, "print nothing; the exit status is the answer", NULL},
     {0},
 };
 
-struct telling {
+struct diff_printer {
     const char *const *names;
     const struct loaded *sides;
     struct buf out;
 };
 
-static void tell(void *arg, enum graph_equality how, const struct graph_difference *d)
+static void print_difference(void *arg, enum graph_equality how, const struct graph_difference *d)
 {
-    struct telling *t = arg;
+    struct diff_printer *t = arg;
     buf_str(&t->out, vocab_ops[d->op].name);
     if (how == GRAPH_UNDECIDED) {
-        buf_str(&t->out, ": could not be decided\n");
+        buf_str(&t->out, ": undecided\n");
         return;
     }
     for (size_t i = 0; i < d->nfacts; i++) {
@@ -54,9 +54,9 @@ static void tell(void *arg, enum graph_equality how, const struct graph_differen
     }
 }
 
-static int run(struct cli_args *args)
+static int cmd_diff_run(struct cli_args *args)
 {
-    struct telling t = {.names = args->pos};
+    struct diff_printer t = {.names = args->pos};
     enum graph_equality how = GRAPH_UNDECIDED;
     struct bk_err err;
     OWN(loaded_pair) struct loaded_pair pair;
@@ -65,7 +65,8 @@ static int run(struct cli_args *args)
     t.sides = pair.sides;
     struct graph_diff_how alike = {.ops = pair.ops, .verdicts = args_has(args, "verdicts")};
     int status = CLI_ERROR;
-    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, tell, &t, &how, &err) < 0)
+    if (graph_diff(pair.sides[0].graph, pair.sides[1].graph, &alike, print_difference, &t, &how,
+                   &err) < 0)
         cli_fail(&err);
     else
         status = how == GRAPH_EQUAL ? CLI_OK : how == GRAPH_DIFFERENT ? CLI_NO : CLI_ERROR;
@@ -78,17 +79,17 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_diff = {
     .name = "diff",
     .usage = "[OPTION…] A B",
-    .brief = "say whether two profiles decide alike",
+    .brief = "prove that two profiles are equivalent, or show where they differ",
     .about =
-        "Compares two profiles, each SBPL or compiled, for all arguments and not for samples:\n"
-        "strings by the automaton of all patterns, numbers by those that are named. For each\n"
-        "operation that differs it prints an argument and both verdicts.\n"
+        "Compares two profiles, each SBPL or compiled, for all possible arguments rather than\n"
+        "for samples: strings by the automaton of all patterns, numbers by the ones that rules\n"
+        "name. For each operation that differs it prints an argument and both verdicts.\n"
         "\n"
         "Addresses, domains and permission bits are compared test by test; where that is not\n"
-        "enough the operation is said to be undecided.\n"
+        "enough, the operation is reported as undecided.\n"
         "\n"
         "Exit status: 0 equal, 1 different, 2 error or undecided.",
     .options = options,
     .complete = "profile profile",
-    .run = run,
+    .run = cmd_diff_run,
 };

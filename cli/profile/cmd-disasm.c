@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle disasm`: a compiled profile, byte by byte, for people who want to check the decoder. */
+/* `buckle disasm`: shows a compiled profile byte by byte, for checking the decoder. */
 
 #include "base/own.h"
 #include "base/source.h"
@@ -13,12 +13,11 @@
 static const struct cli_option options[] = {
     {"list", 'l', NULL, "list the profiles of a collection", NULL},
     LOAD_BLOB_OPTIONS,
-    {"os", 0, "VERSION", "operations are those of this version, of several that have as many",
-     "os"},
+    {"os", 0, "VERSION", "name operations as in this version, if several fit", "os"},
     {0},
 };
 
-static int list(const struct blob *b, struct buf *out, struct bk_err *err)
+static int list_profiles(const struct blob *b, struct buf *out, struct bk_err *err)
 {
     if (!blob_is_collection(b))
         return err_set(err, BK_E_INPUT, "this is a single profile, not a collection");
@@ -32,12 +31,12 @@ static int list(const struct blob *b, struct buf *out, struct bk_err *err)
     return 0;
 }
 
-static int show(const struct cli_args *args, struct blob *b, const char *name, struct buf *out,
-                struct bk_err *err)
+static int print_profile(const struct cli_args *args, struct blob *b, const char *name,
+                         struct buf *out, struct bk_err *err)
 {
     enum vocab_os os;
     if (args_has(args, "list"))
-        return list(b, out, err);
+        return list_profiles(b, out, err);
     if (versions_os(args, &os, err) < 0 || (os != VOCAB_OS_ANY && blob_use_names(b, os, err) < 0))
         return -1;
     if (name && blob_choose_name(b, name, err) < 0)
@@ -60,19 +59,19 @@ static int disasm(const struct cli_args *args, struct buf *out, struct bk_err *e
     const struct source *s = source_read(&map, place.path, err);
     int r = s ? blob_open_as(&blob, s->text, s->len, era, err) : -1;
     if (r == 0)
-        r = show(args, &blob, place.profile, out, err);
+        r = print_profile(args, &blob, place.profile, out, err);
     if (r < 0 && s)
         err_place(err, s->name, 0, 0);
     arena_free(&arena);
     return r;
 }
 
-static int run(struct cli_args *args)
+static int cmd_disasm_run(struct cli_args *args)
 {
     struct bk_err err;
     OWN(buf) struct buf out = {0};
     if (args->npos != 1)
-        return cli_usage(args, "which compiled profile?");
+        return cli_usage(args, "no compiled profile given");
     return disasm(args, &out, &err) < 0 ? cli_fail(&err) : cli_emit(&out, CLI_OK);
 }
 
@@ -81,13 +80,13 @@ const struct cli_command cmd_disasm = {
     .usage = "[OPTION…] BLOB[:NAME]",
     .brief = "show the tables and nodes of a compiled profile",
     .about =
-        "Prints a compiled profile as it lies in the file: header, tables, every node with its\n"
-        "offset, its bytes and what they say, and the bytes behind the nodes. What cannot be\n"
-        "read is shown with the reason.\n"
+        "Prints a compiled profile in file order: header, tables, every node with its offset,\n"
+        "bytes and meaning, and the bytes after the nodes. Parts that cannot be decoded are\n"
+        "shown with the reason.\n"
         "\n"
-        "BLOB is a file or \"-\". Which version compiled it is told from its bytes. Of a\n"
-        "collection, NAME (or --name) adds which operations that profile begins where.",
+        "BLOB is a file or \"-\". Its bytes show which version compiled it. For a collection,\n"
+        "NAME (or --name) adds where that profile's operations start.",
     .options = options,
     .complete = "file",
-    .run = run,
+    .run = cmd_disasm_run,
 };

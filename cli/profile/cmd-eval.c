@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle eval`: one question or a batch of rows, one verdict line each. A deny is an answer; only
- * what could not be asked is an error. A bad row does not stop a batch: the others are answered,
- * and the exit status says that something was wrong.
+ * `buckle eval`: answers one question or a batch of rows, with one verdict line each. A deny is an
+ * answer; only a question that cannot be parsed is an error. A bad row does not stop a batch: the
+ * other rows are answered, and the exit status reports the error.
  */
 
 #include <errno.h>
@@ -16,16 +16,16 @@
 #include "base/own.h"
 #include "cli/args.h"
 #include "cli/profile/policy-stack.h"
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 #include "cli/profile/shell-split.h"
 
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
     STACK_OPTIONS,
-    {"batch", 'b', NULL, "read questions from standard input, one a line", NULL},
-    {"json", 'j', NULL, "print JSON: one object a question", NULL},
-    {"quiet", 'q', NULL, "print nothing, answer by exit status only", NULL},
+    {"batch", 'b', NULL, "read questions from standard input, one per line", NULL},
+    {"json", 'j', NULL, "print JSON, one object per question", NULL},
+    {"quiet", 'q', NULL, "print nothing; the exit status is the answer", NULL},
     {0},
 };
 
@@ -34,7 +34,7 @@ static const char *verdict_word(const struct graph_verdict *v)
     return v->allow ? "allow" : "deny";
 }
 
-/* In a stack, which layer it was that decided. */
+/* For a stack, also names the layer that decided. */
 static void print_text(const struct stacked *s, const char *const *words, size_t n,
                        const struct graph_stack_verdict *v, struct buf *out)
 {
@@ -87,8 +87,8 @@ static void print_json(const struct stacked *s, const char *const *words, size_t
 }
 
 /* Answers one question. Returns CLI_OK for allow, CLI_NO for deny, CLI_ERROR with *err. */
-static int answer(const struct cli_args *args, const struct stacked *s, const char *const *words,
-                  size_t n, struct buf *out, struct bk_err *err)
+static int answer_question(const struct cli_args *args, const struct stacked *s,
+                           const char *const *words, size_t n, struct buf *out, struct bk_err *err)
 {
     OWN(question) struct question q;
     if (question_parse(&q, words[0], words + 1, n - 1, err) < 0)
@@ -110,7 +110,7 @@ static int answer(const struct cli_args *args, const struct stacked *s, const ch
     return v.verdict.allow ? CLI_OK : CLI_NO;
 }
 
-/* A row that is blank or a comment is CLI_OK without output. */
+/* A blank row or a comment gives CLI_OK and no output. */
 static int answer_row(const struct cli_args *args, const struct stacked *s, char *line, size_t len,
                       struct buf *out, struct bk_err *err)
 {
@@ -124,10 +124,10 @@ static int answer_row(const struct cli_args *args, const struct stacked *s, char
         return CLI_OK;
     if (shell_split(line, &words, &n, err) < 0)
         return CLI_ERROR;
-    return n ? answer(args, s, words, n, out, err) : CLI_OK;
+    return n ? answer_question(args, s, words, n, out, err) : CLI_OK;
 }
 
-/* With --json a bad row still gives an object, so that rows and objects can be counted off. */
+/* With --json, a bad row still gives an object, so that rows and objects correspond. */
 static int bad_row(const struct cli_args *args, size_t row, struct bk_err *err, struct buf *out)
 {
     err_place(err, "<stdin>", (uint32_t)row, 1);
@@ -172,23 +172,24 @@ static int eval_one(const struct cli_args *args, const struct stacked *s, const 
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
-    int status = answer(args, s, words, n, &out, &err);
+    int status = answer_question(args, s, words, n, &out, &err);
     return status == CLI_ERROR ? cli_fail(&err) : cli_emit(&out, status);
 }
 
-static int run(struct cli_args *args)
+static int cmd_eval_run(struct cli_args *args)
 {
     bool batch = args_has(args, "batch");
     size_t first = stack_first(args); /* position of the operation */
     const char *profile = first && args->npos ? args->pos[0] : args_value(args, "profile");
     if (args->npos < first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (batch && args->npos > first)
-        return cli_usage(args, "with --batch the questions come from standard input");
+        return cli_usage(args, "--batch reads the questions from standard input");
     if (batch && profile && strcmp(profile, "-") == 0)
-        return cli_usage(args, "--batch reads standard input, so the profile cannot");
+        return cli_usage(args,
+                         "--batch reads standard input, so the profile cannot come from there");
     if (!batch && args->npos == first)
-        return cli_usage(args, "which operation?");
+        return cli_usage(args, "no operation given");
     OWN(stacked) struct stacked s;
     if (stack_or_complain(args, &s) != CLI_OK)
         return CLI_ERROR;
@@ -198,22 +199,22 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_eval = {
     .name = "eval",
     .usage = "[OPTION…] PROFILE OPERATION [ARGUMENT] [KEY=VALUE…]",
-    .brief = "say whether a profile allows an operation",
+    .brief = "test whether a profile allows an operation",
     .about =
-        "Asks a profile one question and prints allow or deny, the question and the rule that\n"
-        "decided. ARGUMENT is what the operation acts on: a path, a name, an address. KEY=VALUE\n"
-        "states further facts, KEY being a filter: vnode-type=DIRECTORY, target=self.\n"
+        "Tests one operation against a profile and prints allow or deny, the question, and the\n"
+        "rule that decided. ARGUMENT is what the operation acts on: a path, a name, an address.\n"
+        "KEY=VALUE adds facts, where KEY is a filter: vnode-type=DIRECTORY, target=self.\n"
         "\n"
-        "PROFILE is a file, \"-\" for standard input, or the name of a shipped profile.\n"
-        "With --batch, rows of OPERATION [ARGUMENT] [KEY=VALUE…] come from standard input; blanks\n"
-        "in a word are quoted as in a shell, lines that start with # are comments.\n"
+        "PROFILE is a file, \"-\" for standard input, or the name of a shipped profile. --batch\n"
+        "reads rows of OPERATION [ARGUMENT] [KEY=VALUE…] from standard input. Quote blanks in a\n"
+        "word as in a shell; lines that start with # are comments.\n"
         "\n"
-        "With --platform the question goes to a stack: what any layer denies is denied. An\n"
-        "extension holds for the path it was issued for and what lies below (or that name), and\n"
-        "opens only what a filter (extension …) asks for.\n"
+        "With --platform, every layer of the stack must allow the operation. An extension covers\n"
+        "the path it was issued for and everything below it (or that name), but only where a rule\n"
+        "has an (extension …) filter.\n"
         "\n"
-        "Exit status: 0 allow, 1 deny, 2 error; with --batch 0 when every row was answered.",
+        "Exit status: 0 allow, 1 deny, 2 error; with --batch, 0 if every row was answered.",
     .options = options,
     .complete = "profile operation file",
-    .run = run,
+    .run = cmd_eval_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle explain`: the evaluator's own walk, told step by step. */
+/* `buckle explain`: shows the evaluator's steps. */
 
 #include "analyze/analyze.h"
 #include "api/question.h"
@@ -13,14 +13,14 @@ static const struct cli_option options[] = {
     LOAD_OPTIONS, LOAD_BLOB_OPTIONS, STACK_OPTIONS, {"json", 'j', NULL, "print JSON", NULL}, {0},
 };
 
-static int run(struct cli_args *args)
+static int cmd_explain_run(struct cli_args *args)
 {
     size_t first = stack_first(args); /* position of the operation */
     bool json = args_has(args, "json");
     if (args->npos < first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (args->npos == first)
-        return cli_usage(args, "which operation?");
+        return cli_usage(args, "no operation given");
     OWN(stacked) struct stacked s;
     if (stack_or_complain(args, &s) != CLI_OK)
         return CLI_ERROR;
@@ -43,13 +43,13 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_explain = {
     .name = "explain",
     .usage = "[OPTION…] PROFILE OPERATION [ARGUMENT] [KEY=VALUE…]",
-    .brief = "say why a profile allows or denies an operation",
-    .about = "Takes the same question as eval and tells how it was decided: the verdict, the rule\n"
-             "behind it with file and line, and what was tried before it. With --platform or\n"
-             "--extension it tells layer by layer, and what each extension has to do with it.\n"
+    .brief = "explain why a profile allows or denies an operation",
+    .about = "Takes the same arguments as eval and explains the verdict: the rule that decided,\n"
+             "with file and line, and the rules tried before it. With --platform or --extension,\n"
+             "explains each layer and the effect of each extension.\n"
              "\n"
-             "Exit status: 0 when the question could be answered either way, 2 on error.",
+             "Exit status: 0 for either verdict, 2 on error.",
     .options = options,
     .complete = "profile operation file",
-    .run = run,
+    .run = cmd_explain_run,
 };

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle graph`: the policy graph in four spellings. Three are printed here; SVG is what
- * Graphviz makes of the dot text, which is written to its standard input without a shell between.
+ * `buckle graph`: prints the policy graph in four formats. For SVG, Graphviz's dot reads the dot
+ * text from its standard input; no shell is involved.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@ extern char **environ;
 static const struct cli_option options[] = {
     LOAD_OPTIONS,
     LOAD_BLOB_OPTIONS,
-    {"format", 0, "FORMAT", "text, dot, json or svg; else by the name of -o, else text",
+    {"format", 0, "FORMAT", "text, dot, json or svg (default: by the name of FILE, else text)",
      "text dot json svg"},
     {"output", 'o', "FILE", "write to FILE", "file"},
     {0},
@@ -54,7 +54,7 @@ static const struct format *find_format(const char *name)
     return NULL;
 }
 
-/* NULL when --format names none. */
+/* Returns NULL if --format is unknown. */
 static const struct format *choose_format(const struct cli_args *args)
 {
     const char *name = args_value(args, "format"), *path = args_value(args, "output");
@@ -83,7 +83,7 @@ static int start_dot(int in, int out, pid_t *pid, struct bk_err *err)
     return -1;
 }
 
-static int draw(const struct buf *text, int out, struct bk_err *err)
+static int draw_svg(const struct buf *text, int out, struct bk_err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -94,7 +94,7 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
     if (start_dot(read_end, out, &pid, err) < 0)
         return -1;
     close(steal_fd(&read_end));
-    signal(SIGPIPE, SIG_IGN); /* a dot that gives up early is told by its exit status */
+    signal(SIGPIPE, SIG_IGN); /* if dot ends early, its exit status reports it */
     (void)fd_write_all(write_end, text->s, text->n);
     close(steal_fd(&write_end));
     int status = 0;
@@ -103,12 +103,12 @@ static int draw(const struct buf *text, int out, struct bk_err *err)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
     err_set(err, BK_E_SYSTEM, "dot failed to draw the graph");
-    err_hint(err, "--format dot gives its input; naming an OPERATION makes the graph smaller");
+    err_hint(err, "--format dot shows its input; give an OPERATION for a smaller graph");
     return -1;
 }
 
-static int deliver(const struct format *f, const struct buf *text, const char *path,
-                   struct bk_err *err)
+static int write_output(const struct format *f, const struct buf *text, const char *path,
+                        struct bk_err *err)
 {
     OWN(fd) int file = -1;
     int out = STDOUT_FILENO;
@@ -119,22 +119,22 @@ static int deliver(const struct format *f, const struct buf *text, const char *p
         out = file;
     }
     if (f->through_dot)
-        return draw(text, out, err);
+        return draw_svg(text, out, err);
     return fd_write_all(out, text->s, text->n) == 0
                ? 0
                : err_sys(err, "%s", path ? path : "standard output");
 }
 
-static int run(struct cli_args *args)
+static int cmd_graph_run(struct cli_args *args)
 {
     size_t first = load_from_text(args) ? 0 : 1;
     if (args->npos < first)
-        return cli_usage(args, "which profile?");
+        return cli_usage(args, "no profile given");
     if (args->npos > first + 1)
-        return cli_usage(args, "one operation at most");
+        return cli_usage(args, "give at most one operation");
     const struct format *format = choose_format(args);
     if (!format)
-        return cli_usage(args, "--format is text, dot, json or svg");
+        return cli_usage(args, "--format must be text, dot, json or svg");
     struct bk_err err;
     enum vocab_op op = OP_NONE;
     if (args->npos > first && question_operation(args->pos[first], &op, &err) < 0)
@@ -150,18 +150,20 @@ static int run(struct cli_args *args)
         err_nomem(&err);
         return cli_fail(&err);
     }
-    return deliver(format, &out, args_value(args, "output"), &err) < 0 ? cli_fail(&err) : CLI_OK;
+    return write_output(format, &out, args_value(args, "output"), &err) < 0 ? cli_fail(&err)
+                                                                            : CLI_OK;
 }
 
 const struct cli_command cmd_graph = {
     .name = "graph",
     .usage = "[OPTION…] PROFILE [OPERATION]",
     .brief = "print the policy graph of a profile",
-    .about = "Prints what a profile compiles to: for each operation the tests that are made, in\n"
-             "order, and the decisions they lead to. With OPERATION only that one's part.\n"
-             "\n"
-             "SVG is drawn by Graphviz (the program dot), when it is installed.",
+    .about =
+        "Prints the graph that a profile compiles to: for each operation the tests, in order,\n"
+        "and the decisions they lead to. With OPERATION, prints only that operation's part.\n"
+        "\n"
+        "Graphviz (the program dot) draws SVG, if it is installed.",
     .options = options,
     .complete = "profile operation",
-    .run = run,
+    .run = cmd_graph_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle profile`: the SBPL that settings come to, as `buckle run` or macOS would get it. */
+/* `buckle profile`: prints the SBPL that settings produce, for `buckle run` or for macOS. */
 
 #include <limits.h>
 #include <string.h>
@@ -9,18 +9,18 @@
 
 #include "base/own.h"
 #include "cli/args.h"
-#include "cli/profile/profile-name.h"
+#include "cli/profile/settings-options.h"
 #include "cli/run/run-presets.h"
 
 static const struct cli_option options[] = {
-    {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
+    {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
     PRESET_OPTIONS,
-    {"no-settings", 0, NULL, "only those, and the machine's policy", NULL},
-    {"bare", 0, NULL, "nothing but what they say: as under the name srt", NULL},
-    {"macos", 0, NULL, "for sandbox-exec on macOS", NULL},
-    {"http-port", 0, "N", "with --macos: the port of the HTTP proxy", NULL},
-    {"socks-port", 0, "N", "with --macos: the port of the SOCKS proxy", NULL},
-    {"tag", 0, "TEXT", "a message for every denial", NULL},
+    {"no-settings", 0, NULL, "use only --settings and the machine's policy", NULL},
+    {"bare", 0, NULL, "add no defaults, as srt does", NULL},
+    {"macos", 0, NULL, "print a profile for sandbox-exec on macOS", NULL},
+    {"http-port", 0, "N", "with --macos: port of the HTTP proxy", NULL},
+    {"socks-port", 0, "N", "with --macos: port of the SOCKS proxy", NULL},
+    {"tag", 0, "TEXT", "add this message to every denial", NULL},
     {"tmpdir", 0, "DIR", "the command's TMPDIR", "dir"},
     {0},
 };
@@ -42,7 +42,7 @@ int profile_settings(const struct cli_args *args, struct settings *s, struct bk_
     const char *file;
     char cwd[PATH_MAX];
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     if (settings_init(s, cwd, err) < 0)
         return -1;
     if ((bare || args_has(args, "no-settings") ? settings_add_policy : settings_add_found)(s, err) <
@@ -54,7 +54,7 @@ int profile_settings(const struct cli_args *args, struct settings *s, struct bk_
     return bare ? 0 : settings_add_defaults(s, err);
 }
 
-static int run(struct cli_args *args)
+static int cmd_profile_run(struct cli_args *args)
 {
     OWN(settings) struct settings s = {0};
     OWN(buf) struct buf out = {0};
@@ -63,7 +63,7 @@ static int run(struct cli_args *args)
     struct bk_err err;
     if (profile_port(args, "http-port", &target.http_port) < 0 ||
         profile_port(args, "socks-port", &target.socks_port) < 0)
-        return cli_usage(args, "a port is a number from 1 to 65535");
+        return cli_usage(args, "a port must be between 1 and 65535");
     if (profile_settings(args, &s, &err) < 0 ||
         settings_build(&s, args_value(args, "tmpdir"), &r, &err) < 0)
         return cli_fail(&err);
@@ -79,11 +79,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_profile = {
     .name = "profile",
     .usage = "[OPTION…]",
-    .brief = "print the profile that settings come to",
-    .about = "Prints the SBPL that the settings which count here come to, with a comment where\n"
-             "each rule comes from. It can be given to `buckle run --profile`, `buckle eval` and\n"
-             "`buckle explain`; with --macos to sandbox-exec there. A run adds its TMPDIR, which\n"
-             "has a name only then (--tmpdir gives it one here).",
+    .brief = "print the profile that the settings produce",
+    .about =
+        "Prints the SBPL that the settings in force here produce, with comments that show\n"
+        "where each rule comes from. Use it with `buckle run --profile`, `buckle eval` and\n"
+        "`buckle explain`, or with --macos for sandbox-exec there. A run also adds its TMPDIR,\n"
+        "whose name is known only then (--tmpdir names one here).",
     .options = options,
-    .run = run,
+    .run = cmd_profile_run,
 };

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle vocab`: the words of SBPL. Three questions: what is there (tables), what is this word
- * (everything known about it), what changed between two versions. Descriptions are written once,
- * as labelled fields and lists, and the writer of doc.h puts them out as text or as JSON.
+ * `buckle vocab`: the words of SBPL. Lists them in tables, describes one word in full, or shows
+ * what changed between two versions. Descriptions consist of labelled fields and lists, which doc.h
+ * writes as text or as JSON.
  */
 
 #include <stdio.h>
@@ -18,11 +18,11 @@
 #include "cli/profile/vocab-words.h"
 
 static const struct cli_option options[] = {
-    {"os", 0, "VERSION", "the words of one version: 14.4.1, 13, 10.15, ios9…", "os"},
+    {"os", 0, "VERSION", "only this version: 14.4.1, 13, 10.15, ios9…", "os"},
     {"ops", 0, NULL, "operations only", NULL},
     {"filters", 0, NULL, "filters only", NULL},
     {"modifiers", 0, NULL, "modifiers only", NULL},
-    {"changes", 0, "A..B", "what changed from version A to version B", NULL},
+    {"changes", 0, "A..B", "show what changed from version A to version B", NULL},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {0},
 };
@@ -49,7 +49,7 @@ static void table_op(struct buf *out, const struct vocab_query *q, unsigned op)
             when);
 }
 
-/* One version's operations go by id, all of them by family. */
+/* Sorts the operations of one version by id, and those of all versions by family. */
 static void table_ops(struct buf *out, const struct vocab_query *q)
 {
     buf_fmt(out, "Operations; ids of %s\n",
@@ -91,8 +91,8 @@ static void table_modifiers(struct buf *out, const struct vocab_query *q)
     }
 }
 
-/* Before 13.0 neither the filters' nor the modifiers' ids are known, so only operations can be
- * told apart by version. */
+/* The ids of filters and modifiers are unknown before 13.0, so that only operations can be listed
+ * by version. */
 static bool only_ops_known(const struct vocab_query *q)
 {
     return q->os < VOCAB_MACOS_13_0;
@@ -178,7 +178,8 @@ static void filter_changes(struct doc *d, enum vocab_os a, enum vocab_os b)
     }
 }
 
-static void changes(struct doc *d, const struct vocab_query *q, enum vocab_os a, enum vocab_os b)
+static void print_changes(struct doc *d, const struct vocab_query *q, enum vocab_os a,
+                          enum vocab_os b)
 {
     char title[64];
     snprintf(title, sizeof(title), "%s to %s", vocab_os_name(a), vocab_os_name(b));
@@ -213,7 +214,7 @@ static int unknown_word(const char *name, const struct vocab_query *q)
 {
     struct bk_err err;
     const char *near = vocab_suggest(name, strlen(name), q->kinds);
-    err_set(&err, BK_E_INPUT, "no operation, filter, modifier or constant is called \"%s\"", name);
+    err_set(&err, BK_E_INPUT, "unknown operation, filter, modifier or constant \"%s\"", name);
     if (near)
         err_hint(&err, "did you mean %s?", near);
     return cli_fail(&err);
@@ -224,8 +225,8 @@ static bool is_number(const char *s)
     return *s && strlen(s) < 6 && s[strspn(s, "0123456789")] == '\0';
 }
 
-/* Everything asked for, in one array when it is JSON. False when the name means nothing. */
-static bool answer(struct doc *d, struct vocab_query *q, const char *name)
+/* Returns false if the name is unknown. */
+static bool print_answer(struct doc *d, struct vocab_query *q, const char *name)
 {
     if (name && is_number(name))
         return vocab_show_id(d, atoi(name), q);
@@ -239,16 +240,16 @@ static bool answer(struct doc *d, struct vocab_query *q, const char *name)
     return true;
 }
 
-static int run(struct cli_args *args)
+static int cmd_vocab_run(struct cli_args *args)
 {
     struct bk_err err;
     struct vocab_query q;
     enum vocab_os a = VOCAB_NEWEST, b = VOCAB_NEWEST;
     const char *span = args_value(args, "changes"), *name = args->npos ? args->pos[0] : NULL;
     if (args->npos > 1)
-        return cli_usage(args, "one name or id at a time");
+        return cli_usage(args, "give at most one name or id");
     if (span && (name || args_has(args, "os")))
-        return cli_usage(args, "--changes goes with neither a name nor --os");
+        return cli_usage(args, "--changes takes neither a name nor --os");
     if (parse_query(args, &q, &err) < 0 || (span && versions_span(span, &a, &b, &err) < 0))
         return cli_fail(&err);
 
@@ -257,8 +258,8 @@ static int run(struct cli_args *args)
     if (q.json)
         buf_chr(&out, '[');
     if (span)
-        changes(&d, &q, a, b);
-    else if (!answer(&d, &q, name))
+        print_changes(&d, &q, a, b);
+    else if (!print_answer(&d, &q, name))
         return unknown_word(name, &q);
     if (q.json)
         buf_str(&out, "]\n");
@@ -269,15 +270,15 @@ const struct cli_command cmd_vocab = {
     .name = "vocab",
     .usage = "[OPTION…] [NAME|ID]",
     .brief = "list and describe operations, filters and modifiers",
-    .about = "Without NAME, lists the words of the language with their ids. With NAME, tells all\n"
-             "that is known about one word: its other spellings, its id in each version, where an\n"
-             "operation stands in the tree and what happens to it when no rule speaks of it, what\n"
-             "filters, modifiers and constants go with it. With a number, the words that have it\n"
-             "as their id (in the newest version, or in --os).\n"
-             "\n"
-             "Versions: ios4 ios8.4.1 ios9.3 ios13.0 10.12 10.13 10.14 10.15 12.5 13.0 14.4.1;\n"
-             "what does not tell them apart may be left off, as in 14.",
+    .about =
+        "Without NAME, lists the words of the language with their ids. With NAME, describes one\n"
+        "word: its aliases, its id in each version, an operation's parents and its default when\n"
+        "no rule matches, and the filters, modifiers and constants it takes. With a number,\n"
+        "describes the words with that id (in the newest version, or in --os).\n"
+        "\n"
+        "Versions: ios4 ios8.4.1 ios9.3 ios13.0 10.12 10.13 10.14 10.15 12.5 13.0 14.4.1;\n"
+        "they can be shortened while unambiguous, as in 14.",
     .options = options,
     .complete = "name",
-    .run = run,
+    .run = cmd_vocab_run,
 };

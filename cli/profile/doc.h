@@ -10,24 +10,23 @@
 #include "base/buf.h"
 
 /*
- * A writer for descriptions made of labelled fields and lists: for a person
+ * Writes descriptions that consist of labelled fields and lists, as text
  *
  *     mach-lookup: operation
  *       parents      mach*, default
  *
- * or the same as JSON. Labels are plain words; blanks in them become underscores there. Lists of
- * pairs (key and number) become objects. Objects follow each other, so that in JSON the caller
- * brackets them as one array.
+ * or as JSON. There, blanks in labels become underscores, and lists of pairs (key and number)
+ * become objects. The caller encloses the descriptions in an array.
  */
 enum { LABEL_WIDTH = 13, TEXT_WIDTH = 96 };
 
 struct doc {
     struct buf *out;
     bool json;
-    bool later;        /* something stands before in this object or array */
-    const char *label; /* the open list's */
+    bool later;        /* the object or array already has a member */
+    const char *label; /* of the open list */
     bool later_item;
-    size_t col; /* text: where the line ends */
+    size_t col; /* text: length of the current line */
 };
 
 static inline void json_string(struct buf *out, const char *s)
@@ -93,7 +92,7 @@ static inline void doc_number(struct doc *d, const char *label, long long value)
     buf_fmt(d->out, d->json ? "%lld" : "%lld\n", value);
 }
 
-/* A list is opened by its first item, so that empty ones do not show in text. */
+/* In text, the first item opens a list, so that empty lists do not appear. */
 static inline void doc_list(struct doc *d, const char *label, bool pairs)
 {
     d->label = label;
@@ -112,7 +111,7 @@ static inline void doc_list_end(struct doc *d, bool pairs)
         buf_chr(d->out, '\n');
 }
 
-/* Before an item that takes n columns. */
+/* Writes what precedes an item of n columns. */
 static inline void doc_next(struct doc *d, size_t n)
 {
     if (d->json) {

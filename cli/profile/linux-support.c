@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What Linux has no counterpart for: Mach ports, the I/O registry, Apple events, firmware
- * variables, code signatures and the services behind them. Names are prefixes, since these come in
+ * Operations without a counterpart on Linux: Mach ports, the I/O registry, Apple events, firmware
+ * variables, code signatures and related services. Names are prefixes, since the operations come in
  * families.
  */
 

@@ -7,8 +7,8 @@
 
 #include "vocab/vocab.h"
 
-/* Whether anything a Linux program does can ask for this operation. Rules on the others are kept
- * but never decide anything there. */
+/* Whether any action of a Linux program is this operation. Rules on other operations are kept, but
+ * never decide on Linux. */
 bool linux_has_operation(enum vocab_op op);
 
 #endif

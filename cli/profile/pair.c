@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Two profiles that are read alike. */
+/* Loads two profiles with the same case sensitivity. */
 
 #include "cli/profile/pair.h"
 
@@ -12,7 +12,7 @@ static bool folds(const struct loaded *l)
     return graph_options_of(l->graph)->fold_case;
 }
 
-/* A text is read as the other side minds case. */
+/* Reloads a text profile if the other side differs in case sensitivity. */
 static int read_alike(const struct cli_args *args, struct loaded *sides, int side)
 {
     struct loaded again;
@@ -30,9 +30,9 @@ int pair_or_complain(const struct cli_args *args, struct loaded_pair *out)
     struct loaded *sides = out->sides;
     memset(out, 0, sizeof(*out));
     if (args->npos != 2)
-        return cli_usage(args, "which two profiles?");
+        return cli_usage(args, "give two profiles");
     if (strcmp(args->pos[0], "-") == 0 || strcmp(args->pos[1], "-") == 0)
-        return cli_usage(args, "profiles that are compared come from files");
+        return cli_usage(args, "cannot compare a profile from standard input");
     for (int s = 0; s < 2; s++)
         if (load_or_complain(args, args->pos[s], &sides[s]) != CLI_OK)
             return CLI_ERROR;

@@ -5,15 +5,14 @@
 
 #include "cli/profile/profile-options.h"
 
-/* Two profiles that are compared. */
+/* Two profiles to compare. */
 struct loaded_pair {
     struct loaded sides[2];
-    bool ops[OP_COUNT]; /* those that both have a say about */
+    bool ops[OP_COUNT]; /* operations that both sides have */
 };
 
-/* Loads both positional arguments, or says on standard error why not. When one of them is a
- * compiled profile that does not mind case, the other is read so as well. Free with
- * loaded_pair_free() whatever happened. */
+/* Loads both positional arguments, or prints an error. If one is a compiled profile that ignores
+ * case, so does the other. Returns CLI_OK or CLI_ERROR; call loaded_pair_free() even then. */
 int pair_or_complain(const struct cli_args *args, struct loaded_pair *out);
 void loaded_pair_free(struct loaded_pair *p);
 #define OWN_loaded_pair loaded_pair_free

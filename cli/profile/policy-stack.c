@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* From options to a policy stack. All profiles are read with the same options. */
+/* Builds a policy stack from options. All profiles are read with the same options. */
 
 #include "cli/profile/policy-stack.h"
 
@@ -71,7 +71,7 @@ int stack_or_complain(const struct cli_args *args, struct stacked *out)
         return cli_fail(&err);
     }
     if (profile && load_from_text(args))
-        return cli_usage(args, "--profile or --text, not both");
+        return cli_usage(args, "give --profile or --text, not both");
     if (take_extensions(args, out) != CLI_OK)
         return CLI_ERROR;
     for (size_t i = 0; i < platforms; i++)

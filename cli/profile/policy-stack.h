@@ -6,18 +6,18 @@
 #include "analyze/stack.h"
 #include "cli/profile/profile-options.h"
 
-/* What a process is under, for commands that ask questions: platform profiles, its own profile,
- * extensions. */
+/* The policy of a process, for commands that answer questions: platform profiles, its own profile
+ * and extensions. */
 /* clang-format off */
 #define STACK_OPTIONS \
-    {"platform", 0, "PROFILE", "a platform profile, which has to allow it as well; may repeat", "profile"}, \
-    {"profile", 0, "PROFILE", "the process's profile, in place of the argument", "profile"}, \
-    {"extension", 0, "CLASS[:VALUE]", "the process holds an extension, for VALUE and what is below", NULL}
+    {"platform", 0, "PROFILE", "a platform profile that must also allow it; may repeat", "profile"}, \
+    {"profile", 0, "PROFILE", "the process's profile, instead of the argument", "profile"}, \
+    {"extension", 0, "CLASS[:VALUE]", "the process holds an extension, for VALUE and below", NULL}
 /* clang-format on */
 
 struct stacked {
     struct graph_stack stack;
-    struct loaded *loaded; /* as many as there are layers; the process's own is the last */
+    struct loaded *loaded; /* one per layer; the process's own is the last */
     struct graph_layer *layers;
     struct graph_extension *extensions;
     char *kinds;
@@ -25,10 +25,11 @@ struct stacked {
 
 /* Position of the first argument that is not the profile. */
 size_t stack_first(const struct cli_args *args);
-/* Whether there is more to it than one profile. */
+/* Whether options ask for more than one profile. */
 bool stack_asked(const struct cli_args *args);
 
-/* Loads all; errors go to standard error. CLI_OK or CLI_ERROR. Free whatever happened. */
+/* Loads all layers and prints errors. Returns CLI_OK or CLI_ERROR; call stacked_free() even then.
+ */
 int stack_or_complain(const struct cli_args *args, struct stacked *out);
 void stacked_free(struct stacked *s);
 #define OWN_stacked stacked_free

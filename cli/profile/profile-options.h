@@ -10,20 +10,20 @@
 /* The options of every command that loads a profile, for the head of its table. */
 /* clang-format off */
 #define LOAD_OPTIONS \
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL}, \
+    {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL}, \
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"}, \
-    {"text", 'p', "TEXT", "use TEXT as the profile, in place of a file", NULL}, \
-    {"prelude", 0, "FILE", "read FILE before the profile, as one program", "file"}, \
-    {"entitlements", 0, "FILE", "entitlements from a property list or JSON", "file"}, \
-    {"os", 0, "VERSION", "names that are accepted, or those of a compiled profile", "os"}, \
-    {"fold-case", 0, NULL, "compare paths without regard to case, as macOS does", NULL}
+    {"text", 'p', "TEXT", "use TEXT as the profile, instead of a file", NULL}, \
+    {"prelude", 0, "FILE", "read FILE before the profile, as part of it", "file"}, \
+    {"entitlements", 0, "FILE", "read entitlements from a property list or JSON file", "file"}, \
+    {"os", 0, "VERSION", "system version whose names apply, also in a compiled profile", "os"}, \
+    {"fold-case", 0, NULL, "ignore upper and lower case in paths, as macOS does", NULL}
 /* clang-format on */
 
 /* Those of commands that take compiled profiles, behind these. */
 /* clang-format off */
 #define LOAD_BLOB_OPTIONS \
-    {"name", 0, "NAME", "which profile of a compiled collection", NULL}, \
-    {"era", 0, "A…E", "read a compiled profile as one of this era", "A B C D E"}
+    {"name", 0, "NAME", "the profile to take from a compiled collection", NULL}, \
+    {"era", 0, "A…E", "read a compiled profile in the format of this era", "A B C D E"}
 /* clang-format on */
 
 /* A loaded profile with everything that its options point to. */

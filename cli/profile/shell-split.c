@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Splitting never makes a row longer, so the words are written over the row they came from. */
+/* Splitting never makes a row longer, so the words overwrite the row. */
 
 #include "cli/profile/shell-split.h"
 
@@ -14,7 +14,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* One word from *from; its characters go to *to, which never overtakes *from. */
+/* Copies one word from *from to *to, which never overtakes *from. */
 static int take_word(char **from, char **to, struct bk_err *err)
 {
     char quote = 0, *in = *from, *out = *to;
@@ -32,7 +32,7 @@ static int take_word(char **from, char **to, struct bk_err *err)
         }
     }
     if (quote)
-        return err_set(err, BK_E_INPUT, "a quotation mark %c is never closed", quote);
+        return err_set(err, BK_E_INPUT, "unclosed quotation mark %c", quote);
     *from = *in ? in + 1 : in;
     *out++ = '\0';
     *to = out;

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Cuts a row into words as a shell would: blanks separate, '…' and "…" quote, \ takes the next
- * character as it is. Works in place: *words is allocated, its strings lie in line. An empty line
+/* Splits a row into words as a shell does: blanks separate, '…' and "…" quote, \ escapes the next
+ * character. Modifies line; the caller frees *words, whose strings point into line. An empty line
  * has no words. */
 int shell_split(char *line, const char ***words, size_t *n, struct bk_err *err);
 

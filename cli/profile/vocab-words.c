@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Words in full: all that the tables know about an operation, a filter, a modifier, a constant. */
+/* Describes an operation, filter, modifier or constant with everything the tables contain. */
 
 #include "cli/profile/vocab-words.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void begin(struct doc *d, const struct vocab_query *q, const char *kind, const char *name)
+static void open_word(struct doc *d, const struct vocab_query *q, const char *kind,
+                      const char *name)
 {
     doc_open(d, kind, name);
     if (q->asked && strcmp(q->asked, name))
@@ -49,8 +50,8 @@ static void list_ids(struct doc *d, const struct vocab_op_info *op)
     doc_list_end(d, true);
 }
 
-/* Filters about the process and the system at large go with nearly everything: told apart, they
- * do not drown the operation's own. Those that only descendants take never match the operation
+/* Nearly every operation takes the filters about the process and the system, so they are listed
+ * separately from the operation's own. Filters that only descendants take never match the operation
  * itself. */
 enum part { OWN, COMMON, OF_CHILDREN };
 
@@ -114,7 +115,8 @@ void vocab_show_op(struct doc *d, unsigned op, const struct vocab_query *q)
     const struct vocab_op_info *info = &vocab_ops[op];
     char text[256];
     enum vocab_filter subject = vocab_op_subject(op);
-    begin(d, q, info->message_filter ? "operation of a message filter" : "operation", info->name);
+    open_word(d, q, info->message_filter ? "operation of a message filter" : "operation",
+              info->name);
     if (q->os != VOCAB_OS_ANY && info->ids[q->os] < 0) {
         snprintf(text, sizeof(text), "not in %s", vocab_os_name(q->os));
         doc_text(d, "note", text);
@@ -156,7 +158,7 @@ static void list_forms(struct doc *d, unsigned filter)
     doc_list_end(d, false);
 }
 
-/* A name that stands twice means its first number. */
+/* A name that occurs twice has the first number. */
 static bool named_before(size_t first, size_t row)
 {
     for (size_t i = first; i < row; i++)
@@ -174,7 +176,7 @@ static void list_constants(struct doc *d, size_t first, size_t n)
     doc_list_end(d, true);
 }
 
-/* Most filters go with a few operations, some with nearly all: tell the shorter side. */
+/* Most filters apply to few operations, some to nearly all: lists the shorter side. */
 static void list_takers(struct doc *d, bool taken[OP_COUNT])
 {
     size_t takers = 0;
@@ -193,7 +195,7 @@ void vocab_show_filter(struct doc *d, unsigned filter, const struct vocab_query 
     const struct vocab_filter_info *info = &vocab_filters[filter];
     bool taken[OP_COUNT];
     size_t first, n = vocab_filter_constants(filter, &first);
-    begin(d, q, "filter", info->name);
+    open_word(d, q, "filter", info->name);
     if (info->extension)
         doc_text(d, "history", "not Apple's");
     list_aliases(d, WORD_FILTER, filter);
@@ -222,7 +224,7 @@ void vocab_show_modifier(struct doc *d, unsigned mod, const struct vocab_query *
     const struct vocab_modifier_info *info = &vocab_modifiers[mod];
     bool taken[OP_COUNT];
     size_t first, n = vocab_modifier_constants(mod, &first);
-    begin(d, q, "modifier", info->name);
+    open_word(d, q, "modifier", info->name);
     list_aliases(d, WORD_MODIFIER, mod);
     doc_list(d, "ids", true);
     if (info->id_13_0 >= 0)
@@ -249,7 +251,7 @@ static void show_constant(struct doc *d, size_t row)
     doc_open(d, "constant", vocab_constant_name(row));
     doc_number(d, "value", (long long)c->value);
     if (c->value < 0)
-        doc_text(d, "note", "its number is not public: it matches nothing");
+        doc_text(d, "note", "its value is not public, so it matches nothing");
     doc_list(d, "of", false);
     for (unsigned f = 0; f < FILTER_COUNT; f++)
         if (n = vocab_filter_constants(f, &first), row - first < n)

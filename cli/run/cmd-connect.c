@@ -57,20 +57,20 @@ static int send_all(int fd, const void *data, size_t n)
 }
 
 /* Until the connection stands; what follows the proxy's last word is left for the relay. */
-static int talk(int fd, struct upstream_talk *t)
+static int talk(int fd, struct upstream_exchange *t)
 {
-    uint8_t data[UPSTREAM_HEARS];
+    uint8_t data[UPSTREAM_IN_MAX];
     int least = 1;
     upstream_begin(t);
     while (!t->done) {
-        int err = t->nsays ? send_all(fd, t->says, t->nsays) : 0;
-        t->nsays = 0;
+        int err = t->nout ? send_all(fd, t->out, t->nout) : 0;
+        t->nout = 0;
         if (err < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)) < 0)
             return err < 0 ? err : -errno;
         ssize_t got = recv(fd, data, sizeof(data), MSG_PEEK);
         if (got < 0 && errno == EINTR)
             continue;
-        ssize_t used = got >= least ? upstream_hear(t, data, (size_t)got) : -ECONNRESET;
+        ssize_t used = got >= least ? upstream_read(t, data, (size_t)got) : -ECONNRESET;
         if (used < 0)
             return (int)used;
         if (used > 0 && recv(fd, data, (size_t)used, MSG_WAITALL) != used)
@@ -114,14 +114,14 @@ static int connect_to(const char *url, const char *where, struct bk_err *err)
     if (upstream_parse(url, &u, err) < 0)
         return -1;
     if (!peer_parse_authority(where, strlen(where), 0, &host, &port))
-        return err_set(err, BK_E_INPUT, "%.300s names no host and port", where);
+        return err_set(err, BK_E_INPUT, "%.300s is not a host and port", where);
     OWN(fd) int fd = dial(&u, err);
     if (fd < 0)
         return -1;
-    struct upstream_talk t = {.to = &u, .host = &host, .port = port};
+    struct upstream_exchange t = {.to = &u, .host = &host, .port = port};
     int why = talk(fd, &t);
     if (why == -EPERM || why == -EACCES)
-        return err_set(err, BK_E_SYSTEM, "%.300s is denied by the sandbox's policy", where);
+        return err_set(err, BK_E_SYSTEM, "the sandbox's policy denies %.300s", where);
     if (why < 0) {
         errno = -why;
         return err_sys(err, "cannot connect to %.300s", where);
@@ -130,16 +130,16 @@ static int connect_to(const char *url, const char *where, struct bk_err *err)
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int cmd_connect_run(struct cli_args *args)
 {
     struct bk_err err;
     char where[PEER_TEXT + 2];
     const char *url = getenv("ALL_PROXY");
     if (args->npos != 2)
-        return cli_usage(args, "which host and port?");
+        return cli_usage(args, "give a host and a port");
     if (!url || !*url) {
         err_set(&err, BK_E_INPUT, "ALL_PROXY is not set, so there is no proxy to connect through");
-        err_hint(&err, "inside a sandbox whose network is filtered it is");
+        err_hint(&err, "Buckle sets it inside a sandbox with a filtered network");
         return cli_fail(&err);
     }
     bool v6 = strchr(args->pos[0], ':') && args->pos[0][0] != '[';
@@ -152,9 +152,9 @@ const struct cli_command cmd_connect = {
     .usage = "HOST PORT",
     .brief = "connect standard input and output through a sandbox's proxy",
     .about =
-        "Connects to HOST through the proxy that ALL_PROXY names (http://… or socks5h://…), and\n"
-        "passes standard input and output on. It is for ssh's ProxyCommand, and what\n"
-        "GIT_SSH_COMMAND says inside a sandbox whose network is filtered.",
+        "Connects to HOST through the proxy in ALL_PROXY (http://… or socks5h://…) and relays\n"
+        "standard input and output. Use it as ssh's ProxyCommand; inside a sandbox with a\n"
+        "filtered network, GIT_SSH_COMMAND does.",
     .options = options,
-    .run = run,
+    .run = cmd_connect_run,
 };

@@ -56,7 +56,7 @@ static void print_text(const struct doctor *d, struct buf *out)
     buf_fmt(out, ", %s\n\n", h->root ? "as root" : "as an ordinary user");
     for (size_t i = 0; i < host_ability_count; i++)
         put_ability(h, &host_abilities[i], out);
-    buf_str(out, "\nWhat kernels brought\n");
+    buf_str(out, "\nKernel features\n");
     for (size_t i = 0; i < host_feature_count; i++) {
         const struct host_feature *f = &host_features[i];
         bool here = host_has_feature(h, f);
@@ -74,7 +74,7 @@ static void print_text(const struct doctor *d, struct buf *out)
     buf_chr(out, '\n');
 }
 
-static int run(struct cli_args *args)
+static int cmd_doctor_run(struct cli_args *args)
 {
     OWN(buf) struct buf out = {0};
     OWN(doctor) struct doctor d = {0};
@@ -90,12 +90,12 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_doctor = {
     .name = "doctor",
     .usage = "[OPTION…]",
-    .brief = "say what this host can enforce, and what to do about the rest",
+    .brief = "show what this host can enforce, and how to fix the rest",
     .about =
-        "Tries each thing that `buckle run` relies on, in child processes, and says which work,\n"
-        "what the others would need, and what can be enforced with what is there.\n"
+        "Tries each kernel feature that `buckle run` relies on, in child processes. Shows which\n"
+        "work, what the others need, and what this host can enforce as it is.\n"
         "\n"
-        "Exit status: 0 when the default profile can be enforced in full, 1 when not, 2 error.",
+        "Exit status: 0 if the default profile can be enforced in full, 1 if not, 2 on error.",
     .options = options,
-    .run = run,
+    .run = cmd_doctor_run,
 };

@@ -14,12 +14,12 @@
 #include "cli/args.h"
 
 static const struct cli_option options[] = {
-    {"follow", 'f', NULL, "go on with what happens from now, until the session ends", NULL},
-    {"grep", 'g', "TEXT", "only lines that contain TEXT", NULL},
-    {"group", 'G', NULL, "each operation and path once, with how often it was denied", NULL},
-    {"json", 'j', NULL, "print JSON, an object a line", NULL},
-    {"run", 0, "PID", "the process of that `buckle run`, when there are several", NULL},
-    {"session", 0, "PID", "the process of that `buckle session` or `buckle mcp`", NULL},
+    {"follow", 'f', NULL, "keep printing new events until the session ends", NULL},
+    {"grep", 'g', "TEXT", "print only lines that contain TEXT", NULL},
+    {"group", 'G', NULL, "print each operation and path once, with a count", NULL},
+    {"json", 'j', NULL, "print JSON, one object per line", NULL},
+    {"run", 0, "PID", "process ID of the `buckle run`, if there are several", NULL},
+    {"session", 0, "PID", "process ID of the `buckle session` or `buckle mcp`", NULL},
     {0},
 };
 
@@ -71,7 +71,7 @@ static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
     int n = 0;
     for (;;) {
         OWN(json) json_t *question = json_pack("{s:b, s:I}", "log", 1, "after", *last);
-        OWN(json) json_t *answer = control_server_ask(door, question, DESK_USUAL_MS, err);
+        OWN(json) json_t *answer = control_server_ask(door, question, CONTROL_USUAL_MS, err);
         if (!answer)
             return -1;
         const json_t *events = json_object_get(answer, "events");
@@ -97,13 +97,13 @@ static int follow(struct log *l, int door, json_int_t last)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_log_run(struct cli_args *args)
 {
     struct bk_err err;
     if (args->npos)
         return cli_usage(args, "log takes options only");
     if (args_has(args, "follow") && args_has(args, "group"))
-        return cli_usage(args, "what goes on cannot be grouped yet");
+        return cli_usage(args, "--follow and --group exclude each other");
     OWN(fd)
     int door = control_client_current(args_value(args, "run"), args_value(args, "session"), &err);
     if (door < 0)
@@ -123,14 +123,13 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_log = {
     .name = "log",
     .usage = "[OPTION…]",
-    .brief = "show what was denied in the session that is under way",
-    .about = "Prints what was denied in the session under way (an agent's, or a run of its own): "
-             "the last\n"
-             "hundred operations at most, and what was granted. Nothing is kept on disk: it is "
-             "forgotten\n"
-             "when the session ends.\n"
-             "\n"
-             "Exit status: 0, or 2 when there is no such session.",
+    .brief = "show what the current session denied",
+    .about =
+        "Prints what the current session (an agent's, or a single run) denied and granted: at\n"
+        "most the last hundred events. Nothing is kept on disk; the log ends with the\n"
+        "session.\n"
+        "\n"
+        "Exit status: 0 on success, 2 if there is no such session.",
     .options = options,
-    .run = run,
+    .run = cmd_log_run,
 };

@@ -42,52 +42,52 @@ static const char socket_words[] =
 
 /* clang-format off */
 static const struct cli_option options[] = {
-    {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
-    {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
+    {"profile", 0, "FILE|NAME", "use this profile instead of the default one", "file"},
+    {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
     PRESET_OPTIONS,
-    {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
-    {"control-fd", 0, "N", "take whole settings from descriptor N while it runs, a line of JSON each", NULL},
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
-    {"allow-write", 'w', "PATH", "allow writing to PATH and below; a glob allows what it matches", "file"},
+    {"no-settings", 0, NULL, "ignore the settings of the user and of the project", NULL},
+    {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object per line", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter, for (param \"KEY\")", NULL},
+    {"allow-write", 'w', "PATH", "allow writing to PATH and below, or to what a glob matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
     {"deny-read", 0, "PATH", "deny reading the contents of PATH and below, or of what a glob matches", "file"},
-    {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
+    {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address or a range",
      NULL},
-    {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
-    {"publish", 0, "PORT", "let this machine call the command's server at PORT of loopback", NULL},
+    {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST, even if --allow-net allows them", NULL},
+    {"publish", 0, "PORT", "let this machine connect to the command's server on loopback PORT", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
-    {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
-    {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",
+    {"ask-timeout", 0, "SECONDS", "seconds to wait for an answer before denying (default 60)", NULL},
+    {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; NAMEs are listed above",
      socket_words},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
-    {"cd", 0, "DIR", "begin in DIR; for the policy the working directory stays this one", "dir"},
-    {"root", 0, "DIR", "take DIR for the working directory in the policy and for settings; begin here", "dir"},
-    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and leave it there", "dir"},
+    {"cd", 0, "DIR", "start the command in DIR; the policy is for the current directory", "dir"},
+    {"root", 0, "DIR", "the policy and settings are for DIR; start the command here", "dir"},
+    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and keep it afterwards", "dir"},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
-    {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
-    {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
+    {"dry-run", 'n', NULL, "show how the policy would be enforced, and exit", NULL},
+    {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"},
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL},
-    {"verbose", 'v', NULL, "tell of each denied operation as it happens", NULL},
-    {"debug", 0, NULL, "tell what is restricted, and by whom, before the command starts", NULL},
-    {"env", 'e', "NAME", "keep this variable although its name looks like a secret", NULL},
-    {"keep-fd", 0, "N", "let the command inherit descriptor N", NULL},
-    {"timeout", 't', "SECONDS", "end the command after this long (exit status 124)", NULL},
-    {"max-procs", 0, "N", "limit on processes of this user inside", NULL},
-    {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
-    {"wait", 0, NULL, "let background processes finish before ending", NULL},
-    {"core-dumps", 0, NULL, "let what crashes leave its memory behind, in TMPDIR where that can be", NULL},
-    {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
-    {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
-    {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
-    {"command-text", 0, "TEXT", "what the session is told the command is", NULL},
-    {"session", 0, "PID|fd:N", "let the session of that process hear of events", NULL},
-    {"late-names", 0, NULL, "let denied names be found, and refuse connections to them", NULL},
-    {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
-    {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
-    {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
+    {"verbose", 'v', NULL, "report each denied operation as it happens", NULL},
+    {"debug", 0, NULL, "show the restrictions and their sources before starting", NULL},
+    {"env", 'e', "NAME", "keep this variable even though its name looks like a secret", NULL},
+    {"keep-fd", 0, "N", "let the command inherit file descriptor N", NULL},
+    {"timeout", 't', "SECONDS", "end the command after this time (exit status 124)", NULL},
+    {"max-procs", 0, "N", "limit processes: whole sandbox with a control group, else this user", NULL},
+    {"max-memory", 0, "SIZE", "limit memory (2G): whole sandbox with a control group, else each process", NULL},
+    {"wait", 0, NULL, "wait for background processes before exiting", NULL},
+    {"core-dumps", 0, NULL, "allow core dumps, written to TMPDIR where possible", NULL},
+    {"strict-reads", 0, NULL, "judge reads where a sentry would do: exact at all times, but slow", NULL},
+    {"updatable", 0, NULL, "judge everything, so that all of the policy can change while it runs", NULL},
+    {"annotate", 0, NULL, "report denials in a block for agents instead of the summary", NULL},
+    {"command-text", 0, "TEXT", "the command line that the session shows", NULL},
+    {"session", 0, "PID|fd:N", "report events to this session", NULL},
+    {"late-names", 0, NULL, "resolve denied host names, but refuse connections to them", NULL},
+    {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
+    {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
+    {"accept-weaker", 0, NULL, "run even if this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
-    {"allow-userns", 0, NULL, "let programs inside make user namespaces of their own", NULL},
+    {"allow-userns", 0, NULL, "let the command create user namespaces", NULL},
     {0},
 };
 /* clang-format on */
@@ -129,12 +129,14 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
     if (unit) {
         int shift = (int)(unit - units + 1) * 10;
         if (v > (max >> shift))
-            return err_set(err, BK_E_INPUT, "--%s: %s is too large", name, text);
+            return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu", name,
+                           (unsigned long long)max);
         v <<= shift;
         end++;
     }
     if (*end || v == 0 || v > max)
-        return err_set(err, BK_E_INPUT, "--%s: %s is not a number it takes", name, text);
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu", name,
+                       (unsigned long long)max);
     *out = v;
     return 0;
 }
@@ -147,7 +149,7 @@ static int check_place(struct invocation *r, struct bk_err *err)
         r->settings.writes_listed)
         return 0;
     err_set(err, BK_E_INPUT, "%s is %s: the command could write to all of it", r->cwd, all);
-    err_hint(err, "go to a project's folder first, or say --here");
+    err_hint(err, "change to a project directory first, or use --here");
     return -1;
 }
 
@@ -167,7 +169,7 @@ static int choose_report(struct invocation *r, struct bk_err *err)
     if (strncmp(how, "fd:", 3) == 0 && parse_count("report", how + 3, 1023, &fd, err) < 0)
         return -1;
     if (strncmp(how, "fd:", 3) != 0 && strcmp(how, "json") != 0)
-        return err_set(err, BK_E_INPUT, "--report: %s is none of text, json, none, fd:N", how);
+        return err_set(err, BK_E_INPUT, "--report must be text, json, none or fd:N, not %s", how);
     r->report_fd = (int)fd;
     /* what the command could write to would not be believed */
     if (fd > STDERR_FILENO && fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
@@ -229,7 +231,7 @@ static void tell_removed(const struct invocation *r)
 {
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
-    fprintf(stderr, "buckle: not passed on:");
+    fprintf(stderr, "buckle: variables not passed on:");
     for (size_t i = 0; i < r->run.env.nremoved; i++)
         fprintf(stderr, " %s", r->run.env.removed[i]);
     fprintf(stderr, " (--env NAME keeps one)\n");
@@ -243,8 +245,8 @@ static int asked_caps(const struct cli_args *args, uint64_t *set, struct bk_err 
     for (size_t i = 0; (name = args_nth(args, "cap", i)); i++) {
         const struct cap *c = cap_find(name);
         if (!c) {
-            err_set(err, BK_E_INPUT, "--cap: no capability is called %s", name);
-            err_hint(err, "capabilities(7) lists them; chown, for instance");
+            err_set(err, BK_E_INPUT, "--cap: unknown capability %s", name);
+            err_hint(err, "capabilities(7) lists them; for example chown");
             return -1;
         }
         *set |= cap_bit(c);
@@ -286,10 +288,10 @@ static int choose_root(struct invocation *r, const char *root, struct bk_err *er
     if (!realpath(root, found) || stat(found, &st) < 0)
         return err_sys(err, "--root %s", root);
     if (!S_ISDIR(st.st_mode))
-        return err_set(err, BK_E_INPUT, "--root %s: this is not a folder", root);
+        return err_set(err, BK_E_INPUT, "--root %s: not a directory", root);
     if (root[0] == '/' && strcmp(root, found) != 0) {
-        err_set(err, BK_E_INPUT, "--root %s: this name leads to %s", root, found);
-        err_hint(err, "name that folder itself");
+        err_set(err, BK_E_INPUT, "--root %s: this path leads to %s", root, found);
+        err_hint(err, "give that path instead");
         return -1;
     }
     memcpy(r->cwd, found, sizeof(r->cwd));
@@ -405,7 +407,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     if (choose_folders(r, err) < 0)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
@@ -439,7 +441,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     if (denied && r->how == REPORT_TEXT)
         run_settings_tell(&r->settings);
     if (end->timed_out)
-        fprintf(stderr, "buckle: the command was ended after its time limit\n");
+        fprintf(stderr, "buckle: the command exceeded its time limit\n");
     run_clean(&r->run);
     int status = exit_as(end);
     /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
@@ -495,7 +497,7 @@ static int run_all(struct invocation *r)
 static int cmd_run_main(struct cli_args *args)
 {
     if (args->npos == 0 && !args_has(args, "dry-run"))
-        return cli_usage(args, "which command?");
+        return cli_usage(args, "no command given");
     struct invocation *r = calloc(1, sizeof(*r));
     if (!r)
         return CLI_ERROR;
@@ -519,19 +521,20 @@ static int cmd_run_main(struct cli_args *args)
 const struct cli_command cmd_run = {
     .name = "run",
     .usage = "[OPTION…] [--] COMMAND [ARGUMENT…]",
-    .brief = "run a command under a policy",
+    .brief = "run a command in a sandbox",
     .about =
-        "Runs COMMAND, and everything it starts, under a policy: by default it may read all but\n"
-        "places of secrets, write to the working directory and to a TMPDIR of its own, and reach\n"
-        "no network. Prints nothing when nothing is denied; otherwise a summary at the end names\n"
-        "each denied operation, the rule behind it and the flag that would allow it.\n"
+        "Runs COMMAND and everything it starts in a sandbox. By default it can read everything\n"
+        "you can, except known secret stores, write to the working directory and a private\n"
+        "TMPDIR, and reach no network. Prints nothing if nothing is denied; otherwise a final\n"
+        "summary names each denied operation, the rule that denied it and the flag that would\n"
+        "allow it.\n"
         "\n"
-        "Sockets that --allow-socket knows by name:\n"
+        "Names for --allow-socket:\n"
 #define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"
 #include "run/sockets.def"
         "\n"
-        "Exit status: the command's own; 124 after --timeout; 125 when the sandbox could not be\n"
-        "set up; 126 and 127 when the command could not be run or found.\n",
+        "Exit status: the command's; 124 after --timeout; 125 if the sandbox could not be set up;\n"
+        "126 if the command could not be run, 127 if it was not found.",
     .options = options,
     .complete = "command",
     .takes_command = true,

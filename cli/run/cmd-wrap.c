@@ -6,17 +6,17 @@
 #include "agent/wrap-command.h"
 #include "base/own.h"
 #include "cli/args.h"
-#include "cli/profile/profile-name.h"
+#include "cli/profile/settings-options.h"
 #include "macos/sandbox-exec.h"
 
 static const struct cli_option options[] = {
-    {"settings", 's', "FILE", "these settings, besides those that are found", "file"},
-    {"no-settings", 0, NULL, "only those, and the machine's policy", NULL},
-    {"bare", 0, NULL, "nothing but what they say: as under the name srt", NULL},
-    {"shell", 0, "SHELL", "the shell that runs it, looked up in PATH (bash)", "command"},
-    {"http-port", 0, "N", "the port of an HTTP proxy on this machine", NULL},
-    {"socks-port", 0, "N", "the port of a SOCKS proxy on this machine", NULL},
-    {"session", 0, "TAG", "what the tag of its denials ends in", NULL},
+    {"settings", 's', "FILE", "settings to use in addition to those found", "file"},
+    {"no-settings", 0, NULL, "use only --settings and the machine's policy", NULL},
+    {"bare", 0, NULL, "add no defaults, as srt does", NULL},
+    {"shell", 0, "SHELL", "the shell that runs it, found in PATH (default bash)", "command"},
+    {"http-port", 0, "N", "port of an HTTP proxy on this machine", NULL},
+    {"socks-port", 0, "N", "port of a SOCKS proxy on this machine", NULL},
+    {"session", 0, "TAG", "end the tag of its denials with TAG", NULL},
     {"tmpdir", 0, "DIR", "the command's TMPDIR", "dir"},
     {0},
 };
@@ -33,7 +33,7 @@ static void say_command(const struct cli_args *args, struct buf *out)
     }
 }
 
-static int run(struct cli_args *args)
+static int cmd_wrap_run(struct cli_args *args)
 {
     OWN(settings) struct settings settings = {0};
     OWN(buf) struct buf command = {0};
@@ -44,10 +44,10 @@ static int run(struct cli_args *args)
                          .tmpdir = args_value(args, "tmpdir"),
                          .bare = args_has(args, "bare")};
     if (args->npos == 0)
-        return cli_usage(args, "which command?");
+        return cli_usage(args, "no command given");
     if (profile_port(args, "http-port", &w.ports.http) < 0 ||
         profile_port(args, "socks-port", &w.ports.socks) < 0)
-        return cli_usage(args, "a port is a number from 1 to 65535");
+        return cli_usage(args, "a port must be between 1 and 65535");
     say_command(args, &command);
     w.command = buf_ok(&command) ? command.s : NULL;
     if (!w.command)
@@ -60,16 +60,14 @@ static int run(struct cli_args *args)
 const struct cli_command cmd_wrap = {
     .name = "wrap",
     .usage = "[OPTION…] [--] COMMAND…",
-    .brief = "print a command line that runs a command under settings on macOS",
-    .about =
-        "Prints one line for a shell: `env … sandbox-exec -p PROFILE SHELL -c COMMAND`, with the\n"
-        "profile that the settings which count here come to. COMMAND is a shell's command line, "
-        "or\n"
-        "the words of one. When nothing is restricted it is printed as it is. Hosts are reached\n"
-        "through proxies, whose ports are given; --session is for whoever reads the system's "
-        "log.\n",
+    .brief = "print a command line that sandboxes a command on macOS",
+    .about = "Prints one shell line, `env … sandbox-exec -p PROFILE SHELL -c COMMAND`, with the\n"
+             "profile that the settings in force here produce. COMMAND is a shell command, in one\n"
+             "word or several. If nothing is restricted, prints COMMAND unchanged. The command\n"
+             "reaches hosts through the proxies at the given ports; --session tags its denials in\n"
+             "the system log.",
     .options = options,
     .complete = "command",
     .takes_command = true,
-    .run = run,
+    .run = cmd_wrap_run,
 };

@@ -44,9 +44,9 @@ void debug_say(const char *fmt, ...)
 static const char *reading(const struct access *p, char out[64])
 {
     if (p->reads_nothing)
-        snprintf(out, 64, "only %zu places", p->allow_read.n + p->allow_write.n);
+        snprintf(out, 64, "only %zu paths", p->allow_read.n + p->allow_write.n);
     else if (p->deny_read.n || p->as_shipped)
-        snprintf(out, 64, "all but %zu places%s", p->deny_read.n,
+        snprintf(out, 64, "all except %zu paths%s", p->deny_read.n,
                  p->as_shipped ? " and secrets" : "");
     else
         return "not restricted";
@@ -57,8 +57,8 @@ static const char *writing(const struct access *p, char out[96])
 {
     if (p->writes_everything)
         return "not restricted";
-    snprintf(out, 96, "%zu places%s, less %zu%s", p->allow_write.n, p->tmpdir ? " and TMPDIR" : "",
-             p->deny_write.n, p->protects_names ? " and protected names" : "");
+    snprintf(out, 96, "%zu paths%s, except %zu%s", p->allow_write.n, p->tmpdir ? " and TMPDIR" : "",
+             p->deny_write.n, p->protects_names ? " and protected paths" : "");
     return out;
 }
 
@@ -82,9 +82,9 @@ void debug_policy(const struct access *p)
     debug_say("Applied restrictions - network: %s; read: %s; write: %s", network(p, n),
               reading(p, r), writing(p, w));
     if (p->all_unix_sockets || p->unix_sockets.n)
-        debug_say("Unix sockets: %s", p->all_unix_sockets ? "all" : "those that are listed");
+        debug_say("Unix sockets: %s", p->all_unix_sockets ? "all" : "only the listed ones");
     if (p->local_binding)
-        debug_say("This machine's own ports can be reached");
+        debug_say("Local ports are reachable");
 }
 
 static void debug_ports(struct settings *s, const struct settings_result *r)
@@ -110,7 +110,7 @@ void debug_settings(struct settings *s, const struct settings_result *r)
         if (s->layers[i].path)
             debug_say("Settings: %s (%s%s)", s->layers[i].path,
                       settings_layer_name(s->layers[i].id),
-                      s->layers[i].trusted ? "" : ", not trusted: only what it denies counts");
+                      s->layers[i].trusted ? "" : ", not trusted: only its denials apply");
     debug_policy(&r->policy);
     debug_ports(s, r);
 }

@@ -17,18 +17,31 @@
 #include "graph/net.h"
 #include "run/sockets.h"
 #include "settings/flag-rule.h"
-
-/* Those that make rules about files; in this order, so that denials win. */
-static const char *const file_flags[] = {"allow-read", "allow-write", "deny-read", "deny-write"};
+#include "vocab/rule-words.h"
 
 /* ---- the network ---- */
+
+/* The rules of all flags about hosts, or about files. */
+static int word_rules(const struct cli_args *args, bool hosts, const char *cwd, bool shipped,
+                      struct buf *out, struct buf *links, struct bk_err *err)
+{
+    for (size_t w = 0; w < rule_word_count; w++) {
+        const char *flag = rule_words[w].word;
+        if (rule_word_takes_host(&rule_words[w]) != hosts)
+            continue;
+        for (size_t i = 0; i < args_count(args, flag); i++)
+            if (rule_write(flag, args_nth(args, flag, i), cwd, shipped, out, links, err) < 0)
+                return -1;
+    }
+    return 0;
+}
 
 /* A server of the command's that this machine may call. */
 static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
 {
     uint16_t lo, hi;
     if (net_ports_parse(given, strlen(given), &lo, &hi, NULL) < 0 || lo != hi || lo == 0) {
-        err_set(err, BK_E_INPUT, "--publish %.80s is no port", given);
+        err_set(err, BK_E_INPUT, "--publish: %.80s is not a port", given);
         err_hint(err, "write a number: --publish 3000");
         return -1;
     }
@@ -41,13 +54,7 @@ static int net_rules(const struct cli_args *args, struct buf *out, struct bk_err
     for (size_t i = 0; i < args_count(args, "publish"); i++)
         if (publish_rule(args_nth(args, "publish", i), out, err) < 0)
             return -1;
-    static const char *const options[] = {"allow-net", "deny-net"};
-    for (size_t o = 0; o < 2; o++)
-        for (size_t i = 0; i < args_count(args, options[o]); i++)
-            if (rule_write(options[o], args_nth(args, options[o], i), NULL, false, out, NULL, err) <
-                0)
-                return -1;
-    return 0;
+    return word_rules(args, true, NULL, false, out, NULL, err);
 }
 
 /* ---- Unix sockets ---- */
@@ -86,13 +93,13 @@ static int unknown_socket(const char *name, struct bk_err *err)
         n++;
     }
     const char *near = spelling_nearest(name, names, n);
-    err_set(err, BK_E_INPUT, "--allow-socket: no socket is called %.80s", name);
+    err_set(err, BK_E_INPUT, "--allow-socket: unknown name %.80s", name);
     if (near)
-        err_hint(err, "did you mean %s? A path has a slash in it, an abstract name begins with @",
+        err_hint(err, "did you mean %s? A path contains a slash, an abstract name starts with @",
                  near);
     else
-        err_hint(err, "`buckle run --help` lists them; a path has a slash in it, an abstract name "
-                      "begins with @");
+        err_hint(err, "`buckle run --help` lists the names; a path contains a slash, an abstract "
+                      "name starts with @");
     return -1;
 }
 
@@ -155,11 +162,8 @@ static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped
     /* before what opens a disk after all */
     if (!shipped && args_count(args, "deny-read"))
         buf_fmt(out, "(deny file-read-data %s)\n", rule_disks);
-    for (size_t f = 0; f < sizeof(file_flags) / sizeof(file_flags[0]); f++)
-        for (size_t i = 0; i < args_count(args, file_flags[f]); i++)
-            if (rule_write(file_flags[f], args_nth(args, file_flags[f], i), cwd, shipped, out,
-                           links, err) < 0)
-                return -1;
+    if (word_rules(args, false, cwd, shipped, out, links, err) < 0)
+        return -1;
     /* whoever makes a user namespace says there who is who in it */
     if (args_has(args, "allow-userns"))
         buf_str(out, "(allow file-write-data (regex "
@@ -186,7 +190,7 @@ static int set_params(struct run_flags *f, const struct cli_args *args, struct r
         memcpy(at, given, len);
         char *equals = strchr(at, '=');
         if (!equals || equals == at)
-            return err_set(err, BK_E_INPUT, "-D takes KEY=VALUE, not %s", given);
+            return err_set(err, BK_E_INPUT, "-D must be KEY=VALUE, not %s", given);
         *equals = '\0';
         f->params[i] = (struct sbpl_param){at, equals + 1};
         at += len;

@@ -38,7 +38,7 @@ static void tell_session(struct live *l, const struct event *e)
     buf_fmt(&message, "{\"missed\": %llu, \"event\": ", (unsigned long long)l->missed);
     event_json(e, policies_graph(&policies, e->policy), NULL, &message);
     buf_chr(&message, '}');
-    bool told = buf_ok(&message) && message.n <= DOOR_MESSAGE &&
+    bool told = buf_ok(&message) && message.n <= CONTROL_MESSAGE &&
                 send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
     l->missed = told ? 0 : l->missed + !e->allow;
 }
@@ -103,7 +103,7 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     if (!option || !grants_know(option) || !what || !what[0])
-        return control_server_refuse(out, "what is to be granted?");
+        return control_server_refuse(out, "the message does not say what to grant");
     if (grants_add(&l->grants, option, what, &waits, &err) < 0)
         return control_server_refuse(out, err.msg);
     buf_str(out, "{\"ok\": true, \"waits\": ");
@@ -114,7 +114,7 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
 /* As many as fit; who asked goes on from there. */
 static void answer_log(struct live *l, const json_t *message, struct buf *out)
 {
-    enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
+    enum { ROOM = CONTROL_MESSAGE - 20000 }; /* for one more, whatever it is */
     struct policies policies = run_policies(l->run);
     uint64_t next = (uint64_t)json_integer_value(json_object_get(message, "after"));
     uint64_t oldest = l->total > LIVE_EVENTS ? l->total - LIVE_EVENTS : 0;
@@ -135,7 +135,7 @@ static void answer_about(const struct live *l, struct buf *out)
             l->session > 0 ? "true" : "false");
     buf_json(out, s->cwd, strlen(s->cwd));
     buf_str(out, ", \"command\": [");
-    for (size_t i = 0; s->argv[i] && out->n < DOOR_MESSAGE / 8; i++) {
+    for (size_t i = 0; s->argv[i] && out->n < CONTROL_MESSAGE / 8; i++) {
         size_t n = strlen(s->argv[i]);
         buf_str(out, i ? ", " : "");
         buf_json(out, s->argv[i], n < 1000 ? n : 1000);
@@ -154,7 +154,7 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
     else if (json_object_get(m, "about"))
         answer_about(l, out);
     else
-        control_server_refuse(out, "nothing that a run knows how to answer");
+        control_server_refuse(out, "unknown request");
 }
 
 /* ---- a session ---- */
@@ -179,7 +179,7 @@ static int find_session(const char *where, struct bk_err *err)
         return control_client_session(where, err);
     long fd = strtol(where + 3, &end, 10);
     if (*end || fd <= STDERR_FILENO || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-        return err_set(err, BK_E_INPUT, "--session: %s is no open descriptor", where);
+        return err_set(err, BK_E_INPUT, "--session: %s is not an open file descriptor", where);
     return (int)fd;
 }
 
@@ -192,7 +192,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     OWN(json)
-    json_t *answer = door >= 0 ? control_server_ask(door, hello, DESK_LONG_MS, err) : NULL;
+    json_t *answer = door >= 0 ? control_server_ask(door, hello, CONTROL_LONG_MS, err) : NULL;
     if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&door);
@@ -212,10 +212,10 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->run = r;
     fd_watch_init(&l->hearing);
     grants_init(&l->grants, r);
-    l->desk = (struct control_server){.hearing = &l->hearing, .fn = answer, .arg = l};
+    l->desk = (struct control_server){.fds = &l->hearing, .fn = answer, .arg = l};
     (void)control_server_open(&l->desk, "run", 0, &err);
     spec->hears = l->hearing.fd;
-    const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
+    const int own[] = {l->hearing.fd, l->desk.listener, l->desk.key, l->session};
     spec->nuser_fds = 0;
     spec->user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)

@@ -34,6 +34,6 @@ int run_presets_add(const struct cli_args *args, struct arena *a, const char *cw
     if (config.file)
         debug_say("Presets: %s", config.file);
     for (size_t i = 0; i < unset.n; i++)
-        debug_say("%s names a variable that is not set, and opens nothing", unset.at[i]);
+        debug_say("%s uses a variable that is not set, so it allows nothing", unset.at[i]);
     return 0;
 }

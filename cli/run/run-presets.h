@@ -9,7 +9,7 @@
 /* Options of commands that take presets besides settings. */
 /* clang-format off */
 #define PRESET_OPTIONS \
-    {"preset", 0, "NAME", "add this preset; builtin:NAME for one that comes along", NULL}, \
+    {"preset", 0, "NAME", "add this preset; builtin:NAME for a shipped one", NULL}, \
     {"config", 0, "FILE", "with --preset: read presets from FILE", "file"}
 /* clang-format on */
 

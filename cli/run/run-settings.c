@@ -206,9 +206,9 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     rs->scratch.lock = -1;
     rs->first = spec->argv ? spec->argv[0] : NULL;
     if (args_has(args, "profile") && run_has_presets(args))
-        return err_set(err, BK_E_INPUT, "--profile and --preset are two policies; choose one");
+        return err_set(err, BK_E_INPUT, "--profile and --preset exclude each other");
     if (args_has(args, "profile") && args_has(args, "settings"))
-        return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
+        return err_set(err, BK_E_INPUT, "--profile and --settings exclude each other");
     if (spec->nsources > SETTINGS_SOURCES - 1)
         return err_set(err, BK_E_BUG, "too many sources");
     rs->ngiven = spec->nsources;
@@ -253,7 +253,7 @@ void run_settings_tell(const struct run_settings *rs)
     const char *project = rs->now ? settings_distrusted(&rs->now->settings) : NULL;
     if (project)
         fprintf(stderr,
-                "buckle: what the settings of %s permit did not count (`buckle settings` shows "
-                "it)\n",
+                "buckle: the permissions that %s sets were ignored: it is not trusted (see `buckle "
+                "settings`)\n",
                 project);
 }

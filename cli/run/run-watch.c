@@ -44,7 +44,7 @@ static void tell(const struct watch_settings *w, const char *what)
 static void refuse(struct watch_settings *w, const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
-    buf_str(&line, "settings stay as they were: ");
+    buf_str(&line, "the old settings stay in force: ");
     err_line(err, &line);
     if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
         return;
@@ -74,13 +74,14 @@ static void tell_fixed(const struct watch_settings *w, const struct settings_res
                        const struct settings_result *is)
 {
     if (!same_words(&was->env, &is->env))
-        tell(w, "with the next command: network.httpProxyPort, network.socksProxyPort");
+        tell(w,
+             "takes effect with the next command: network.httpProxyPort, network.socksProxyPort");
     if (!same_text(was->upstream, is->upstream))
-        tell(w, "with the next command: network.parentProxy");
+        tell(w, "takes effect with the next command: network.parentProxy");
     if (was->nested_userns != is->nested_userns)
-        tell(w, "with the next command: allowNestedUserNamespaces");
+        tell(w, "takes effect with the next command: allowNestedUserNamespaces");
     if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))
-        tell(w, "with the next command: network.strictAllowlist");
+        tell(w, "takes effect with the next command: network.strictAllowlist");
 }
 
 static void tell_waits(const struct watch_settings *w, const struct buf *waits)
@@ -89,7 +90,7 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
         const char *end = strchr(at, '\n');
         size_t n = end ? (size_t)(end - at) : strlen(at);
         char line[400];
-        snprintf(line, sizeof(line), "with the next command: %.*s", (int)n, at);
+        snprintf(line, sizeof(line), "takes effect with the next command: %.*s", (int)n, at);
         if (n)
             tell(w, line);
         at += n + (end != NULL);
@@ -113,7 +114,8 @@ static bool lost_layer(const struct settled *was, const struct settled *is, stru
 {
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
         if (settings_has(&was->settings, id) && !settings_has(&is->settings, id)) {
-            err_set(err, BK_E_INPUT, "the %s settings are gone; that counts with the next command",
+            err_set(err, BK_E_INPUT,
+                    "the %s settings are gone; that takes effect with the next command",
                     settings_layer_name(id));
             return true;
         }
@@ -136,7 +138,7 @@ static void take_over(struct watch_settings *w, struct settled *next)
     }
     buf_free(&w->refused);
     if (change && !atomic_exchange(&w->own, false)) {
-        tell(w, "the settings have changed, and count from here on");
+        tell(w, "the new settings are in force");
         tell_waits(w, &waits);
     }
     tell_fixed(w, &was->result, &next->result);
@@ -257,7 +259,7 @@ static void on_control(void *arg, int fd)
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline ? newline : end) - at);
         if (w->line.n + len > JSON_MAX && !w->skipping) {
-            err_set(&err, BK_E_LIMIT, "--control-fd: a line that is too long");
+            err_set(&err, BK_E_LIMIT, "--control-fd: line too long");
             refuse(w, &err);
             w->skipping = true;
         }
@@ -281,8 +283,8 @@ int watch_check(struct watch_settings *w, const struct cli_args *args, struct bk
     int flags = *text && !*end && fd > 2 && fd < 65536 ? fcntl((int)fd, F_GETFL) : -1;
     if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY || fstat((int)fd, &st) < 0 ||
         S_ISREG(st.st_mode)) {
-        err_set(err, BK_E_INPUT, "--control-fd: %s is no pipe or socket to read from", text);
-        err_hint(err, "give it a descriptor of 3 or more; files are for --settings");
+        err_set(err, BK_E_INPUT, "--control-fd: %s is not a readable pipe or socket", text);
+        err_hint(err, "give a descriptor of 3 or more; for a file, use --settings");
         return -1;
     }
     fcntl((int)fd, F_SETFD, FD_CLOEXEC);

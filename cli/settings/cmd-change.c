@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle enable | disable | allow | deny | allow-net | undo`: the changes that people make most,
- * each to the right key of the right layer, and undone by one word.
+ * `buckle enable | disable | allow | deny | allow-net | undo`: the most common changes to settings,
+ * each of which `undo` can revert.
  */
 
 #include <limits.h>
@@ -19,7 +19,7 @@
 
 #define LAYER_OPTION                                                                               \
     {                                                                                              \
-        "layer", 'l', "LAYER", "change this layer's file: user, project or local (user)",          \
+        "layer", 'l', "LAYER", "the layer to change: user, project or local (default user)",       \
             "user project local"                                                                   \
     }
 
@@ -29,8 +29,8 @@ static const struct cli_option plain_options[] = {
 };
 static const struct cli_option path_options[] = {
     LAYER_OPTION,
-    {"read", 'r', NULL, "reading", NULL},
-    {"write", 'w', NULL, "writing", NULL},
+    {"read", 'r', NULL, "apply to reading", NULL},
+    {"write", 'w', NULL, "apply to writing", NULL},
     {0},
 };
 
@@ -44,7 +44,7 @@ static int open_settings(struct settings *s, struct bk_err *err)
 {
     char cwd[PATH_MAX];
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     return settings_init(s, cwd, err);
 }
 
@@ -58,15 +58,16 @@ static int choose_layer(const struct cli_args *args, enum layer_id *id, struct b
             *id = layers[i];
             return 0;
         }
-    return name ? err_set(err, BK_E_INPUT, "--layer: %s is none of user, project, local", name) : 0;
+    return name ? err_set(err, BK_E_INPUT, "--layer must be user, project or local, not %s", name)
+                : 0;
 }
 
-/* All of them, or none: the file is put back when one fails. */
-static int apply(struct settings *s, enum layer_id id, const struct change *list, size_t n,
-                 const char *words, struct bk_err *err)
+/* Makes all changes or none: restores the file if one fails. */
+static int apply_changes(struct settings *s, enum layer_id id, const struct change *list, size_t n,
+                         const char *words, struct bk_err *err)
 {
     const char *path = settings_layer_path(s, id);
-    OWN(buf) struct buf told = {0};
+    OWN(buf) struct buf undone = {0};
     struct bk_err ignored;
     if (!path)
         return err_set(err, BK_E_INPUT, "the %s layer has no file", settings_layer_name(id));
@@ -75,7 +76,7 @@ static int apply(struct settings *s, enum layer_id id, const struct change *list
         return -1;
     for (size_t i = 0; i < n; i++)
         if (settings_edit(s, id, list[i].how, list[i].key, list[i].value, err) < 0) {
-            if (undo_last(s, &told, &ignored) < 0)
+            if (undo_last(s, &undone, &ignored) < 0)
                 undo_forget(s);
             return -1;
         }
@@ -90,26 +91,26 @@ static int change_settings(const struct cli_args *args, const struct change *lis
     enum layer_id id;
     struct bk_err err;
     if (open_settings(&s, &err) < 0 || choose_layer(args, &id, &err) < 0 ||
-        apply(&s, id, list, n, words, &err) < 0)
+        apply_changes(&s, id, list, n, words, &err) < 0)
         return cli_fail(&err);
     return CLI_OK;
 }
 
 /* ---- on and off ---- */
 
-/* One layer is not all there is. */
-static void tell_result(bool wanted)
+/* Warns if another layer overrides the change. */
+static void warn_overridden(bool wanted)
 {
     OWN(agent_view) struct agent_view v = {0};
     struct bk_err err;
     char cwd[PATH_MAX];
     if (getcwd(cwd, sizeof(cwd)) && view_read(&v, cwd, NULL, 0, &err) == 0 &&
         v.result.enabled != wanted)
-        fprintf(stderr, "buckle: but it stays %s here: other settings say so (`buckle status`)\n",
+        fprintf(stderr, "buckle: but other settings keep it %s here (see `buckle status`)\n",
                 wanted ? "disabled" : "enabled");
 }
 
-static int turn(struct cli_args *args, bool on)
+static int set_enabled(struct cli_args *args, bool on)
 {
     const struct change one = {EDIT_SET, "enabled", on ? "true" : "false"};
     if (args->npos)
@@ -117,23 +118,23 @@ static int turn(struct cli_args *args, bool on)
     int status =
         change_settings(args, &one, 1, on ? "sandboxing is enabled" : "sandboxing is disabled");
     if (status == CLI_OK)
-        tell_result(on);
+        warn_overridden(on);
     return status;
 }
 
 static int run_enable(struct cli_args *args)
 {
-    return turn(args, true);
+    return set_enabled(args, true);
 }
 
 static int run_disable(struct cli_args *args)
 {
-    return turn(args, false);
+    return set_enabled(args, false);
 }
 
-/* ---- places ---- */
+/* ---- paths and hosts ---- */
 
-/* Whether anybody has said what may be written; if not, the working directory may, and stays so. */
+/* Whether any settings list writable paths; if not, the working directory is writable. */
 static bool writes_are_listed(struct bk_err *err)
 {
     OWN(settings) struct settings s = {0};
@@ -151,7 +152,7 @@ static int run_allow(struct cli_args *args)
     size_t n = 0;
     bool read = args_has(args, "read"), write = args_has(args, "write") || !read;
     if (args->npos != 1)
-        return cli_usage(args, "allow which path?");
+        return cli_usage(args, "no path given");
     if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (write && !writes_are_listed(&err))
@@ -177,7 +178,7 @@ static int run_deny(struct cli_args *args)
     size_t n = 0;
     bool both = args_has(args, "read") == args_has(args, "write");
     if (args->npos != 1)
-        return cli_usage(args, "deny which path?");
+        return cli_usage(args, "no path given");
     if (control_client_absolute(args->pos[0], &path, &err) < 0)
         return cli_fail(&err);
     if (both || args_has(args, "read"))
@@ -196,13 +197,13 @@ static int run_allow_net(struct cli_args *args)
 {
     OWN(buf) struct buf words = {0};
     if (args->npos != 1)
-        return cli_usage(args, "allow which host?");
+        return cli_usage(args, "no host given");
     struct change one = {EDIT_ADD, "network.allowedDomains", args->pos[0]};
-    buf_fmt(&words, "reaching %s is allowed", args->pos[0]);
+    buf_fmt(&words, "connecting to %s is allowed", args->pos[0]);
     return change_settings(args, &one, 1, words.s ? words.s : "");
 }
 
-/* ---- back ---- */
+/* ---- undo ---- */
 
 static int run_undo(struct cli_args *args)
 {
@@ -228,10 +229,9 @@ static int run_undo(struct cli_args *args)
 const struct cli_command cmd_enable = {
     .name = "enable",
     .usage = "[--layer LAYER]",
-    .brief = "let agents' commands run in the sandbox",
-    .about =
-        "Sets `enabled` in the person's settings, or in another layer's. `buckle undo` takes it\n"
-        "back.",
+    .brief = "run agents' commands in the sandbox",
+    .about = "Sets `enabled` to true in the user's settings, or in another layer. `buckle undo`\n"
+             "reverts it.",
     .options = plain_options,
     .run = run_enable,
 };
@@ -239,10 +239,9 @@ const struct cli_command cmd_enable = {
 const struct cli_command cmd_disable = {
     .name = "disable",
     .usage = "[--layer LAYER]",
-    .brief = "let agents' commands run without a sandbox",
-    .about =
-        "Sets `enabled` to false in the person's settings, or in another layer's; a policy may\n"
-        "hold against it. `buckle run` is not concerned. `buckle undo` takes it back.",
+    .brief = "run agents' commands without a sandbox",
+    .about = "Sets `enabled` to false in the user's settings, or in another layer. The machine's\n"
+             "policy can override it. `buckle run` still sandboxes. `buckle undo` reverts it.",
     .options = plain_options,
     .run = run_disable,
 };
@@ -250,11 +249,11 @@ const struct cli_command cmd_disable = {
 const struct cli_command cmd_allow = {
     .name = "allow",
     .usage = "[--read] [--write] [--layer LAYER] PATH",
-    .brief = "allow writing to a path, for good",
+    .brief = "permanently allow writing to a path",
     .about =
-        "Adds PATH to filesystem.allowWrite of the person's settings, with --read to allowRead.\n"
-        "Where nobody has said yet what may be written, the working directory is put on the list,\n"
-        "too. `buckle undo` takes it back; `buckle grant` is for one run only.",
+        "Adds PATH to filesystem.allowWrite in the user's settings, or with --read to allowRead.\n"
+        "If no settings list writable paths yet, adds the working directory as well, so that it\n"
+        "stays writable. `buckle undo` reverts it; `buckle grant` is for one run only.",
     .options = path_options,
     .complete = "file",
     .run = run_allow,
@@ -263,10 +262,9 @@ const struct cli_command cmd_allow = {
 const struct cli_command cmd_deny = {
     .name = "deny",
     .usage = "[--read] [--write] [--layer LAYER] PATH",
-    .brief = "deny reading and writing a path, for good",
-    .about =
-        "Adds PATH to filesystem.denyRead and denyWrite of the person's settings, or to one of\n"
-        "them. `buckle undo` takes it back.",
+    .brief = "permanently deny reading and writing a path",
+    .about = "Adds PATH to filesystem.denyRead and denyWrite in the user's settings, or to one of\n"
+             "them with --read or --write. `buckle undo` reverts it.",
     .options = path_options,
     .complete = "file",
     .run = run_deny,
@@ -275,10 +273,9 @@ const struct cli_command cmd_deny = {
 const struct cli_command cmd_allow_net = {
     .name = "allow-net",
     .usage = "[--layer LAYER] HOST[:PORT]",
-    .brief = "allow connections to a host, for good",
+    .brief = "permanently allow connections to a host",
     .about =
-        "Adds HOST to network.allowedDomains of the person's settings. `buckle undo` takes it\n"
-        "back.",
+        "Adds HOST to network.allowedDomains in the user's settings. `buckle undo` reverts it.",
     .options = plain_options,
     .run = run_allow_net,
 };
@@ -286,12 +283,11 @@ const struct cli_command cmd_allow_net = {
 const struct cli_command cmd_undo = {
     .name = "undo",
     .usage = "",
-    .brief = "take back the last change that a command made to settings",
-    .about =
-        "Puts the file that enable, disable, allow, deny or allow-net changed last back as it was\n"
-        "before; said again, the one before that.\n"
-        "\n"
-        "Exit status: 0, 1 when there is nothing to undo, 2 error.",
+    .brief = "undo the last change to settings",
+    .about = "Reverts the last change that enable, disable, allow, deny or allow-net made to a\n"
+             "settings file. Repeat it to revert earlier changes.\n"
+             "\n"
+             "Exit status: 0 on success, 1 if there is nothing to undo, 2 on error.",
     .options = plain_options + 1,
     .run = run_undo,
 };

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle settings`: what all layers come to, with where each value comes from and what does not
- * count; and changing one key of one layer's file.
+ * `buckle settings`: shows the combined settings of all layers, with the origin of each value and
+ * the values that are ignored; or changes one key in the file of one layer.
  */
 
 #include <limits.h>
@@ -16,13 +16,13 @@
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
-    {"layer", 'l', "LAYER", "change this layer's file: user, project, local or policy",
+    {"layer", 'l', "LAYER", "the layer to change: user, project, local or policy",
      "user project local policy"},
-    {"settings", 's', "FILE", "count these settings in, as `buckle run` would", "file"},
+    {"settings", 's', "FILE", "include these settings, as `buckle run` would", "file"},
     {"json", 'j', NULL, "print one JSON document", NULL},
     {"keys", 0, NULL, "list all keys", NULL},
     {"schema", 0, NULL, "print the JSON Schema", NULL},
-    {"files", 0, NULL, "list the files, whether they are there or not", NULL},
+    {"files", 0, NULL, "list the settings files, including missing ones", NULL},
     {0},
 };
 
@@ -30,11 +30,11 @@ static const char *const effects[] = {[EFFECT_USED] = "",
                                       [EFFECT_MACOS] = " (macOS only)",
                                       [EFFECT_HOST] = " (for programs that start commands)",
                                       [EFFECT_NONE] = " (accepted, no effect)",
-                                      [EFFECT_LATER] = " (not there yet)"};
+                                      [EFFECT_LATER] = " (not implemented yet)"};
 
 /* ---- lists ---- */
 
-/* Whether some value of it makes more possible, so that a project has to be trusted for it. */
+/* Whether some value of the key permits more, so that it counts only in a trusted project. */
 static bool can_open(const struct setting_key *k)
 {
     return k->stance == STANCE_OPENS || (k->stance == STANCE_CLOSES && k->shape == SHAPE_BOOL);
@@ -77,14 +77,14 @@ static int list_files(struct settings *s)
             continue;
         buf_fmt(&out, "%-8s ", settings_layer_name(id));
         buf_safe(&out, path, strlen(path));
-        buf_str(&out, access(path, F_OK) == 0 ? "\n" : "  (not there)\n");
+        buf_str(&out, access(path, F_OK) == 0 ? "\n" : "  (missing)\n");
     }
     return cli_emit(&out, CLI_OK);
 }
 
-/* ---- what the layers come to ---- */
+/* ---- showing ---- */
 
-static void add_plain(const struct setting_value *v, const struct setting_key *k, struct buf *out)
+static void print_value(const struct setting_value *v, const struct setting_key *k, struct buf *out)
 {
     OWN(buf) struct buf text = {0};
     if (setting_is_map(k->shape)) {
@@ -105,7 +105,7 @@ static void add_plain(const struct setting_value *v, const struct setting_key *k
     }
 }
 
-static void add_from(const struct settings *s, const struct setting_value *v, struct buf *out)
+static void print_origin(const struct settings *s, const struct setting_value *v, struct buf *out)
 {
     const struct settings_layer *l = v->layer;
     if (l->id == LAYER_DEFAULTS) {
@@ -118,7 +118,7 @@ static void add_from(const struct settings *s, const struct setting_value *v, st
     if (l->id != LAYER_DEFAULTS)
         buf_fmt(out, ", line %u", jt_line(&l->text, v->json->at));
     if (v->ignored)
-        buf_fmt(out, "; does not count: %s", v->ignored);
+        buf_fmt(out, "; ignored: %s", v->ignored);
 }
 
 static int show_text(struct settings *s, struct buf *out)
@@ -137,12 +137,12 @@ static int show_text(struct settings *s, struct buf *out)
             if (v.at[i].ignored && v.at[i].layer->id == LAYER_DEFAULTS)
                 continue;
             buf_str(out, v.at[i].ignored ? "  - " : "    ");
-            add_plain(&v.at[i], k, out);
+            print_value(&v.at[i], k, out);
             do
                 buf_chr(out, ' ');
             while (out->n - from < 40 && buf_ok(out));
             buf_chr(out, ' ');
-            add_from(s, &v.at[i], out);
+            print_origin(s, &v.at[i], out);
             buf_chr(out, '\n');
         }
     }
@@ -198,7 +198,7 @@ static int show_json(struct settings *s, struct buf *out)
     return 0;
 }
 
-static int show(const struct cli_args *args, struct settings *s)
+static int show_settings(const struct cli_args *args, struct settings *s)
 {
     OWN(buf) struct buf out = {0};
     struct bk_err err;
@@ -216,12 +216,12 @@ static int show(const struct cli_args *args, struct settings *s)
     const char *project = settings_distrusted(s);
     if (status == CLI_OK && project)
         fprintf(stderr,
-                "buckle: what %s permits does not count: %s\n  hint: look at it, then say `buckle "
-                "trust`\n",
+                "buckle: the permissions that %s sets are ignored: %s\n  hint: review them, then "
+                "run `buckle trust`\n",
                 project,
                 settings_trust(s, project) == TRUST_CHANGED
-                    ? "its settings have changed since they were trusted"
-                    : "it is not trusted");
+                    ? "its settings have changed since you trusted them"
+                    : "the project is not trusted");
     return status;
 }
 
@@ -241,17 +241,17 @@ static int find_layer(const struct cli_args *args, enum layer_id *out)
     return -1;
 }
 
-static int change(const struct cli_args *args, struct settings *s, enum settings_edit how)
+static int change_key(const struct cli_args *args, struct settings *s, enum settings_edit how)
 {
     enum layer_id layer;
     struct bk_err err = {0};
     size_t want = how == EDIT_REMOVE ? 2 : 3;
     if (find_layer(args, &layer) < 0)
-        return cli_usage(args, "--layer is one of user, project, local, policy");
+        return cli_usage(args, "--layer must be user, project, local or policy");
     if (args->npos < want)
-        return cli_usage(args, args->npos < 2 ? "which key?" : "which value?");
+        return cli_usage(args, args->npos < 2 ? "no key given" : "no value given");
     if (how == EDIT_SET && args->npos > 3)
-        return cli_usage(args, "one value; a list is written as JSON: '[\"a\", \"b\"]'");
+        return cli_usage(args, "give one value; write a list as JSON: '[\"a\", \"b\"]'");
     if (how == EDIT_REMOVE && args->npos == 2 &&
         settings_edit(s, layer, how, args->pos[1], NULL, &err) < 0)
         return cli_fail(&err);
@@ -261,7 +261,7 @@ static int change(const struct cli_args *args, struct settings *s, enum settings
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_settings_run(struct cli_args *args)
 {
     static const char *const verbs[] = {"set", "add", "remove"};
     OWN(settings) struct settings s = {0};
@@ -275,32 +275,32 @@ static int run(struct cli_args *args)
     if (args_has(args, "keys"))
         return list_keys(args_has(args, "json"));
     if (!getcwd(cwd, sizeof(cwd)))
-        return err_sys(&err, "cannot tell the working directory"), cli_fail(&err);
+        return err_sys(&err, "cannot find the working directory"), cli_fail(&err);
     if (settings_init(&s, cwd, &err) < 0)
         return cli_fail(&err);
     if (args_has(args, "files"))
         return list_files(&s);
     for (size_t i = 0; i < 3 && args->npos; i++)
         if (strcmp(args->pos[0], verbs[i]) == 0)
-            return change(args, &s, (enum settings_edit)i);
+            return change_key(args, &s, (enum settings_edit)i);
     if (args->npos && strcmp(args->pos[0], "show") != 0)
-        return cli_usage(args, "%s is none of show, set, add, remove", args->pos[0]);
-    return show(args, &s);
+        return cli_usage(args, "unknown action %s: use show, set, add or remove", args->pos[0]);
+    return show_settings(args, &s);
 }
 
 const struct cli_command cmd_settings = {
     .name = "settings",
     .usage = "[show | set KEY VALUE | add KEY VALUE… | remove KEY [VALUE…]]",
-    .brief = "show what settings come to, or change them",
-    .about = "Shows every setting that counts for a command started here, with the file and line\n"
-             "that it comes from, and what is said somewhere and does not count. Layers, each\n"
-             "winning over those before it: user, project, local, --settings FILE, policy.\n"
-             "Denials of all of them are united. What a project's own files permit counts only\n"
-             "after `buckle trust`.\n"
-             "\n"
-             "set, add and remove change one key of one file (--layer, by default the user's). A\n"
-             "VALUE is JSON, or a word: buckle settings add network.allowedDomains example.com",
+    .brief = "show the settings in force, or change them",
+    .about =
+        "Shows every setting for commands started here, with the file and line it comes from,\n"
+        "and settings that are ignored. The layers, from weakest to strongest: user, project,\n"
+        "local, --settings FILE, policy. The denials of all layers add up. Permissions that a\n"
+        "project's own files set are ignored until `buckle trust`.\n"
+        "\n"
+        "set, add and remove change one key in one file (--layer, by default the user's). A\n"
+        "VALUE is JSON or a word: buckle settings add network.allowedDomains example.com",
     .options = options,
     .complete = "show|set|add|remove setting",
-    .run = run,
+    .run = cmd_settings_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle trust`: lets what a project's own settings permit count. */
+/* `buckle trust`: trusts a project's settings until they change. */
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 #include "settings/settings.h"
 
 static const struct cli_option options[] = {
-    {"list", 'l', NULL, "list the folders that are trusted", NULL},
-    {"remove", 'r', NULL, "do not trust the folder any longer", NULL},
-    {"yes", 'y', NULL, "do not ask", NULL},
+    {"list", 'l', NULL, "list trusted directories", NULL},
+    {"remove", 'r', NULL, "stop trusting the directory", NULL},
+    {"yes", 'y', NULL, "do not ask for confirmation", NULL},
     {0},
 };
 
-static int list(struct settings *s)
+static int list_trusted(struct settings *s)
 {
     OWN(buf) struct buf out = {0};
     struct words folders = {0};
@@ -34,7 +34,7 @@ static int list(struct settings *s)
     return cli_emit(&out, CLI_OK);
 }
 
-/* What would count from now on. */
+/* Lists what the project's settings permit. */
 static int show_permissions(struct settings *s, struct buf *out, struct bk_err *err)
 {
     char path[96];
@@ -60,38 +60,39 @@ static int show_permissions(struct settings *s, struct buf *out, struct bk_err *
     return 0;
 }
 
-static bool agreed(const char *folder, const struct buf *permits)
+static bool user_agrees(const char *folder, const struct buf *permits)
 {
     char answer[8] = "";
-    fprintf(stderr, "%s permits itself:\n%s", folder, permits->n ? permits->s : "  nothing\n");
-    fprintf(stderr, "Let that count, until its settings change? [y/N] ");
+    fprintf(stderr, "The settings of %s permit:\n%s", folder,
+            permits->n ? permits->s : "  nothing\n");
+    fprintf(stderr, "Trust them until they change? [y/N] ");
     return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static int give(const struct cli_args *args, struct settings *s)
+static int trust_project(const struct cli_args *args, struct settings *s)
 {
     OWN(buf) struct buf permits = {0};
     struct bk_err err;
     if (settings_add_found(s, &err) < 0 || show_permissions(s, &permits, &err) < 0)
         return cli_fail(&err);
     if (s->project && isatty(STDIN_FILENO) && !args_has(args, "yes") &&
-        !agreed(s->project, &permits))
+        !user_agrees(s->project, &permits))
         return CLI_NO;
     if (settings_trust_give(s, &err) < 0)
         return cli_fail(&err);
-    printf("%s is trusted, as its settings are now\n", s->project);
+    printf("%s is trusted until its settings change\n", s->project);
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int cmd_trust_run(struct cli_args *args)
 {
     OWN(settings) struct settings s = {0};
     struct bk_err err;
     char folder[PATH_MAX];
     if (args->npos > 1)
-        return cli_usage(args, "one folder");
+        return cli_usage(args, "give at most one directory");
     if (!realpath(args->npos ? args->pos[0] : ".", folder)) {
-        /* a folder that is gone can still be forgotten */
+        /* a deleted directory can still be removed from the list */
         if (!args_has(args, "remove") || !args->npos || args->pos[0][0] != '/')
             return err_sys(&err, "%s", args->npos ? args->pos[0] : "."), cli_fail(&err);
         snprintf(folder, sizeof(folder), "%s", args->pos[0]);
@@ -99,23 +100,24 @@ static int run(struct cli_args *args)
     if (settings_init(&s, folder, &err) < 0)
         return cli_fail(&err);
     if (args_has(args, "list"))
-        return list(&s);
+        return list_trusted(&s);
     if (!args_has(args, "remove"))
-        return give(args, &s);
+        return trust_project(args, &s);
     return settings_trust_take(&s, folder, &err) < 0 ? cli_fail(&err) : CLI_OK;
 }
 
 const struct cli_command cmd_trust = {
     .name = "trust",
-    .usage = "[OPTION…] [FOLDER]",
-    .brief = "let what a project's own settings permit count",
-    .about = "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
-             "take away. What they permit counts only after this command, and only as long as\n"
-             "they stay, byte for byte, as they are now: the next pull may bring others.\n"
-             "\n"
-             "FOLDER is the working directory by default. On a terminal the permissions are shown\n"
-             "and a question is asked first.",
+    .usage = "[OPTION…] [DIR]",
+    .brief = "trust a project's settings until they change",
+    .about =
+        "A project's own settings (.buckle/settings.json and settings.local.json) can always\n"
+        "deny. What they permit is ignored until you trust the project, and again as soon as\n"
+        "a byte of them changes, since the next pull may bring different ones.\n"
+        "\n"
+        "DIR defaults to the working directory. On a terminal, shows the permissions and asks\n"
+        "for confirmation first.",
     .options = options,
     .complete = "dir",
-    .run = run,
+    .run = cmd_trust_run,
 };

@@ -31,7 +31,7 @@ int undo_lock(const struct settings *s, struct settings_lock *lock, struct bk_er
     return settings_lock(lock, path.s, err);
 }
 
-/* One that cannot be read is started anew: it is a convenience, not a record. */
+/* An unreadable journal is replaced by an empty one: it is a convenience, not a record. */
 static json_t *journal_read(const char *path)
 {
     json_t *j = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
@@ -49,8 +49,8 @@ static int journal_write(const json_t *journal, const char *path, struct bk_err 
     return settings_write_file(path, &text, 0600, err);
 }
 
-/* A file's text, or null when it is not there. */
-static json_t *text_of(const char *file, struct bk_err *err)
+/* The text of a file, or JSON null if there is no file. NULL on error. */
+static json_t *read_text(const char *file, struct bk_err *err)
 {
     OWN(file) FILE *f = fopen(file, "re");
     OWN(buf) struct buf text = {0};
@@ -63,7 +63,8 @@ static json_t *text_of(const char *file, struct bk_err *err)
     json_t *j =
         f && !ferror(f) && buf_ok(&text) ? json_stringn(text.s ? text.s : "", text.n) : NULL;
     if (!j)
-        err_set(err, BK_E_INPUT, "%s cannot be read as text, so it could not be put back", file);
+        err_set(err, BK_E_INPUT,
+                "%s is not a readable text file, so the change could not be undone", file);
     return j;
 }
 
@@ -72,7 +73,7 @@ int undo_remember(struct settings *s, const char *file, const char *words, struc
     OWN(buf) struct buf path = {0};
     if (journal_path(s, &path, err) < 0)
         return -1;
-    json_t *text = text_of(file, err);
+    json_t *text = read_text(file, err);
     if (!text)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
@@ -83,7 +84,7 @@ int undo_remember(struct settings *s, const char *file, const char *words, struc
     return journal_write(journal, path.s, err);
 }
 
-static json_t *newest(const json_t *journal)
+static json_t *newest_entry(const json_t *journal)
 {
     size_t n = json_array_size(journal);
     return n ? json_array_get(journal, n - 1) : NULL;
@@ -95,10 +96,10 @@ int undo_changed(struct settings *s, const char *file, struct bk_err *err)
     if (journal_path(s, &path, err) < 0)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
-    json_t *text = text_of(file, err);
+    json_t *text = read_text(file, err);
     if (!text)
         return -1;
-    json_object_set_new(newest(journal), "after", text);
+    json_object_set_new(newest_entry(journal), "after", text);
     return journal_write(journal, path.s, err);
 }
 
@@ -113,21 +114,21 @@ void undo_forget(struct settings *s)
         journal_write(journal, path.s, &err);
 }
 
-/* An entry without `after` is of a change that did not come to its end. */
+/* An entry without `after` belongs to a change that was interrupted. */
 static int check_unchanged(const json_t *entry, const char *file, struct bk_err *err)
 {
     const json_t *after = json_object_get(entry, "after");
-    OWN(json) json_t *now = after ? text_of(file, err) : NULL;
+    OWN(json) json_t *now = after ? read_text(file, err) : NULL;
     if (!after || (now && json_equal(now, after)))
         return 0;
     if (!now)
         return -1;
-    err_set(err, BK_E_INPUT, "%s has been changed since; left as it is", file);
-    err_hint(err, "`buckle settings` changes single values");
+    err_set(err, BK_E_INPUT, "%s has changed since; left unchanged", file);
+    err_hint(err, "use `buckle settings` to change single values");
     return -1;
 }
 
-static int put_back(const json_t *entry, const char *file, struct bk_err *err)
+static int restore_file(const json_t *entry, const char *file, struct bk_err *err)
 {
     const char *text = json_text(entry, "text");
     OWN(buf) struct buf content = {0};
@@ -143,7 +144,7 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
     if (journal_path(s, &path, err) < 0)
         return -1;
     OWN(json) json_t *journal = journal_read(path.s);
-    const json_t *entry = newest(journal);
+    const json_t *entry = newest_entry(journal);
     if (!entry)
         return 1;
     const char *change = json_text(entry, "change"), *file = json_text(entry, "file");
@@ -151,9 +152,9 @@ int undo_last(struct settings *s, struct buf *words, struct bk_err *err)
         return err_set(err, BK_E_INPUT, "the list of changes is damaged");
     OWN(settings_lock) struct settings_lock lock = SETTINGS_UNLOCKED;
     if (settings_lock(&lock, file, err) < 0 || check_unchanged(entry, file, err) < 0 ||
-        put_back(entry, file, err) < 0)
+        restore_file(entry, file, err) < 0)
         return -1;
-    buf_fmt(words, "undone, in %s: %s", file, change ? change : "a change");
+    buf_fmt(words, "undone in %s: %s", file, change ? change : "a change");
     json_array_remove(journal, json_array_size(journal) - 1);
     return journal_write(journal, path.s, err);
 }

@@ -6,20 +6,19 @@
 #include "settings/lock.h"
 #include "settings/settings.h"
 
-/* What settings files were before commands changed them, in a file of its own beside the user's:
- * the last changes, newest last. */
+/* A journal of the last changes that commands made to settings files, newest last. It is next to
+ * the user's settings. All functions that return int return -1 on failure. */
 
-/* Keeps others from changing the list, from before the first of these calls to after the last. */
+/* Locks the journal. Hold the lock across all of the calls below. */
 int undo_lock(const struct settings *s, struct settings_lock *lock, struct bk_err *err);
-/* Remembers a file as it is now, before it is changed; changes that belong together have the same
- * words. */
+/* Records the contents of a file before a change; `words` describe the change. */
 int undo_remember(struct settings *s, const char *file, const char *words, struct bk_err *err);
-/* Remembers what it is after the change, too: what anybody does to it later is not undone. */
+/* Records the contents after the change, so that undo does not discard later changes. */
 int undo_changed(struct settings *s, const char *file, struct bk_err *err);
-/* Forgets the newest, whose change failed. */
+/* Removes the newest entry, whose change failed. */
 void undo_forget(struct settings *s);
-/* Puts the newest back, and says what in words; 1 when there is nothing to undo. Fails when the
- * file is not as that change left it. */
+/* Reverts the newest change and describes it in words. Returns 1 if there is nothing to undo. Fails
+ * if the file has changed since. */
 int undo_last(struct settings *s, struct buf *words, struct bk_err *err);
 
 #endif

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Reads the settings for a program that runs an agent's commands: all layers, plus files given on
+ * the command line.
+ */
+
 #include "agent/agent-view.h"
 
 #include <stdio.h>

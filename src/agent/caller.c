@@ -2,11 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Without a pid namespace every process of a sandbox descends from its judge: the keeper adopts
- * orphans, and when it dies the judge does. So walking up from a process meets the judge. The
- * numbers on the way could be used again while we walk. Hence the second look: a process has its
- * parent's number only while that parent lives, so a parent that is the same at the end was there
- * all the time.
+ * Without a pid namespace, every process of a sandbox descends from its judge: the reaper adopts
+ * orphans, and if the reaper dies, so does the judge. So walking up from a process finds the judge.
+ * Pids could be reused during the walk, so it is checked again: a process keeps its parent only
+ * while that parent lives, so a parent that is unchanged at the end was there all the time.
  */
 
 #include "agent/caller.h"
@@ -28,7 +27,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* ---- where it lives ---- */
+/* ---- environment ---- */
 
 static bool same_namespace(pid_t pid, const char *which)
 {
@@ -48,7 +47,7 @@ static bool same_namespaces(pid_t pid)
     return true;
 }
 
-/* A number in PROC/PID/status; -1 when it is not there. */
+/* Reads a number from /proc/PID/status; -1 if it is missing. */
 static long status_number(const char *pid, const char *key)
 {
     char path[64], line[256];
@@ -61,7 +60,7 @@ static long status_number(const char *pid, const char *key)
     return -1;
 }
 
-/* Every sandbox adds a filter to those that its maker has. */
+/* Every sandbox adds a filter to those of its creator. */
 static bool is_filtered_no_more(pid_t pid)
 {
     char text[16];
@@ -69,16 +68,16 @@ static bool is_filtered_no_more(pid_t pid)
     long theirs = status_number(text, "Seccomp_filters");
     if (theirs >= 0)
         return theirs <= status_number("self", "Seccomp_filters");
-    theirs = status_number(text, "Seccomp"); /* before Linux 5.11 only whether there are any */
+    theirs = status_number(text, "Seccomp"); /* before Linux 5.11: only whether there are any */
     return theirs >= 0 && theirs <= status_number("self", "Seccomp");
 }
 
-/* ---- what it descends from ---- */
+/* ---- ancestry ---- */
 
 enum { GENERATIONS = 256, NAME_BYTES = 64 };
 
-/* The parent (0: none that we see) and the name of a process; -1 when it is not there. Where /proc
- * hides other people's processes the line ends at the first of them. */
+/* Returns the parent (0: none visible) and the name of a process, or -1 if it has gone. If /proc
+ * hides other users' processes, the walk ends at the first of them. */
 static pid_t parent_of(pid_t pid, char name[NAME_BYTES])
 {
     char path[64], line[512];
@@ -88,7 +87,8 @@ static pid_t parent_of(pid_t pid, char name[NAME_BYTES])
     line[n] = name[0] = '\0';
     if (!f)
         return kill(pid, 0) < 0 && errno == EPERM ? 0 : -1;
-    const char *open = strchr(line, '('), *end = strrchr(line, ')'); /* a name may hold anything */
+    const char *open = strchr(line, '('),
+               *end = strrchr(line, ')'); /* the name may contain anything */
     if (!open || !end || strlen(end) < 5 || end - open > NAME_BYTES)
         return -1;
     size_t len = (size_t)(end - open - 1);
@@ -97,7 +97,7 @@ static pid_t parent_of(pid_t pid, char name[NAME_BYTES])
     return (pid_t)strtol(end + 4, NULL, 10);
 }
 
-/* Whoever runs Buckle inside a sandbox has that sandbox's processes above him. */
+/* If Buckle itself runs inside a sandbox, that sandbox's processes are our own ancestors. */
 static bool is_above_us(pid_t pid)
 {
     char name[NAME_BYTES];
@@ -119,7 +119,7 @@ static enum descent descent_of(pid_t pid)
     int n = 0;
     for (; line[n] > 0; n++) {
         if (n == GENERATIONS)
-            return FROM_COMMAND; /* nobody types commands down there */
+            return FROM_COMMAND; /* too deep to be a user's shell */
         line[n + 1] = parent_of(line[n], name);
         if (line[n + 1] >= 0 && role_is(name) && !is_above_us(line[n]))
             return FROM_COMMAND;
@@ -130,7 +130,7 @@ static enum descent descent_of(pid_t pid)
     return FROM_ELSEWHERE;
 }
 
-/* A parent that ends at the wrong moment is no reason to turn anybody away. */
+/* Retries, because a parent may exit during the walk. */
 static bool is_from_elsewhere(pid_t pid)
 {
     enum { TRIES = 5 };
@@ -140,9 +140,9 @@ static bool is_from_elsewhere(pid_t pid)
     return d == FROM_ELSEWHERE;
 }
 
-/* ---- all of it ---- */
+/* ---- the check ---- */
 
-/* Whether the process that was looked at is still the one that connected. */
+/* Whether the process that was checked is still the one that connected. */
 static bool is_still_there(int sock)
 {
     OWN(fd) int pidfd = -1;
@@ -153,7 +153,7 @@ static bool is_still_there(int sock)
     return poll(&ended, 1, 0) == 0;
 }
 
-bool who_is_person(int sock, pid_t *pid)
+bool caller_is_user(int sock, pid_t *pid)
 {
     struct ucred who;
     socklen_t n = sizeof(who);

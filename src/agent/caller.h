@@ -7,15 +7,16 @@
 #include <sys/types.h>
 
 /*
- * Whether the process at the other end of a Unix socket may speak for the person, as far as the
- * kernel tells: the same user, in the same namespaces, behind no more system call filters than we
- * are, and neither one of Buckle's processes that act for a command nor a descendant of one.
+ * Whether the process at the other end of a Unix socket may act for the user: same uid, same
+ * namespaces, no more seccomp filters than we have, and neither a Buckle process that acts for a
+ * command nor a descendant of one.
  *
- * A judge fails the last test wherever it runs. It makes connections for its command, with its own
- * credentials, and nothing else tells it from the person where there are no namespaces.
+ * A judge always fails the last check. It connects on its command's behalf with its own
+ * credentials, and without namespaces nothing else distinguishes it from the user.
  *
- * pid: who it is (for a listening peer, who listens). It is set in any case; 0 when nobody knows.
+ * *pid is set in any case: the peer's process (for a listening peer, the listener), or 0 if
+ * unknown.
  */
-bool who_is_person(int sock, pid_t *pid);
+bool caller_is_user(int sock, pid_t *pid);
 
 #endif

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Keeps the first and last half of the limit. The tail is a ring, allocated when the head is full.
+ */
+
 #include "agent/capture.h"
 
 #include <stdlib.h>
@@ -31,8 +35,7 @@ static size_t tail_most(const struct capture *c)
     return c->limit - head_most(c);
 }
 
-/* Byte number i of the output, counted from 0, lies at i % tail_most() while it is among the last.
- */
+/* Byte i of the output is at i % tail_most() while it is in the tail. */
 static void add_tail(struct capture *c, const char *s, size_t n)
 {
     size_t most = tail_most(c);
@@ -60,7 +63,7 @@ void capture_add(struct capture *c, const char *s, size_t n)
     }
 }
 
-/* Bytes [from, to) that are still there. */
+/* Appends the bytes [from, to) that are still there. */
 static void add_range(const struct capture *c, uint64_t from, uint64_t to, struct buf *out)
 {
     size_t most = tail_most(c);
@@ -70,7 +73,7 @@ static void add_range(const struct capture *c, uint64_t from, uint64_t to, struc
         buf_chr(out, c->tail[from % most]);
 }
 
-/* JSON has no other text; what is cut in the middle is no text either. */
+/* Replaces invalid bytes and characters that were cut: JSON allows only UTF-8. */
 static void add_valid(const struct buf *raw, struct buf *out)
 {
     for (size_t i = 0; i < raw->n;) {
@@ -83,11 +86,11 @@ static void add_valid(const struct buf *raw, struct buf *out)
     }
 }
 
-static void show(const struct capture *c, uint64_t from, struct buf *out)
+static void append_output(const struct capture *c, uint64_t from, struct buf *out)
 {
     OWN(buf) struct buf raw = {0};
     uint64_t kept = c->head.n, last = c->total > tail_most(c) ? c->total - tail_most(c) : 0;
-    last = last > kept ? last : kept; /* where what was kept of the end begins */
+    last = last > kept ? last : kept; /* where the kept tail begins */
     add_range(c, from, kept, &raw);
     uint64_t gap = from > kept ? from : kept;
     if (last > gap)
@@ -99,11 +102,11 @@ static void show(const struct capture *c, uint64_t from, struct buf *out)
 
 void capture_text(const struct capture *c, struct buf *out)
 {
-    show(c, 0, out);
+    append_output(c, 0, out);
 }
 
 void capture_news(struct capture *c, struct buf *out)
 {
-    show(c, c->shown, out);
+    append_output(c, c->shown, out);
     c->shown = c->total;
 }

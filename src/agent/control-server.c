@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The server side of a control socket, driven by an fd_watch. Clients that connected through the
+ * socket must send the key first; clients that were admitted directly need none. One message gets
+ * one answer.
+ */
+
 #include "agent/control-server.h"
 
 #include <errno.h>
@@ -11,7 +17,7 @@
 
 #include "base/own.h"
 
-/* ---- answering ---- */
+/* ---- answers ---- */
 
 void control_server_refuse(struct buf *answer, const char *why)
 {
@@ -22,89 +28,90 @@ void control_server_refuse(struct buf *answer, const char *why)
 
 void control_server_answer(struct buf *answer, json_t *what)
 {
-    OWN(json) json_t *said = what;
-    OWN(mem) char *text = said ? json_dumps(said, JSON_COMPACT) : NULL;
+    OWN(json) json_t *object = what;
+    OWN(mem) char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     if (text)
         buf_str(answer, text);
     else
         control_server_refuse(answer, "out of memory");
 }
 
-static void show_out(struct control_server *d, int guest)
+static void drop_client(struct control_server *d, int client)
 {
-    fd_watch_drop(d->hearing, guest);
-    d->nguests--;
+    fd_watch_drop(d->fds, client);
+    d->nclients--;
     if (d->left)
-        d->left(d->arg, guest);
-    close(guest);
+        d->left(d->arg, client);
+    close(client);
 }
 
-/* Nobody is waited for: a guest who does not take his answer at once has to leave. */
-static void hear_guest(void *arg, int guest)
+/* Never blocks: a client that doesn't read its answer is disconnected. */
+static void on_client_message(void *arg, int client)
 {
-    static char message[DOOR_MESSAGE]; /* large, and there is one thread to a desk */
+    static char
+        message[CONTROL_MESSAGE]; /* static because it is large; there is one thread per server */
     struct control_server *d = arg;
     OWN(buf) struct buf answer = {0};
-    ssize_t n = recv(guest, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = recv(client, message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fine = n > 0 && (size_t)n <= sizeof(message);
     if (fine) {
         OWN(json) json_t *m = json_loadb(message, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
-        d->fn(d->arg, guest, m, &answer);
+        d->fn(d->arg, client, m, &answer);
     }
-    fine &= buf_ok(&answer) && answer.n <= DOOR_MESSAGE;
+    fine &= buf_ok(&answer) && answer.n <= CONTROL_MESSAGE;
     if (fine && answer.n)
-        fine = send(guest, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
+        fine = send(client, answer.s, answer.n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)answer.n;
     if (!fine)
-        show_out(d, guest);
+        drop_client(d, client);
 }
 
-static int admit(struct control_server *d, int sock, void (*hear)(void *arg, int fd),
-                 struct bk_err *err)
+static int add_client(struct control_server *d, int sock, void (*fn)(void *arg, int fd),
+                      struct bk_err *err)
 {
-    OWN(fd) int guest = sock;
-    if (d->nguests == DESK_GUESTS)
-        return err_set(err, BK_E_LIMIT, "more than %d at once", DESK_GUESTS);
-    if (fd_watch_add(d->hearing, guest, hear, d, err) < 0)
+    OWN(fd) int client = sock;
+    if (d->nclients == CONTROL_CLIENTS)
+        return err_set(err, BK_E_LIMIT, "too many clients (the limit is %d)", CONTROL_CLIENTS);
+    if (fd_watch_add(d->fds, client, fn, d, err) < 0)
         return -1;
-    d->nguests++;
-    (void)steal_fd(&guest);
+    d->nclients++;
+    (void)steal_fd(&client);
     return 0;
 }
 
 int control_server_admit(struct control_server *d, int sock, struct bk_err *err)
 {
-    return admit(d, sock, hear_guest, err);
+    return add_client(d, sock, on_client_message, err);
 }
 
-/* Before anything else he shows the key. */
-static void hear_stranger(void *arg, int guest)
+/* The first message must be the key. */
+static void on_client_key(void *arg, int client)
 {
     char shown[128];
     struct control_server *d = arg;
     struct bk_err err;
-    ssize_t n = recv(guest, shown, sizeof(shown), MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = recv(client, shown, sizeof(shown), MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool fits =
         n > 0 && (size_t)n <= sizeof(shown) && control_socket_key_fits(d->key, shown, (size_t)n);
     explicit_bzero(shown, sizeof(shown));
-    fd_watch_drop(d->hearing, guest);
-    if (!fits || fd_watch_add(d->hearing, guest, hear_guest, d, &err) < 0)
-        show_out(d, guest);
+    fd_watch_drop(d->fds, client);
+    if (!fits || fd_watch_add(d->fds, client, on_client_message, d, &err) < 0)
+        drop_client(d, client);
 }
 
-static void on_control_socket(void *arg, int door)
+static void on_control_socket(void *arg, int listener)
 {
     struct bk_err err;
-    int guest = control_socket_answer(door);
-    if (guest >= 0)
-        (void)admit(arg, guest, hear_stranger, &err);
+    int client = control_socket_accept(listener);
+    if (client >= 0)
+        (void)add_client(arg, client, on_client_key, &err);
 }
 
-/* Who comes here only wants to know who is there. */
-static void hear_claim(void *arg, int claim)
+/* The connection itself tells the client that the owner exists. */
+static void on_claim_connection(void *arg, int claim)
 {
     (void)arg;
     int asker = accept4(claim, NULL, NULL, SOCK_CLOEXEC);
@@ -112,60 +119,61 @@ static void hear_claim(void *arg, int claim)
         (void)close(asker);
 }
 
-/* ---- beginning and end ---- */
+/* ---- open and close ---- */
 
 int control_server_open(struct control_server *d, const char *kind, pid_t for_whom,
                         struct bk_err *err)
 {
-    d->nguests = 0;
-    d->door = control_socket_open(kind, &d->key, err);
-    d->claim = d->door >= 0 && for_whom ? control_socket_claim(kind, for_whom, err) : -1;
-    if (d->door >= 0 && (!for_whom || d->claim >= 0) &&
-        fd_watch_add(d->hearing, d->door, on_control_socket, d, err) == 0 &&
-        (d->claim < 0 || fd_watch_add(d->hearing, d->claim, hear_claim, d, err) == 0))
+    d->nclients = 0;
+    d->listener = control_socket_open(kind, &d->key, err);
+    d->claim = d->listener >= 0 && for_whom ? control_socket_claim(kind, for_whom, err) : -1;
+    if (d->listener >= 0 && (!for_whom || d->claim >= 0) &&
+        fd_watch_add(d->fds, d->listener, on_control_socket, d, err) == 0 &&
+        (d->claim < 0 || fd_watch_add(d->fds, d->claim, on_claim_connection, d, err) == 0))
         return 0;
     control_server_close(d);
     return -1;
 }
 
-static void close_control_socket(struct control_server *d, int *door)
+static void close_control_socket(struct control_server *d, int *listener)
 {
-    if (*door < 0)
+    if (*listener < 0)
         return;
-    fd_watch_drop(d->hearing, *door);
-    close(steal_fd(door));
+    fd_watch_drop(d->fds, *listener);
+    close(steal_fd(listener));
 }
 
 void control_server_close(struct control_server *d)
 {
-    const struct fd_watch *h = d->hearing;
+    const struct fd_watch *h = d->fds;
     for (size_t i = 0; i < h->n; i++)
         if (h->at[i].fd >= 0 && h->at[i].arg == d &&
-            (h->at[i].fn == hear_guest || h->at[i].fn == hear_stranger))
-            show_out(d, h->at[i].fd);
-    close_control_socket(d, &d->door);
+            (h->at[i].fn == on_client_message || h->at[i].fn == on_client_key))
+            drop_client(d, h->at[i].fd);
+    close_control_socket(d, &d->listener);
     close_control_socket(d, &d->key);
     close_control_socket(d, &d->claim);
 }
 
-/* ---- the other side ---- */
+/* ---- the client ---- */
 
 static int exchange(int sock, const char *message, size_t n, int patience_ms, struct buf *answer,
                     struct bk_err *err)
 {
-    static char got[DOOR_MESSAGE];
+    static char got[CONTROL_MESSAGE];
     struct pollfd wait = {sock, POLLIN, 0};
-    if (n > DOOR_MESSAGE)
-        return err_set(err, BK_E_LIMIT, "too long a message");
+    if (n > CONTROL_MESSAGE)
+        return err_set(err, BK_E_LIMIT, "the message is too long");
     bool sent = send(sock, message, n, MSG_NOSIGNAL) >= 0;
     if (!sent && errno != EPIPE && errno != ECONNRESET)
-        return err_sys(err, "cannot ask");
+        return err_sys(err, "cannot send the request");
     if (sent && poll(&wait, 1, patience_ms) <= 0)
-        return err_set(err, BK_E_SYSTEM, "there is no answer");
+        return err_set(err, BK_E_SYSTEM, "no answer in time");
     ssize_t len = sent ? recv(sock, got, sizeof(got), 0) : 0;
     if (len <= 0)
-        return err_set(err, BK_E_INPUT,
-                       "the door is shut: the run has ended, or this is inside a sandbox");
+        return err_set(
+            err, BK_E_INPUT,
+            "the connection was closed: the run has ended, or this process is inside a sandbox");
     buf_add(answer, got, (size_t)len);
     return buf_ok(answer) ? 0 : err_nomem(err);
 }
@@ -181,7 +189,7 @@ json_t *control_server_ask(int sock, const json_t *message, int patience_ms, str
     OWN(json) json_t *answer = json_loadb(got.s, got.n, 0, NULL);
     if (!json_is_true(json_object_get(answer, "ok"))) {
         const char *why = json_text(answer, "error");
-        return err_set(err, BK_E_INPUT, "%s", why ? why : "an answer that means nothing"), NULL;
+        return err_set(err, BK_E_INPUT, "%s", why ? why : "the answer is invalid"), NULL;
     }
     return json_incref(answer);
 }

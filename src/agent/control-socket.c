@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Names, keys and connections of control sockets; control-socket.h explains how they keep sandboxes
+ * out. Every socket of a user is listed in /proc/net/unix by its name.
+ */
+
 #include "agent/control-socket.h"
 
 #include <dirent.h>
@@ -24,7 +29,7 @@
 static socklen_t address_of(const char *kind, pid_t pid, struct sockaddr_un *a)
 {
     *a = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, DOOR_PREFIX "%s-%u-%d", kind,
+    int n = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1, CONTROL_PREFIX "%s-%u-%d", kind,
                      (unsigned)getuid(), (int)pid);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
@@ -32,9 +37,9 @@ static socklen_t address_of(const char *kind, pid_t pid, struct sockaddr_un *a)
 /* ---- keys ---- */
 
 enum { KEY_BYTES = 32 };
-static const char key_name[] = DOOR_PREFIX "key";
+static const char key_name[] = CONTROL_PREFIX "key";
 
-/* The bytes are nowhere but in the file: memory is copied when a process forks. */
+/* The key exists only in the file, not in memory, which a fork would copy. */
 static int make_key(struct bk_err *err)
 {
     char bytes[KEY_BYTES];
@@ -44,7 +49,7 @@ static int make_key(struct bk_err *err)
         write(key, bytes, sizeof(bytes)) == sizeof(bytes) &&
         fcntl(key, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
     explicit_bzero(bytes, sizeof(bytes));
-    return made ? steal_fd(&key) : err_sys(err, "cannot make a key");
+    return made ? steal_fd(&key) : err_sys(err, "cannot create a key");
 }
 
 static bool is_key_link(int folder, const char *name)
@@ -55,7 +60,7 @@ static bool is_key_link(int folder, const char *name)
            strncmp(link + 7, key_name, sizeof(key_name) - 1) == 0;
 }
 
-/* The kernel opens it to those who may look into that process. */
+/* The kernel lets only processes open it that may trace that process. */
 static int read_key(pid_t pid, char bytes[KEY_BYTES])
 {
     char path[64];
@@ -80,7 +85,7 @@ bool control_socket_key_fits(int key, const void *shown, size_t n)
     return fits;
 }
 
-/* ---- keeping one ---- */
+/* ---- listening ---- */
 
 static int listen_at(const char *kind, pid_t pid, struct bk_err *err)
 {
@@ -88,19 +93,19 @@ static int listen_at(const char *kind, pid_t pid, struct bk_err *err)
     socklen_t n = address_of(kind, pid, &a);
     OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (sock < 0 || bind(sock, (struct sockaddr *)&a, n) < 0 || listen(sock, 64) < 0)
-        return err_sys(err, "cannot be reached while it runs");
+        return err_sys(err, "cannot open a control socket");
     return steal_fd(&sock);
 }
 
-/* The name first: a process without its door has no key that could be asked for elsewhere. */
+/* The socket first: a process whose socket fails has no key to leak. */
 int control_socket_open(const char *kind, int *key, struct bk_err *err)
 {
-    OWN(fd) int door = listen_at(kind, getpid(), err);
-    *key = door >= 0 ? make_key(err) : -1;
-    return *key >= 0 ? steal_fd(&door) : -1;
+    OWN(fd) int listener = listen_at(kind, getpid(), err);
+    *key = listener >= 0 ? make_key(err) : -1;
+    return *key >= 0 ? steal_fd(&listener) : -1;
 }
 
-static const char *for_others(const char *kind, char out[32])
+static const char *claim_kind(const char *kind, char out[32])
 {
     snprintf(out, 32, "%s-for", kind);
     return out;
@@ -109,30 +114,30 @@ static const char *for_others(const char *kind, char out[32])
 int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err)
 {
     char name[32];
-    return listen_at(for_others(kind, name), for_whom, err);
+    return listen_at(claim_kind(kind, name), for_whom, err);
 }
 
-int control_socket_answer(int door)
+int control_socket_accept(int listener)
 {
     pid_t pid;
-    OWN(fd) int sock = accept4(door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    return sock >= 0 && who_is_person(sock, &pid) ? steal_fd(&sock) : -1;
+    OWN(fd) int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    return sock >= 0 && caller_is_user(sock, &pid) ? steal_fd(&sock) : -1;
 }
 
-/* ---- knocking ---- */
+/* ---- connecting ---- */
 
 size_t control_socket_list(const char *kind, pid_t *pids, size_t cap)
 {
     char want[64], line[512];
     size_t n = 0;
-    int len = snprintf(want, sizeof(want), "@" DOOR_PREFIX "%s-%u-", kind, (unsigned)getuid());
+    int len = snprintf(want, sizeof(want), "@" CONTROL_PREFIX "%s-%u-", kind, (unsigned)getuid());
     OWN(file) FILE *f = fopen("/proc/net/unix", "re");
     while (f && fgets(line, sizeof(line), f)) {
         const char *at = strchr(line, '@');
         if (!at || strncmp(at, want, (size_t)len) != 0)
             continue;
         pid_t pid = (pid_t)strtol(at + len, NULL, 10);
-        bool known = false; /* connections bear the name as well */
+        bool known = false; /* connected sockets have the name too */
         for (size_t i = 0; i < n && i < cap; i++)
             known |= pids[i] == pid;
         if (!known && n < cap)
@@ -142,7 +147,7 @@ size_t control_socket_list(const char *kind, pid_t *pids, size_t cap)
     return n;
 }
 
-/* A name can be anybody's: who listens there is looked at as he looks at us. *who: that process. */
+/* Any process could bind the name, so the listener is checked like a client. *who: its process. */
 static int connect_to(const char *kind, pid_t pid, pid_t *who, struct bk_err *err)
 {
     struct sockaddr_un a;
@@ -150,12 +155,13 @@ static int connect_to(const char *kind, pid_t pid, pid_t *who, struct bk_err *er
     OWN(fd) int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (sock < 0 || connect(sock, (struct sockaddr *)&a, n) < 0)
         return err_sys(err, "cannot reach the %s of process %d", kind, (int)pid);
-    if (who_is_person(sock, who))
+    if (caller_is_user(sock, who))
         return steal_fd(&sock);
-    err_set(err, BK_E_INPUT, "the %s of process %d is kept by somebody else", kind, (int)pid);
+    err_set(err, BK_E_INPUT, "the process that serves the %s of process %d can't be trusted", kind,
+            (int)pid);
     err_hint(err,
-             "process %d is another user's, in other namespaces, behind more system call "
-             "filters, or inside a sandbox",
+             "process %d belongs to another user, has other namespaces or more system call "
+             "filters, or is inside a sandbox",
              (int)*who);
     return -1;
 }
@@ -165,17 +171,18 @@ pid_t control_socket_owner(const char *kind, pid_t for_whom)
     char name[32];
     pid_t who;
     struct bk_err err;
-    OWN(fd) int sock = connect_to(for_others(kind, name), for_whom, &who, &err);
+    OWN(fd) int sock = connect_to(claim_kind(kind, name), for_whom, &who, &err);
     return sock >= 0 ? who : 0;
 }
 
-static int show_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
+static int send_key(int sock, const char *kind, pid_t pid, struct bk_err *err)
 {
     char key[KEY_BYTES];
     if (read_key(pid, key) < 0) {
-        err_set(err, BK_E_INPUT, "the key to the %s of process %d cannot be read", kind, (int)pid);
-        err_hint(err, "it is open to those who may look into that process: the same user and "
-                      "group, outside of every sandbox");
+        err_set(err, BK_E_INPUT, "cannot read the key of the %s of process %d", kind, (int)pid);
+        err_hint(
+            err,
+            "only processes of the same user and group, outside of every sandbox, can read it");
         return -1;
     }
     bool sent = send(sock, key, sizeof(key), MSG_NOSIGNAL) == sizeof(key);
@@ -192,5 +199,5 @@ int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err)
     if (who != pid)
         return err_set(err, BK_E_INPUT, "process %d answers for the %s of process %d", (int)who,
                        kind, (int)pid);
-    return show_key(sock, kind, pid, err) < 0 ? -1 : steal_fd(&sock);
+    return send_key(sock, kind, pid, err) < 0 ? -1 : steal_fd(&sock);
 }

@@ -10,42 +10,40 @@
 #include "base/err.h"
 
 /*
- * How the person reaches a run or a session that is under way, and nothing inside a sandbox can: a
- * socket in the abstract namespace, so that there is no file to leave behind, named after the user
- * and the process that keeps it. Four things keep a sandbox out, each without the others:
+ * How the user reaches a running sandbox or session, and no sandboxed process can: a Unix socket in
+ * the abstract namespace, which leaves no file behind, named after the user and the serving
+ * process. Four independent measures keep a sandbox out:
  *
- *   the name    a sandbox has a network of its own, or Landlock's scope, and does not see it; and
- *               no judge connects to such a name (kernel/role.h)
- *   the person  who knocks is looked at (caller.h)
- *   the key     then he shows what only those can read who may look into the keeper's process. It
- *               has no name: it is a file in memory, a descriptor of the keeper's. A process in a
- *               Landlock domain, and so every sandboxed one and its judge, may not look there
- *   the keeper  who knocks looks at who listens in the same way, so that no command takes a door's
- *               name and hears keys and grants, or hands out grants of its own
+ *   the name    a sandbox has its own network namespace, or Landlock's scope, and can't connect to
+ *               the name; judges refuse to connect to such names (kernel/shared/roles.h)
+ *   the client  the server checks the connecting process (caller.h)
+ *   the key     the client sends a secret that only processes can read that may trace the server:
+ *               a file in memory, open in the server. Processes in a Landlock domain, so every
+ *               sandboxed one and its judge, may not
+ *   the server  the client checks the listening process in the same way, so that no command can
+ *               take the name and collect keys, or answer with grants of its own
  *
- * Messages keep their bounds (SOCK_SEQPACKET), and are at most DOOR_MESSAGE bytes. The first is the
- * key.
+ * Messages keep their boundaries (SOCK_SEQPACKET) and have at most CONTROL_MESSAGE bytes. The first
+ * is the key.
  */
-enum { DOOR_MESSAGE = 64 << 10 };
+enum { CONTROL_MESSAGE = 64 << 10 };
 
-/* A listening socket for this process, and the key to it. kind: "run" or "session". */
+/* Opens the listening socket of this process and creates its key. kind: "run" or "session". */
 int control_socket_open(const char *kind, int *key, struct bk_err *err);
-/* Says for whom this process keeps its door, see control_socket_owner(); fails when another one
- * does already. A listening socket: who connects has learned what he wanted, and is to be closed.
- */
+/* Registers this process as the server for another one, see control_socket_owner(). Fails if that
+ * one has a server already. Returns a listening socket; close each connection to it. */
 int control_socket_claim(const char *kind, pid_t for_whom, struct bk_err *err);
-/* Somebody who may show a key: a connected socket, or -1 when nobody is there who may. Never waits.
- */
-int control_socket_answer(int door);
+/* Accepts a client that may send a key. Returns -1 if there is none. Never blocks. */
+int control_socket_accept(int listener);
 bool control_socket_key_fits(int key, const void *shown, size_t n);
 
-/* The processes of this user that keep such a door; how many there are, of which at most cap are
- * filled in. */
+/* Lists this user's processes with such a socket. Returns how many there are; fills in at
+ * most cap. */
 size_t control_socket_list(const char *kind, pid_t *pids, size_t cap);
-/* The process that keeps a door for that one (a session for an agent); 0: none, or none that can be
+/* The process that serves another one (a session for an agent); 0 if there is none or it can't be
  * trusted. */
 pid_t control_socket_owner(const char *kind, pid_t for_whom);
-/* A connection to the door of that process, which is looked at too; the key has been shown. */
+/* Connects to a process's socket, checks the process and sends the key. */
 int control_socket_connect(const char *kind, pid_t pid, struct bk_err *err);
 
 #endif

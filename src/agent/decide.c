@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The gates, in order. What is refused is refused first; then it is settled where a command runs,
- * and only then whether somebody is asked. */
+/* The checks in order: first what refuses the command, then what puts it inside or outside the
+ * sandbox, and last whether to ask the user. */
 
 #include "agent/decide.h"
 
@@ -43,7 +43,7 @@ struct decision decide(const struct decide_settings *s, const struct decide_requ
     if (s->mode == PERMISSION_NONE)
         return refuse("tools are disabled");
     if (s->planning)
-        return refuse("nothing runs while a plan is made");
+        return refuse("nothing runs while the agent is planning");
     if (is_empty(r->command))
         return refuse("there is no command");
     if (!s->enabled)

@@ -7,41 +7,41 @@
 #include <stddef.h>
 
 /*
- * What becomes of a command that an agent wants to run: a pure function of the settings in force,
- * the person's permission mode and the request. Who carries it out (the hook, the MCP server, an
- * embedding program) adds nothing of its own.
+ * Decides what happens to an agent's command: a pure function of the settings, the user's
+ * permission mode and the request. The callers (the hook, the MCP server, an embedding program)
+ * only carry it out.
  */
 
-/* How much the person wants to be asked. */
+/* When to ask the user. */
 enum permission_mode {
     PERMISSION_PROMPT,
-    PERMISSION_OPEN, /* not at all */
-    PERMISSION_NONE, /* tools are disabled */
+    PERMISSION_OPEN, /* never */
+    PERMISSION_NONE, /* refuse everything */
 };
 
-/* Inherited by sub-agents as a whole; a request's own wish never is. */
+/* Sub-agents inherit these as a whole, but never a request's own flags. */
 struct decide_settings {
     bool enabled;           /* sandbox.enabled */
-    bool auto_allow;        /* autoAllowBashIfSandboxed: no prompt for what runs inside */
-    bool allow_unsandboxed; /* allowUnsandboxedCommands; its default is true */
+    bool auto_allow;        /* autoAllowBashIfSandboxed: don't ask about sandboxed commands */
+    bool allow_unsandboxed; /* allowUnsandboxedCommands; default true */
     const char *const *excluded;
     size_t nexcluded;
     enum permission_mode mode;
-    bool planning; /* nothing runs */
+    bool planning; /* run nothing */
 };
 
 struct decide_request {
-    const char *command; /* a shell's; may be NULL */
+    const char *command; /* for a shell; may be NULL */
     bool bypass;         /* dangerouslyDisableSandbox */
-    bool other_shell;    /* to be run by a program of the agent's choice: never excluded */
+    bool other_shell;    /* the agent chose the shell, so no exclusion applies */
 };
 
 enum decide_action { DECIDE_SANDBOXED, DECIDE_ASK, DECIDE_OUTSIDE, DECIDE_REFUSE };
 
 struct decision {
     enum decide_action action;
-    bool sandboxed;     /* how it runs, after asking too: an approval never removes the sandbox */
-    const char *reason; /* one clause, for people and agents */
+    bool sandboxed;     /* how it runs, even after asking: an approval never removes the sandbox */
+    const char *reason; /* one clause, for users and agents */
 };
 
 struct decision decide(const struct decide_settings *s, const struct decide_request *r);
@@ -49,13 +49,12 @@ const char *decide_action_name(enum decide_action a); /* "run-sandboxed", "ask"â
 
 /* ---- excluded commands (exclude.c) ---- */
 
-/* Patterns: `docker ps` is that command, white space around it aside; `docker:*` is docker alone or
- * followed by a space and anything; other patterns may have a * anywhere, for any characters, and
- * \* for a star. Only one simple command can be excluded. */
+/* Matches a pattern: `docker ps` is that command, apart from white space around it; `docker:*` is
+ * docker alone or followed by a space and anything. Other patterns may contain * for any characters
+ * and \* for a star. Only a simple command matches. */
 bool exclude_matches(const char *pattern, const char *command);
-/* Whether a shell would run nothing but one program with arguments that are written out: no lists,
- * pipes, redirections, substitutions, variables, functions or settings before it. When in doubt, it
- * is not. */
+/* Whether a shell would run exactly one program with literal arguments: no lists, pipes,
+ * redirections, substitutions, variables, functions or assignments. False in doubt. */
 bool exclude_is_simple(const char *command);
 
 #endif

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Which commands are excluded from the sandbox. A pattern speaks of a text, a shell runs what the
- * text means: `docker ps; rm -r ~` begins with docker, too. So a text must first be shown to mean
- * one program and its arguments, and what is not understood stays inside.
+ * Commands excluded from the sandbox. A pattern matches text, but a shell runs what the text means:
+ * `docker ps; rm -r ~` starts with docker too. So a command must first be proven to be one program
+ * with arguments. Anything else stays in the sandbox.
  */
 
 #include <string.h>
@@ -18,15 +18,15 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Characters that stand for themselves in every shell, anywhere in a word. Patterns (* ? [) are
- * expanded to arguments; ~ to a path. (^ is a pipe or a redirection to old ones.) */
+/* Characters that no shell treats specially inside a word. Wildcards (* ? [) expand to arguments, ~
+ * to a path. (In old shells, ^ is a pipe.) */
 static bool is_plain(unsigned char c)
 {
     return c > 0x7f || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c && strchr("_@%+=:,./-~*?[]", c));
 }
 
-/* Past a quoted part, or NULL when it does not end or means more than it says. */
+/* Skips a quoted part. Returns NULL if it is unterminated or contains an expansion. */
 static const char *skip_quoted(const char *at)
 {
     const char *stop = *at == '\'' ? "'\n" : "\"$`\\!\n";
@@ -47,7 +47,7 @@ static const char *skip_word(const char *at)
     return at;
 }
 
-/* What a shell does by itself when it comes first, before any program. */
+/* Words that the shell itself handles at the start of a command. */
 static bool is_reserved(const char *word, size_t n)
 {
     static const char *const words[] = {
@@ -61,8 +61,8 @@ static bool is_reserved(const char *word, size_t n)
     return false;
 }
 
-/* The first word: no quotes, which hide what it is; no patterns, which are names of files that
- * anybody may have made; no NAME=value, which is for the environment of what follows. */
+/* The first word: no quotes, which hide the name; no wildcards, which match files that the command
+ * may have created; no NAME=value, which sets a variable. */
 static bool is_program(const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Each agent has its own message format ("dialect") for the same content. The working directory in
+ * a message is the model's choice; the agent applies it when it runs the answer, so it plays no
+ * role here.
+ */
+
 #include "agent/hook.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Where a command runs is the model's choice, by `cd` or by a folder in the tool's input. The agent
- * sees to that when it runs what we answer; here nothing follows from it.
- */
-
 static const char bypass_key[] = "dangerouslyDisableSandbox";
 
-/* Where an agent writes what. */
+/* Keys and values of one agent's messages. */
 static const struct dialect {
-    const char *event_key, *event; /* how its messages are told apart */
+    const char *event_key, *event; /* identify its messages */
     const char *tool_key, *input_key;
-    const char *tools[4];     /* those that run a shell's command */
-    const char *variables[2]; /* in which it names the project to its hooks */
+    const char *tools[4];     /* tools that run shell commands */
+    const char *variables[2]; /* environment variables with the project's folder */
     const char *mode_key;
-    bool asks; /* it can put a question to the person */
+    bool asks; /* the agent can ask the user */
 } dialects[] = {
     {"hook_event_name",
      "PreToolUse",
@@ -70,7 +71,7 @@ static int dialect_of(const json_t *message)
     }
     if (named)
         return -1;
-    /* some leave their event's name out, since a hook is there for one only */
+    /* some agents omit the event's name */
     return json_text(message, "toolName")  ? PRE_TOOL_CAMEL
            : json_text(message, "command") ? PLAIN
                                            : -1;
@@ -129,21 +130,21 @@ int hook_read(const json_t *message, const char *const *tools, size_t ntools, st
         out->shell = runs_commands(d, tool, tools, ntools);
     }
     out->command = json_text(out->input, "command");
-    /* a wish that nobody could be asked about goes unheard */
+    /* ignore the flag if the user can't be asked */
     out->bypass = d->asks && json_is_true(json_object_get(out->input, bypass_key));
     return 0;
 }
 
 /* ---- answers ---- */
 
-static const char *const words[] = {"", "allow", "ask", "deny"};
+static const char *const effect_words[] = {"", "allow", "ask", "deny"};
 
-static json_t *replaced(const struct hook_call *call, const char *command)
+static json_t *replaced_input(const struct hook_call *call, const char *command)
 {
     json_t *input = json_copy((json_t *)call->input);
     json_object_set_new(input, "command", json_string(command));
-    /* what was asked for is settled; a second opinion might differ. (One agent puts what we say
-     * over what it has, so that leaving it out would leave it in.) */
+    /* The decision is made, so clear the flag. (One agent merges our input over its own, so
+     * removing the key would not clear it.) */
     if (json_object_get(input, bypass_key))
         json_object_set_new(input, bypass_key, json_false());
     return input;
@@ -152,55 +153,57 @@ static json_t *replaced(const struct hook_call *call, const char *command)
 static json_t *answer_pre_tool(const struct hook_call *call, enum hook_effect e, const char *reason,
                                const char *command)
 {
-    json_t *said = json_pack("{s:s, s:s, s:s}", "hookEventName", "PreToolUse", "permissionDecision",
-                             words[e], "permissionDecisionReason", reason);
+    json_t *answer =
+        json_pack("{s:s, s:s, s:s}", "hookEventName", "PreToolUse", "permissionDecision",
+                  effect_words[e], "permissionDecisionReason", reason);
     if (command)
-        json_object_set_new(said, "updatedInput", replaced(call, command));
-    return json_pack("{s:o}", "hookSpecificOutput", said);
+        json_object_set_new(answer, "updatedInput", replaced_input(call, command));
+    return json_pack("{s:o}", "hookSpecificOutput", answer);
 }
 
-/* It knows no "ask": its own confirmation comes where it lets a tool through. */
+/* This dialect has no "ask": the agent asks by itself when a hook allows a tool. */
 static json_t *answer_before_tool(const struct hook_call *call, enum hook_effect e,
                                   const char *reason, const char *command)
 {
-    json_t *said =
+    json_t *answer =
         json_pack("{s:s, s:s}", "decision", e == HOOK_DENY ? "deny" : "allow", "reason", reason);
     if (command)
-        json_object_set_new(said, "hookSpecificOutput",
+        json_object_set_new(answer, "hookSpecificOutput",
                             json_pack("{s:s, s:o}", "hookEventName", "BeforeTool", "tool_input",
-                                      replaced(call, command)));
-    return said;
+                                      replaced_input(call, command)));
+    return answer;
 }
 
 static json_t *answer_camel(const struct hook_call *call, enum hook_effect e, const char *reason,
                             const char *command)
 {
-    json_t *said =
-        json_pack("{s:s, s:s}", "permissionDecision", words[e], "permissionDecisionReason", reason);
+    json_t *answer = json_pack("{s:s, s:s}", "permissionDecision", effect_words[e],
+                               "permissionDecisionReason", reason);
     if (command)
-        json_object_set_new(said, "modifiedArgs", replaced(call, command));
-    return said;
+        json_object_set_new(answer, "modifiedArgs", replaced_input(call, command));
+    return answer;
 }
 
-/* There is no way to run something else in its place. */
+/* This dialect can't replace the command. */
 static json_t *answer_before_shell(const struct hook_call *call, enum hook_effect e,
                                    const char *reason, const char *command)
 {
     (void)call;
     if (!command)
-        return json_pack("{s:s, s:s, s:s}", "permission", words[e], "userMessage", reason,
+        return json_pack("{s:s, s:s, s:s}", "permission", effect_words[e], "userMessage", reason,
                          "agentMessage", reason);
     return json_pack("{s:s, s:s, s:s}", "permission", "deny", "userMessage",
-                     "commands run in Buckle's sandbox: use the tool of `buckle mcp`",
+                     "commands run in Buckle's sandbox: use the bash tool of `buckle mcp`",
                      "agentMessage",
-                     "This command has to run in the sandbox, and this hook cannot put it there. "
+                     "This command must run in the sandbox, and this hook can't start it there. "
                      "Use the bash tool of the buckle MCP server.");
 }
 
 static json_t *answer_plain(const struct hook_call *call, enum hook_effect e, const char *reason,
                             const char *command)
 {
-    return json_pack("{s:s, s:s, s:s, s:b}", "decision", words[e], "reason", reason, "command",
+    return json_pack("{s:s, s:s, s:s, s:b}", "decision", effect_words[e], "reason", reason,
+                     "command",
                      command         ? command
                      : call->command ? call->command
                                      : "",

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Starts the command in its own session with pipes for stdout, stderr and the final working
+ * directory. A sandboxed command is a `buckle run` child, which kills everything in the sandbox
+ * when it dies; outside, the process group is killed.
+ */
+
 #include "agent/job.h"
 
 #include <errno.h>
@@ -21,24 +27,24 @@
 
 enum { GRACE_MS = 2000, WORDS = 24 };
 
-/* Where it ends is where the next one begins, however it ends. */
+/* Reports the final working directory, however the shell exits. */
 static const char script[] = "trap 'pwd -P >&9' EXIT 2>/dev/null; eval \"$1\"";
 enum { CWD_FD = 9, SESSION_FD = 8 };
 
 /* ---- starting ---- */
 
-struct words {
+struct argv_list {
     const char **at;
     size_t n;
     char procs[16];
 };
 
-static void add(struct words *w, const char *word)
+static void add_word(struct argv_list *w, const char *word)
 {
     w->at[w->n++] = word;
 }
 
-static int word_command(struct words *w, const struct job_spec *s)
+static int build_command(struct argv_list *w, const struct job_spec *s)
 {
     w->at = calloc(WORDS + 2 * s->nsettings, sizeof(*w->at));
     if (!w->at)
@@ -46,30 +52,30 @@ static int word_command(struct words *w, const struct job_spec *s)
     if (s->sandboxed) {
         static const char *const fixed[] = {
             "run", "--watch-net", "--report=none", "--session=fd:8", "--keep-fd=9", "--max-procs"};
-        add(w, s->program);
+        add_word(w, s->program);
         for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-            add(w, fixed[i]);
+            add_word(w, fixed[i]);
         snprintf(w->procs, sizeof(w->procs), "%u", s->max_procs);
-        add(w, w->procs);
-        add(w, "--cd");
-        add(w, s->cwd);
-        add(w, "--tmpdir");
-        add(w, s->tmpdir);
+        add_word(w, w->procs);
+        add_word(w, "--cd");
+        add_word(w, s->cwd);
+        add_word(w, "--tmpdir");
+        add_word(w, s->tmpdir);
         if (s->here)
-            add(w, "--here");
+            add_word(w, "--here");
         if (s->grantable)
-            add(w, "--grantable");
+            add_word(w, "--grantable");
         for (size_t i = 0; i < s->nsettings; i++) {
-            add(w, "--settings");
-            add(w, s->settings[i]);
+            add_word(w, "--settings");
+            add_word(w, s->settings[i]);
         }
-        add(w, "--");
+        add_word(w, "--");
     }
-    add(w, s->shell);
-    add(w, "-c");
-    add(w, script);
-    add(w, "sh");
-    add(w, s->command);
+    add_word(w, s->shell);
+    add_word(w, "-c");
+    add_word(w, script);
+    add_word(w, "sh");
+    add_word(w, s->command);
     return 0;
 }
 
@@ -82,11 +88,10 @@ static void put_at(int from, int to)
 }
 
 /*
- * What runs outside has the person's own folders: its TMPDIR is not the sandbox's, and it does not
- * begin there either, since a job inside could put anything in its way. Where it really is counts,
- * not the name: the inside can turn links.
+ * An unsandboxed command must not start in the sandbox's TMPDIR, where a sandboxed one could have
+ * placed anything. Compare real paths, because a sandboxed command can change symlinks.
  */
-static bool go_outside(const struct job_spec *s)
+static bool enter_cwd_outside(const struct job_spec *s)
 {
     char here[PATH_MAX], shared[PATH_MAX];
     if (chdir(s->cwd) < 0 || !getcwd(here, sizeof(here)) || !realpath(s->tmpdir, shared))
@@ -95,9 +100,9 @@ static bool go_outside(const struct job_spec *s)
     return strncmp(here, shared, n) != 0 || (here[n] && here[n] != '/');
 }
 
-/* In the child. Its descriptors are moved out of the way first: they may lie where others go. */
-static void __attribute__((noreturn))
-become(const struct job_spec *s, const struct words *w, pid_t owner, const int writing[JOB_PIPES])
+/* Runs in the child. Moves its descriptors up first: they may have the numbers that it needs. */
+static void __attribute__((noreturn)) exec_job(const struct job_spec *s, const struct argv_list *w,
+                                               pid_t owner, const int writing[JOB_PIPES])
 {
     int high[JOB_PIPES], null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int session = s->sandboxed ? fcntl(s->session, F_DUPFD_CLOEXEC, 20) : -1;
@@ -107,8 +112,8 @@ become(const struct job_spec *s, const struct words *w, pid_t owner, const int w
     signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != owner)
-        _exit(125); /* it died before we were tied to it */
-    setsid();       /* nobody's terminal, and a group that can be ended as one */
+        _exit(125); /* the owner died before the death signal was set */
+    setsid();       /* no terminal, and a process group that can be killed as a whole */
     for (int i = 0; i < JOB_PIPES; i++)
         high[i] = fcntl(writing[i], F_DUPFD_CLOEXEC, 20);
     put_at(null, 0);
@@ -117,9 +122,9 @@ become(const struct job_spec *s, const struct words *w, pid_t owner, const int w
     put_at(high[JOB_CWD], CWD_FD);
     if (session >= 0)
         put_at(session, SESSION_FD);
-    const char *folder = s->sandboxed || !go_outside(s) ? s->root : NULL;
+    const char *folder = s->sandboxed || !enter_cwd_outside(s) ? s->root : NULL;
     if (folder && chdir(folder) < 0) {
-        dprintf(2, "buckle: cannot go to %s: %s\n", folder, strerror(errno));
+        dprintf(2, "buckle: cannot change to %s: %s\n", folder, strerror(errno));
         _exit(125);
     }
     execvp(w->at[0], (char *const *)w->at);
@@ -149,15 +154,15 @@ static int make_pipes(struct job *j, int writing[JOB_PIPES])
 
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
 {
-    struct words w = {.n = 0};
+    struct argv_list w = {.n = 0};
     int writing[JOB_PIPES] = {-1, -1, -1};
     *j = (struct job){.pidfd = -1, .pipes = {-1, -1, -1}, .sandboxed = spec->sandboxed};
     capture_init(&j->captured[JOB_OUT], spec->max_output);
     capture_init(&j->captured[JOB_ERR], spec->max_output);
     pid_t owner = getpid();
-    j->pid = word_command(&w, spec) == 0 && make_pipes(j, writing) == 0 ? fork() : -1;
+    j->pid = build_command(&w, spec) == 0 && make_pipes(j, writing) == 0 ? fork() : -1;
     if (j->pid == 0)
-        become(spec, &w, owner, writing);
+        exec_job(spec, &w, owner, writing);
     if (j->pid < 0)
         err_sys(err, "cannot start another command");
     free(w.at);
@@ -169,9 +174,9 @@ int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err)
     return 0;
 }
 
-/* ---- hearing ---- */
+/* ---- reading ---- */
 
-static void take(struct job *j, enum job_pipe from, const char *s, size_t n)
+static void take_bytes(struct job *j, enum job_pipe from, const char *s, size_t n)
 {
     switch (from) {
     case JOB_OUT:
@@ -179,7 +184,7 @@ static void take(struct job *j, enum job_pipe from, const char *s, size_t n)
         capture_add(&j->captured[from], s, n);
         break;
     case JOB_CWD:
-        for (size_t i = 0; i < n; i++) /* the last line counts */
+        for (size_t i = 0; i < n; i++) /* keep the last line */
             if (s[i] == '\n')
                 j->cwd[j->ncwd < sizeof(j->cwd) ? j->ncwd : 0] = '\0', j->ncwd = 0;
             else if (j->ncwd < sizeof(j->cwd) - 1)
@@ -190,7 +195,7 @@ static void take(struct job *j, enum job_pipe from, const char *s, size_t n)
     }
 }
 
-/* Not without end: others want to be heard as well. */
+/* Reads a bounded amount, so that other jobs get their turn. */
 static void read_pipe(struct job *j, enum job_pipe from)
 {
     enum { AT_ONCE = 16 };
@@ -198,7 +203,7 @@ static void read_pipe(struct job *j, enum job_pipe from)
     for (int i = 0; i < AT_ONCE && j->pipes[from] >= 0; i++) {
         ssize_t n = read(j->pipes[from], block, sizeof(block));
         if (n > 0)
-            take(j, from, block, (size_t)n);
+            take_bytes(j, from, block, (size_t)n);
         else if (n == 0 || (errno != EAGAIN && errno != EINTR))
             close(steal_fd(&j->pipes[from]));
         else
@@ -206,17 +211,17 @@ static void read_pipe(struct job *j, enum job_pipe from)
     }
 }
 
-void job_hear(struct job *j)
+void job_read(struct job *j)
 {
     struct pollfd ended = {j->pidfd, POLLIN, 0};
     if (!j->exited && poll(&ended, 1, 0) == 1) {
         j->exited = waitpid(j->pid, &j->status, WNOHANG) == j->pid;
         if (j->exited && !j->sandboxed)
-            kill(-j->pid, SIGKILL); /* what it left behind; a sandbox sees to that itself */
+            kill(-j->pid, SIGKILL); /* kill what it left running; a sandbox does that itself */
     }
     for (int i = 0; i < JOB_PIPES; i++)
         read_pipe(j, (enum job_pipe)i);
-    /* who else holds the other end has no say any more */
+    /* don't wait for others that hold the pipe open */
     if (j->exited && poll(&(struct pollfd){j->pipes[JOB_OUT], POLLIN, 0}, 1, 0) <= 0 &&
         poll(&(struct pollfd){j->pipes[JOB_ERR], POLLIN, 0}, 1, 0) <= 0)
         close_all(j->pipes);
@@ -237,7 +242,7 @@ static void signal_all(const struct job *j, int sig)
     if (j->exited || j->pid <= 0)
         return;
     if (j->sandboxed)
-        kill(j->pid, sig); /* it passes the first on, and takes all along with the second */
+        kill(j->pid, sig); /* buckle run forwards SIGTERM; SIGKILL ends the whole sandbox */
     else
         kill(-j->pid, sig);
 }

@@ -9,20 +9,20 @@
 #include "base/err.h"
 
 /*
- * One command of an agent's: a shell in a sandbox (a `buckle run` of its own, so that one that is
- * lost takes nothing else along) or outside of one, with everything it prints and the folder it
- * ended in. Nothing here waits; the owner polls job_fds().
+ * One command of an agent: a shell in a sandbox (its own `buckle run`, so that a crash affects
+ * nothing else) or outside, with its output and final folder. Nothing here blocks; the owner polls
+ * pidfd and pipes[] and then calls job_read().
  */
 struct job_spec {
-    const char *program; /* this one */
+    const char *program; /* our own path */
     const char *command, *shell;
-    const char *tmpdir;     /* of commands inside, which outside is nobody's */
-    const char *root, *cwd; /* what the sandbox takes for the working directory; where it begins */
-    bool here;              /* also if that is all the person has */
+    const char *tmpdir;          /* TMPDIR of sandboxed commands */
+    const char *root, *cwd;      /* the sandbox's working directory; the folder to start in */
+    bool here;                   /* allow a root that is too wide, such as the home directory */
     const char *const *settings; /* files */
     size_t nsettings;
     bool sandboxed, grantable;
-    int session; /* its end of a socket to the session (session.h) */
+    int session; /* socket to the session (session.h) */
     uint32_t timeout_ms, max_procs;
     size_t max_output;
 };
@@ -32,25 +32,25 @@ enum job_pipe { JOB_OUT, JOB_ERR, JOB_CWD, JOB_PIPES };
 struct job {
     pid_t pid;
     int pidfd;
-    int pipes[JOB_PIPES];       /* reading ends; -1 when at their end */
+    int pipes[JOB_PIPES];       /* read ends; -1 at their end */
     struct capture captured[2]; /* JOB_OUT, JOB_ERR */
-    char cwd[4096];             /* where it ended; empty while nobody knows */
+    char cwd[4096];             /* the final folder; empty if unknown */
     size_t ncwd;
     bool sandboxed, exited, timed_out, cancelled;
-    int status;                    /* as waitpid() gives it */
-    uint64_t deadline_ms, kill_ms; /* of CLOCK_MONOTONIC; 0: none */
+    int status;                    /* from waitpid() */
+    uint64_t deadline_ms, kill_ms; /* CLOCK_MONOTONIC; 0: none */
 };
 
 int job_start(struct job *j, const struct job_spec *spec, struct bk_err *err);
-/* Reads what is there to be read, without waiting. */
-void job_hear(struct job *j);
-/* Asks it to end, and sees to it a little later. */
+/* Reads what is available and reaps the process, without blocking. */
+void job_read(struct job *j);
+/* Sends SIGTERM, and SIGKILL after a grace period (job_tick()). */
 void job_end(struct job *j);
-/* Does what is due; milliseconds until the next time, or -1. */
+/* Enforces deadlines. Returns the milliseconds until the next one, or -1. */
 int job_tick(struct job *j);
-/* Whether the process has ended and everything it said was read. */
+/* Whether the process has exited and all its output was read. */
 bool job_is_over(const struct job *j);
-/* Ends what is left. */
+/* Kills it if it still runs. */
 void job_free(struct job *j);
 
 #endif

@@ -11,7 +11,7 @@ static inline void json_free(json_t **j)
 }
 #define OWN_json json_free
 
-/* What a member says, or NULL when it is missing or of another kind. */
+/* The string value of a key, or NULL if it is missing or not a string. */
 static inline const char *json_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * An agent's commands, from the decision to the answer. What becomes of one is decide()'s word;
- * here it is carried out: asked about, started, told of while it runs, and told in the end.
+ * An agent's commands, from decision to result. decide() says what to do; this file asks the user,
+ * starts the command, and reports its progress and result.
  */
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "base/own.h"
 #include "report/annotate.h"
 
-/* ---- those that there are ---- */
+/* ---- the table ---- */
 
 void call_free(struct call *c)
 {
@@ -55,18 +55,18 @@ struct call *call_find(struct mcp *m, uint64_t number)
     return NULL;
 }
 
-/* ---- while it runs ---- */
+/* ---- progress ---- */
 
-static void tell_progress(struct mcp *m, struct call *c)
+static void report_progress(struct mcp *m, struct call *c)
 {
     enum { SHOWN = 2000 };
     struct capture *out = &c->job.captured[JOB_OUT], *err = &c->job.captured[JOB_ERR];
     uint64_t bytes = out->total + err->total, now = now_ms();
     OWN(buf) struct buf news = {0};
-    if (!c->token || bytes == c->told_bytes || now - c->told_ms < MCP_PAUSE_MS)
+    if (!c->token || bytes == c->progress_bytes || now - c->progress_ms < MCP_PAUSE_MS)
         return;
-    c->told_bytes = bytes;
-    c->told_ms = now;
+    c->progress_bytes = bytes;
+    c->progress_ms = now;
     capture_news(out, &news);
     capture_news(err, &news);
     size_t from = news.n > SHOWN ? news.n - SHOWN : 0;
@@ -92,7 +92,7 @@ void mcp_cancel(struct mcp *m, const json_t *request)
     }
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, const struct buf *err,
                  struct buf *annotated, struct buf *text)
@@ -101,17 +101,17 @@ size_t call_text(struct mcp *m, const struct call *c, const struct buf *out, con
     const struct store_wanted its = {.command_id = c->number};
     struct violations *v = over ? store_get(m->session.store, &its) : NULL;
     size_t n = v ? v->n : 0;
-    annotate(out->s ? out->s : "", out->n, NULL, text); /* no block but ours, there either */
+    annotate(out->s ? out->s : "", out->n, NULL, text); /* escape our tag in stdout too */
     annotate(err->s ? err->s : "", err->n, v, annotated);
     buf_add(text, annotated->s ? annotated->s : "", annotated->n);
     free(v);
     const struct job *j = &c->job;
     if (over && j->timed_out)
-        buf_fmt(text, "\n[ended after its time limit of %u ms]", c->timeout_ms);
+        buf_fmt(text, "\n[killed after its time limit of %u ms]", c->timeout_ms);
     else if (over && j->cancelled)
         buf_str(text, "\n[cancelled]");
     else if (over && WIFSIGNALED(j->status))
-        buf_fmt(text, "\n[ended by signal %d]", WTERMSIG(j->status));
+        buf_fmt(text, "\n[killed by signal %d]", WTERMSIG(j->status));
     else if (over && WEXITSTATUS(j->status))
         buf_fmt(text, "\n[exit status %d]", WEXITSTATUS(j->status));
     return n;
@@ -141,7 +141,7 @@ static json_t *result_of(struct mcp *m, struct call *c)
     return mcp_text(text.s, text.n, j->status != 0 || j->timed_out || j->cancelled, facts);
 }
 
-/* The next command begins where this one ended, if that is still a folder. */
+/* The next command starts where this one ended, if that folder still exists. */
 static void follow_cwd(struct mcp *m, const struct call *c)
 {
     struct stat st;
@@ -150,38 +150,39 @@ static void follow_cwd(struct mcp *m, const struct call *c)
         snprintf(m->cwd, sizeof(m->cwd), "%s", cwd);
 }
 
-/* A run says when it has told everything; one that was killed does not, and is not waited for. */
-static bool has_told_all(struct mcp *m, struct call *c)
+/* A run closes its session socket after its last event. A killed run may not, so the wait is
+ * limited. */
+static bool has_all_events(struct mcp *m, struct call *c)
 {
     enum { PATIENCE_MS = 500 };
     if (!job_is_over(&c->job))
         return false;
     c->ended_ms = c->ended_ms ? c->ended_ms : now_ms();
-    return !session_hears(&m->session, c->number) || now_ms() - c->ended_ms > PATIENCE_MS;
+    return !session_expects(&m->session, c->number) || now_ms() - c->ended_ms > PATIENCE_MS;
 }
 
-void mcp_tend(struct mcp *m, struct call *c)
+void mcp_update_call(struct mcp *m, struct call *c)
 {
-    tell_progress(m, c);
-    c->over = c->over || has_told_all(m, c);
+    report_progress(m, c);
+    c->over = c->over || has_all_events(m, c);
     if (!c->over || !c->id)
         return;
     follow_cwd(m, c);
-    if (!c->job.cancelled) /* nobody waits for an answer to what was cancelled */
+    if (!c->job.cancelled) /* a cancelled request gets no answer */
         rpc_result(&m->rpc, c->id, result_of(m, c));
     call_free(c);
 }
 
 /* ---- starting ---- */
 
-static void refuse(struct mcp *m, struct call *c, const char *why)
+static void refuse_call(struct mcp *m, struct call *c, const char *why)
 {
     mcp_refuse(m, c->id, why);
     call_free(c);
 }
 
-/* It has its request's answer; from now on it is asked after by its number. */
-static void leave_behind(struct mcp *m, struct call *c)
+/* Answers the request; from now on the agent uses the job's number. */
+static void answer_background(struct mcp *m, struct call *c)
 {
     char text[128];
     snprintf(text, sizeof(text),
@@ -194,7 +195,7 @@ static void leave_behind(struct mcp *m, struct call *c)
     c->id = NULL;
 }
 
-static void start(struct mcp *m, struct call *c)
+static void start_job(struct mcp *m, struct call *c)
 {
     struct bk_err err;
     OWN(fd) int session = session_admit(&m->session, c->command, &c->number, &err);
@@ -220,11 +221,11 @@ static void start(struct mcp *m, struct call *c)
     }
     c->started = true;
     if (c->background)
-        leave_behind(m, c);
+        answer_background(m, c);
 }
 
-/* Through the client, when it can: the person decides whether this one runs outside. */
-static void ask(struct mcp *m, struct call *c)
+/* Asks the user, through the client, whether to run this command outside. */
+static void ask_user(struct mcp *m, struct call *c)
 {
     char id[32];
     OWN(buf) struct buf words = {0};
@@ -233,7 +234,7 @@ static void ask(struct mcp *m, struct call *c)
     buf_str(&words, "Run this command outside the sandbox?\n\n");
     buf_safe(&words, c->command, strlen(c->command));
     if (c->shell) {
-        buf_str(&words, "\n\nby the shell ");
+        buf_str(&words, "\n\nin the shell ");
         buf_safe(&words, c->shell, strlen(c->shell));
     }
     rpc_send(&m->rpc,
@@ -247,10 +248,10 @@ static void refuse_decided(struct mcp *m, struct call *c, const struct decision 
     OWN(buf) struct buf why = {0};
     buf_fmt(&why, "Not run: %s", d->reason);
     if (d->action != DECIDE_REFUSE)
-        buf_fmt(&why, "; that needs the user's approval, and this client cannot ask for it (%s)",
+        buf_fmt(&why, "; the user has to approve it, and this client can't ask (%s)",
                 remedy_words(REMEDY_MCP_MODE_OPEN));
     buf_chr(&why, '.');
-    refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
+    refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 
 static void refuse_root(struct mcp *m, struct call *c, const char *all)
@@ -259,18 +260,18 @@ static void refuse_root(struct mcp *m, struct call *c, const char *all)
     buf_str(&why, "Not run: ");
     buf_safe(&why, m->root, strlen(m->root));
     buf_fmt(&why,
-            " is %s: the command could write to all of it. The user can start the server in a "
-            "project's folder, list filesystem.allowWrite in settings, or %s.",
+            " is %s, and the command could write to all of it. The user can start the server in a "
+            "project folder, list folders in the setting filesystem.allowWrite, or %s.",
             all, remedy_words(REMEDY_MCP_HERE));
-    refuse(m, c, buf_ok(&why) ? why.s : "Not run.");
+    refuse_call(m, c, buf_ok(&why) ? why.s : "Not run.");
 }
 
-/* By the settings of this moment; approved: the person was asked meanwhile. */
+/* Uses the current settings. approved: the user has agreed meanwhile. */
 static void decide_again(struct mcp *m, struct call *c, bool approved)
 {
     OWN(agent_view) struct agent_view v;
     struct bk_err err;
-    if (mcp_view(m, &v, &err) < 0) { /* no settings that can be read, no command */
+    if (mcp_view(m, &v, &err) < 0) { /* without readable settings, run nothing */
         mcp_refuse_error(m, c->id, &err);
         call_free(c);
         return;
@@ -281,16 +282,16 @@ static void decide_again(struct mcp *m, struct call *c, bool approved)
                                                             .other_shell = c->shell != NULL});
     c->sandboxed = d.sandboxed;
     const char *all = d.sandboxed && !m->o->here ? view_root_is_all(&v, m->root) : NULL;
-    /* the client lets the person approve calls: that is the asking for what runs inside */
+    /* the client itself asks the user to approve sandboxed calls */
     bool question = d.action == DECIDE_ASK && !d.sandboxed && !approved;
     if (d.action == DECIDE_REFUSE || (question && !m->asks))
         refuse_decided(m, c, &d);
     else if (all)
         refuse_root(m, c, all);
     else if (question)
-        ask(m, c);
+        ask_user(m, c);
     else
-        start(m, c);
+        start_job(m, c);
 }
 
 void call_decide(struct mcp *m, struct call *c)
@@ -309,6 +310,6 @@ void mcp_answered(struct mcp *m, uint64_t question, const json_t *result)
         if (action && strcmp(action, "accept") == 0)
             decide_again(m, c, true);
         else
-            refuse(m, c, "The person does not want this command to run outside the sandbox.");
+            refuse_call(m, c, "The user does not want this command to run outside the sandbox.");
     }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What can be read rather than called: the policy in force, as SBPL, and the events of the session.
- */
+/* MCP resources: the current policy as SBPL, and the events of the session. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static int show_policy(struct mcp *m, struct buf *out, struct bk_err *err)
     const struct access_target target = {0};
     if (mcp_view(m, &v, err) < 0)
         return -1;
-    v.result.policy.as_shipped = true; /* as `buckle run` has it */
+    v.result.policy.as_shipped = true; /* the same as in `buckle run` */
     return access_sbpl(&v.result.policy, &target, out, err);
 }
 
@@ -40,10 +39,10 @@ static const struct {
     const char *uri, *name, *description, *type;
     int (*show)(struct mcp *m, struct buf *out, struct bk_err *err);
 } resources[] = {
-    {"buckle://policy", "policy", "The sandbox's policy in force, in SBPL", "text/plain",
+    {"buckle://policy", "policy", "The sandbox's current policy, in SBPL", "text/plain",
      show_policy},
-    {"buckle://events", "events", "What was denied in this session, the newest last",
-     "application/json", show_events},
+    {"buckle://events", "events", "Denials of this session, newest last", "application/json",
+     show_events},
 };
 
 enum { RESOURCES = sizeof(resources) / sizeof(resources[0]) };

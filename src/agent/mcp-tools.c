@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The tools, each with its arguments: a shell whose commands run in the sandbox (mcp-call.c), those
- * it left in the background, and what the sandbox has to say. */
+/* The MCP tools and their arguments: a sandboxed shell (mcp-call.c), its background jobs, and the
+ * sandbox's status. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "agent/mcp-int.h"
 #include "base/own.h"
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 json_t *mcp_string(const char *s, size_t n)
 {
@@ -52,8 +52,8 @@ struct argument {
     json_type type;
 };
 
-/* An argument that nobody knows is a wish that would go unheard. */
-static const char *check(const json_t *given, const struct argument *known, size_t n)
+/* Rejects unknown arguments, because ignoring them would hide a mistake. */
+static const char *check_arguments(const json_t *given, const struct argument *known, size_t n)
 {
     static char why[160];
     const char *key;
@@ -67,9 +67,9 @@ static const char *check(const json_t *given, const struct argument *known, size
         if (i == n)
             return snprintf(why, sizeof(why), "There is no argument %.80s.", key), why;
         if (!flag && json_typeof(value) != known[i].type)
-            return snprintf(why, sizeof(why), "The argument %s is of another type.", key), why;
+            return snprintf(why, sizeof(why), "The argument %s has the wrong type.", key), why;
         if (json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value))
-            return snprintf(why, sizeof(why), "The argument %s has a NUL in it.", key), why;
+            return snprintf(why, sizeof(why), "The argument %s contains a NUL.", key), why;
     }
     return NULL;
 }
@@ -89,7 +89,7 @@ static uint32_t timeout_of(const struct mcp *m, const json_t *given)
     return wanted <= 0 ? m->o->timeout_ms : wanted > most ? most : (uint32_t)wanted;
 }
 
-/* A shell of the agent's choice; ours is none, by whatever name. */
+/* A shell chosen by the agent, or NULL if it is the default one. */
 static const char *other_shell(const struct mcp *m, const json_t *given)
 {
     const char *shell = json_text(given, "shellExecutable");
@@ -100,10 +100,10 @@ static void do_bash(struct mcp *m, const json_t *id, const json_t *given, const 
 {
     const char *command = json_text(given, "command"), *shell = other_shell(m, given);
     if (!command)
-        return mcp_refuse(m, id, "Which command?");
+        return mcp_refuse(m, id, "The argument command is missing.");
     struct call *c = call_new(m);
     if (!c)
-        return mcp_refuse(m, id, "Too many commands run at once; wait for one, or kill one.");
+        return mcp_refuse(m, id, "Too many commands are running; wait for one, or kill one.");
     *c = (struct call){
         .used = true,
         .background = json_is_true(json_object_get(given, "run_in_background")),
@@ -208,7 +208,7 @@ static void do_violations(struct mcp *m, const json_t *id, const json_t *given, 
         json_object_set_new(event, "command", json_string(v->at[i].command));
         json_array_append_new(list, event);
     }
-    buf_fmt(&text, "%lld in all.", (long long)total);
+    buf_fmt(&text, "%lld in total.", (long long)total);
     free(v);
     json_t *facts = json_pack("{s:o, s:I}", "violations", list, "total", total);
     rpc_result(&m->rpc, id, mcp_text(text.s, text.n, false, facts));
@@ -219,7 +219,7 @@ static void do_violations(struct mcp *m, const json_t *id, const json_t *given, 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define OBJECT(properties) "{\"type\":\"object\",\"properties\":{" properties "}"
 #define JOB_SCHEMA                                                                                 \
-    OBJECT("\"job\":{\"type\":\"integer\",\"description\":\"its number\"}")                        \
+    OBJECT("\"job\":{\"type\":\"integer\",\"description\":\"the job's number\"}")                  \
     ",\"required\":[\"job\"]}"
 
 static const struct {
@@ -229,31 +229,31 @@ static const struct {
     void (*run)(struct mcp *m, const json_t *id, const json_t *given, const json_t *meta);
 } tools[] = {
     {"bash",
-     "Runs a shell command in the sandbox. The working directory is kept from one command to the "
-     "next; variables are not. What the sandbox denies is listed in <sandbox_violations> after the "
-     "error output; sandbox_status tells what is allowed.",
-     OBJECT("\"command\":{\"type\":\"string\",\"description\":\"what the shell is to run\"},"
-            "\"timeout\":{\"type\":\"integer\",\"description\":\"milliseconds after which it is "
-            "ended with everything it started\"},"
-            "\"description\":{\"type\":\"string\",\"description\":\"what it is for, in a few "
-            "words\"},"
-            "\"run_in_background\":{\"type\":\"boolean\",\"description\":\"return at once; see "
-            "bash_output and bash_kill\"},"
-            "\"shellExecutable\":{\"type\":\"string\",\"description\":\"another shell\"},"
-            "\"dangerouslyDisableSandbox\":{\"type\":\"boolean\",\"description\":\"run it outside "
-            "the sandbox, if the settings allow that and the person agrees; only on clear evidence "
-            "that the sandbox made this command fail\"}") ",\"required\":[\"command\"]}",
+     "Runs a shell command in the sandbox. The working directory persists between commands; "
+     "variables don't. A <sandbox_violations> block after the error output lists what the sandbox "
+     "denied; sandbox_status shows what is allowed.",
+     OBJECT(
+         "\"command\":{\"type\":\"string\",\"description\":\"the shell command\"},"
+         "\"timeout\":{\"type\":\"integer\",\"description\":\"milliseconds after which the command "
+         "and everything it started are killed\"},"
+         "\"description\":{\"type\":\"string\",\"description\":\"its purpose, in a few "
+         "words\"},"
+         "\"run_in_background\":{\"type\":\"boolean\",\"description\":\"return at once; see "
+         "bash_output and bash_kill\"},"
+         "\"shellExecutable\":{\"type\":\"string\",\"description\":\"another shell\"},"
+         "\"dangerouslyDisableSandbox\":{\"type\":\"boolean\",\"description\":\"run it outside "
+         "the sandbox, if the settings allow that and the user agrees; only on clear evidence "
+         "that the sandbox made this command fail\"}") ",\"required\":[\"command\"]}",
      bash_arguments, COUNT(bash_arguments), do_bash},
-    {"bash_output",
-     "Shows what a command in the background has printed since this was called last.", JOB_SCHEMA,
+    {"bash_output", "Shows what a background command has printed since the last call.", JOB_SCHEMA,
      job_arguments, COUNT(job_arguments), do_output},
-    {"bash_kill", "Ends a command in the background, and everything it started.", JOB_SCHEMA,
+    {"bash_kill", "Kills a background command and everything it started.", JOB_SCHEMA,
      job_arguments, COUNT(job_arguments), do_kill},
-    {"sandbox_status", "Tells what commands may read, write and reach.", OBJECT("") "}", NULL, 0,
-     do_status},
-    {"sandbox_violations", "Lists what was denied, the newest last.",
-     OBJECT("\"limit\":{\"type\":\"integer\",\"description\":\"only so many of the newest\"},"
-            "\"command\":{\"type\":\"string\",\"description\":\"only of commands with this "
+    {"sandbox_status", "Shows what commands can read, write and connect to.", OBJECT("") "}", NULL,
+     0, do_status},
+    {"sandbox_violations", "Lists denials, newest last.",
+     OBJECT("\"limit\":{\"type\":\"integer\",\"description\":\"at most this many, the newest\"},"
+            "\"command\":{\"type\":\"string\",\"description\":\"only for commands with this "
             "text\"}") "}",
      violations_arguments, COUNT(violations_arguments), do_violations},
 };
@@ -276,13 +276,13 @@ void mcp_call_tool(struct mcp *m, const json_t *id, const json_t *params)
     const json_t *given = json_object_get(params, "arguments");
     const json_t *meta = json_object_get(params, "_meta");
     if (!name || (given && !json_is_object(given))) {
-        rpc_error(&m->rpc, id, RPC_PARAMS, "which tool?");
+        rpc_error(&m->rpc, id, RPC_PARAMS, "the tool's name is missing");
         return;
     }
     for (size_t i = 0; i < TOOLS; i++)
         if (strcmp(name, tools[i].name) == 0) {
-            const char *wrong = check(given, tools[i].arguments, tools[i].narguments);
+            const char *wrong = check_arguments(given, tools[i].arguments, tools[i].narguments);
             return wrong ? mcp_refuse(m, id, wrong) : tools[i].run(m, id, given, meta);
         }
-    rpc_error(&m->rpc, id, RPC_PARAMS, "no tool is called %.100s", name);
+    rpc_error(&m->rpc, id, RPC_PARAMS, "there is no tool %.100s", name);
 }

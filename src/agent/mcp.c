@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The server's loop and the protocol around its tools. One thread; every command is a process of
- * its own, so that nothing here waits for anything but news. What a client sends is a stranger's:
- * shapes are checked before they are used, and a mistake is answered, never fatal.
+ * The server's loop and the protocol around its tools. One thread; every command is a process, and
+ * the loop waits for all of them with poll(). Messages from the client are untrusted: types are
+ * checked before use, and errors are answered, never fatal.
  */
 
 #include <errno.h>
@@ -31,8 +31,8 @@ int mcp_view(const struct mcp *m, struct agent_view *v, struct bk_err *err)
 
 typedef void method(struct mcp *m, const json_t *id, const json_t *params);
 
-/* The client's version when we speak it, else the newest that we do. */
-static const char *agree_on(const char *wanted)
+/* The client's version if we support it, otherwise our newest. */
+static const char *choose_version(const char *wanted)
 {
     static const char *const spoken[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
     for (size_t i = 0; wanted && i < sizeof(spoken) / sizeof(spoken[0]); i++)
@@ -44,19 +44,19 @@ static const char *agree_on(const char *wanted)
 static void do_initialize(struct mcp *m, const json_t *id, const json_t *params)
 {
     OWN(agent_view) struct agent_view v;
-    OWN(buf) struct buf told = {0};
+    OWN(buf) struct buf text = {0};
     struct bk_err err;
     m->asks =
         json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
     m->initialized = true;
     if (mcp_view(m, &v, &err) == 0)
-        summary_text(&v, &told);
+        summary_text(&v, &text);
     json_t *result = json_pack("{s:s, s:{s:{}, s:{s:b}}, s:{s:s, s:s}}", "protocolVersion",
-                               agree_on(json_text(params, "protocolVersion")), "capabilities",
+                               choose_version(json_text(params, "protocolVersion")), "capabilities",
                                "tools", "resources", "subscribe", 1, "serverInfo", "name", "buckle",
                                "version", BK_VERSION);
-    if (told.n)
-        json_object_set_new(result, "instructions", json_stringn(told.s, told.n));
+    if (text.n)
+        json_object_set_new(result, "instructions", json_stringn(text.s, text.n));
     rpc_result(&m->rpc, id, result);
 }
 
@@ -122,7 +122,7 @@ static void do_method(struct mcp *m, const char *name, const json_t *id, const j
 {
     bool early = strcmp(name, "initialize") == 0 || strcmp(name, "ping") == 0;
     if (!m->initialized && !early) {
-        rpc_error(&m->rpc, id, RPC_INVALID, "initialize comes first");
+        rpc_error(&m->rpc, id, RPC_INVALID, "the first request must be initialize");
         return;
     }
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
@@ -130,13 +130,13 @@ static void do_method(struct mcp *m, const char *name, const json_t *id, const j
             methods[i].run(m, id, params);
             return;
         }
-    rpc_error(&m->rpc, id, RPC_METHOD, "no method is called %.100s", name);
+    rpc_error(&m->rpc, id, RPC_METHOD, "there is no method %.100s", name);
 }
 
 /* ---- messages ---- */
 
-/* Answers to what we asked are told by "ask-N". */
-static void take_answer(struct mcp *m, const json_t *message)
+/* Answers to our questions have the id "ask-N". */
+static void handle_answer(struct mcp *m, const json_t *message)
 {
     const char *id = json_text(message, "id");
     if (id && strncmp(id, "ask-", 4) == 0)
@@ -150,7 +150,7 @@ static void on_message(void *arg, json_t *message)
     const char *name = json_text(message, "method");
     bool asks = json_is_string(id) || json_is_integer(id);
     if (!name && (json_object_get(message, "result") || json_object_get(message, "error")))
-        take_answer(m, message);
+        handle_answer(m, message);
     else if (!name || (id && !asks) || (params && !json_is_object(params)))
         rpc_error(&m->rpc, asks ? id : NULL, RPC_INVALID, "not a request");
     else if (id)
@@ -168,7 +168,7 @@ static size_t list_fds(const struct mcp *m, struct pollfd *fds)
     size_t n = 0;
     fds[n++] = (struct pollfd){m->rpc.in, POLLIN, 0};
     fds[n++] = (struct pollfd){m->rpc.queue.n ? m->rpc.out : -1, POLLOUT, 0};
-    fds[n++] = (struct pollfd){m->session.hearing.fd, POLLIN, 0};
+    fds[n++] = (struct pollfd){m->session.fds.fd, POLLIN, 0};
     for (size_t i = 0; i < MCP_CALLS; i++) {
         const struct job *j = &m->calls[i].job;
         if (!m->calls[i].used || !m->calls[i].started)
@@ -188,7 +188,7 @@ static int sooner(int a, int b)
 static int next_tick(struct mcp *m)
 {
     enum { SOON_MS = 20 };
-    int wait = m->news ? MCP_PAUSE_MS : -1;
+    int wait = m->events_pending ? MCP_PAUSE_MS : -1;
     for (size_t i = 0; i < MCP_CALLS; i++) {
         struct call *c = &m->calls[i];
         if (!c->used || !c->started)
@@ -200,20 +200,20 @@ static int next_tick(struct mcp *m)
     return wait;
 }
 
-static void tell_news(struct mcp *m)
+static void notify_events(struct mcp *m)
 {
     uint64_t now = now_ms();
-    if (!m->news || now - m->news_ms < MCP_PAUSE_MS)
+    if (!m->events_pending || now - m->events_ms < MCP_PAUSE_MS)
         return;
-    m->news = false;
-    m->news_ms = now;
+    m->events_pending = false;
+    m->events_ms = now;
     rpc_notify(&m->rpc, "notifications/resources/updated",
                json_pack("{s:s}", "uri", "buckle://events"));
 }
 
-static void turn(struct mcp *m)
+static void run_once(struct mcp *m)
 {
-    static struct pollfd fds[FDS]; /* large */
+    static struct pollfd fds[FDS]; /* static because it is large */
     size_t n = list_fds(m, fds);
     if (poll(fds, n, next_tick(m)) < 0 && errno != EINTR) {
         m->rpc.ended = true;
@@ -221,19 +221,19 @@ static void turn(struct mcp *m)
     }
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
-            job_hear(&m->calls[i].job);
-    fd_watch_all(&m->session.hearing);
-    tell_news(m);
+            job_read(&m->calls[i].job);
+    fd_watch_all(&m->session.fds);
+    notify_events(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         if (m->calls[i].used && m->calls[i].started)
-            mcp_tend(m, &m->calls[i]);
+            mcp_update_call(m, &m->calls[i]);
     if (fds[1].revents)
         rpc_flush(&m->rpc);
     if (fds[0].revents)
-        rpc_hear(&m->rpc, on_message, m);
+        rpc_read(&m->rpc, on_message, m);
 }
 
-/* Each command takes five descriptors. */
+/* Each command uses five descriptors. */
 static void raise_descriptors(void)
 {
     struct rlimit limit;
@@ -247,13 +247,13 @@ static void on_violations(void *arg, struct store *s)
 {
     struct mcp *m = arg;
     (void)s;
-    m->news |= m->watched;
+    m->events_pending |= m->watched;
 }
 
 static int open_all(struct mcp *m, struct bk_err *err)
 {
     if (!getcwd(m->root, sizeof(m->root)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot read the working directory");
     memcpy(m->cwd, m->root, sizeof(m->cwd));
     if (session_open(&m->session, "mcp", 0, err) < 0)
         return -1;
@@ -274,7 +274,7 @@ int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err)
     rpc_init(&m->rpc, in, out);
     int result = open_all(m, err);
     while (result == 0 && !m->rpc.ended)
-        turn(m);
+        run_once(m);
     for (size_t i = 0; i < MCP_CALLS; i++)
         call_free(&m->calls[i]);
     tmpdir_remove(&m->scratch);

@@ -6,22 +6,22 @@
 #include "agent/agent-view.h"
 #include "base/err.h"
 
-/* `buckle mcp`: a sandboxed shell for agents that speak the Model Context Protocol. */
+/* `buckle mcp`: a sandboxed shell for agents that use the Model Context Protocol. */
 struct mcp_options {
-    const char *program; /* this one */
+    const char *program; /* our own path */
     const char *shell;
-    const char *const *settings; /* files besides those that are found */
+    const char *const *settings; /* files besides the standard ones */
     size_t nsettings;
     enum permission_mode mode;
     bool planning, grantable;
-    bool here;               /* also in the home directory, and in / */
-    uint32_t timeout_ms;     /* of commands that name none */
-    uint32_t max_timeout_ms; /* of those that do */
-    uint32_t max_procs;      /* of a command */
-    size_t max_output;       /* bytes of each stream that are kept */
+    bool here;               /* allow the home directory and / as the project */
+    uint32_t timeout_ms;     /* default for commands */
+    uint32_t max_timeout_ms; /* upper limit */
+    uint32_t max_procs;      /* per command */
+    size_t max_output;       /* bytes to keep per stream */
 };
 
-/* Serves until the client is gone. Everything that still runs then is ended. */
+/* Serves until the client disconnects, then kills all remaining commands. */
 int mcp_serve(const struct mcp_options *o, int in, int out, struct bk_err *err);
 
 #endif

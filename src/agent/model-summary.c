@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a model is told about the sandbox its commands run in: what is open, what is closed, how a
- * refusal looks and what to do about one. Short, because it is read before every turn; complete,
- * because what is not told will be guessed. The same facts are there as JSON.
+ * Instructions for a model about the sandbox its commands run in: what is allowed and denied, how a
+ * denial looks, and what to do about it. Short, because the model reads it before every turn;
+ * complete, because it would guess the rest. The same facts are available as JSON.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@ static void add_place(struct buf *out, const struct place *p)
 {
     buf_safe(out, p->path, strlen(p->path));
     if (p->kind == PLACE_LITERAL)
-        buf_str(out, " (not what is in it)");
+        buf_str(out, " (not its contents)");
 }
 
 static void add_places(struct buf *out, const struct places *list)
@@ -38,26 +38,26 @@ static void add_words(struct buf *out, const struct words *list)
 
 /* ---- rules ---- */
 
-static void say_reading(const struct access *p, struct buf *out)
+static void describe_reading(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Reading: ");
     if (p->reads_nothing) {
         buf_str(out, "only ");
         add_places(out, &p->allow_read);
     } else if (!p->deny_read.n) {
-        buf_str(out, "everything except where credentials are kept");
+        buf_str(out, "everything except known credential stores");
     } else {
-        buf_str(out, "everything except where credentials are kept, and ");
+        buf_str(out, "everything except known credential stores and ");
         add_places(out, &p->deny_read);
         if (p->allow_read.n) {
-            buf_str(out, "; readable again inside those: ");
+            buf_str(out, "; readable again inside these: ");
             add_places(out, &p->allow_read);
         }
     }
     buf_str(out, ".\n");
 }
 
-static void say_writing(const struct agent_view *v, struct buf *out)
+static void describe_writing(const struct agent_view *v, struct buf *out)
 {
     const struct access *p = &v->result.policy;
     buf_str(out, "- Writing: ");
@@ -73,20 +73,20 @@ static void say_writing(const struct agent_view *v, struct buf *out)
         buf_str(out, "; never ");
         add_places(out, &p->deny_write);
     }
-    buf_str(out, ". Shell start-up files, git hooks and configuration, editor and agent settings "
-                 "stay closed even there.\n");
+    buf_str(out, ". Shell startup files, git hooks and configuration, editor and agent settings "
+                 "stay protected even there.\n");
 }
 
-static void say_temporary(const struct access *p, struct buf *out)
+static void describe_temporary(const struct access *p, struct buf *out)
 {
     bool closed = !p->writes_everything;
     for (size_t i = 0; i < p->allow_write.n; i++)
         closed &= strcmp(p->allow_write.at[i].path, "/tmp") != 0;
     buf_fmt(out, "- Temporary files go to $TMPDIR, which is set for every command%s.\n",
-            closed ? "; /tmp itself cannot be written" : "");
+            closed ? "; /tmp itself is not writable" : "");
 }
 
-static void say_network(const struct access *p, struct buf *out)
+static void describe_network(const struct access *p, struct buf *out)
 {
     buf_str(out, "- Network: ");
     if (p->network_open)
@@ -100,7 +100,7 @@ static void say_network(const struct access *p, struct buf *out)
         add_words(out, &p->denied_domains);
     }
     if (p->local_binding)
-        buf_str(out, "; this machine's own ports");
+        buf_str(out, "; ports on this machine");
     buf_str(out, ".\n");
     buf_str(out, "- Unix sockets: ");
     if (p->all_unix_sockets)
@@ -108,11 +108,11 @@ static void say_network(const struct access *p, struct buf *out)
     else if (p->unix_sockets.n)
         add_places(out, &p->unix_sockets);
     else
-        buf_str(out, "none of other programs");
+        buf_str(out, "none that belong to other programs");
     buf_str(out, ".\n");
 }
 
-static void say_ignored(const struct settings_result *r, struct buf *out)
+static void describe_ignored(const struct settings_result *r, struct buf *out)
 {
     if (!r->nignored)
         return;
@@ -123,7 +123,7 @@ static void say_ignored(const struct settings_result *r, struct buf *out)
         buf_safe(out, r->ignored[i].text, strlen(r->ignored[i].text));
         buf_chr(out, '"');
         if (strcmp(r->ignored[i].command, "*") != 0) {
-            buf_str(out, " of commands with \"");
+            buf_str(out, " for commands with \"");
             buf_safe(out, r->ignored[i].command, strlen(r->ignored[i].command));
             buf_chr(out, '"');
         }
@@ -131,48 +131,44 @@ static void say_ignored(const struct settings_result *r, struct buf *out)
     buf_str(out, ".\n");
 }
 
-/* ---- what to do ---- */
+/* ---- advice ---- */
 
 static const char failures[] =
-    "- How a refusal looks: \"Operation not permitted\" for a file, a host name that does not "
-    "resolve "
-    "or a proxy's 403 for a host, and a <sandbox_violations> block after the command's error "
-    "output "
-    "that names what was denied. Most failures have nothing to do with the sandbox: without one of "
-    "these signs, treat a failure as an ordinary one.\n";
+    "- Signs of a denial: \"Operation not permitted\" for a file, a host name that does not "
+    "resolve or a 403 from the proxy for a host, and a <sandbox_violations> block after the "
+    "command's error output that lists what was denied. Most failures have nothing to do with the "
+    "sandbox: without one of these signs, treat a failure as an ordinary one.\n";
 
 static const char with_bypass[] =
-    "- Running outside: set dangerouslyDisableSandbox only when the person asks for it in so many "
-    "words, or when this very command has just failed and a sign above shows that the sandbox was "
-    "the cause. Then run it again that way at once, and say in one sentence which restriction it "
-    "was; the person may be asked. The next command runs in the sandbox again: having bypassed it "
-    "before is no reason to do so now.\n";
+    "- Running outside: set dangerouslyDisableSandbox only if the user explicitly asks for it, or "
+    "if this exact command has just failed and one of the signs above shows that the sandbox was "
+    "the cause. Then rerun it that way at once, and name the restriction in one sentence; the user "
+    "may be asked to approve. Run the next command in the sandbox again: an earlier bypass is no "
+    "reason for another.\n";
 
-static const char without_bypass[] = "- Running outside is disabled by policy: "
-                                     "dangerouslyDisableSandbox is ignored. When the sandbox "
-                                     "stands in the way, say what it denied, and propose a "
-                                     "narrower way to do the work or a change of "
-                                     "restrictions.\n";
+static const char without_bypass[] =
+    "- Running outside is disabled by policy: dangerouslyDisableSandbox is ignored. If the sandbox "
+    "blocks you, say what it denied, and propose a narrower way to do the work or a change of "
+    "restrictions.\n";
 
 static const char changes[] =
-    "- Restrictions are changed by the person: `buckle allow PATH` and `buckle allow-net HOST` for "
-    "good, `buckle grant` for this session. Never propose to open places of credentials (keys, "
-    "tokens, password stores) or files that run by themselves (shell start-up files, git hooks).\n";
+    "- The user changes restrictions: `buckle allow PATH` and `buckle allow-net HOST` permanently, "
+    "`buckle grant` for this session. Never propose to allow credential stores (keys, tokens, "
+    "passwords) or files that run automatically (shell startup files, git hooks).\n";
 
-static void say_excluded(const struct settings_result *r, struct buf *out)
+static void describe_excluded(const struct settings_result *r, struct buf *out)
 {
     if (!r->excluded.n)
         return;
-    buf_str(out, "- These run outside the sandbox by themselves, as single commands: ");
+    buf_str(out, "- These run outside the sandbox automatically, as single commands: ");
     add_words(out, &r->excluded);
     buf_str(out, ".\n");
 }
 
-static void say_plan(const struct agent_view *v, struct buf *out)
+static void describe_plan(const struct agent_view *v, struct buf *out)
 {
-    buf_str(out,
-            "A plan is being made: no command runs, inside or outside the sandbox, and nothing "
-            "may be changed");
+    buf_str(out, "The agent is planning: no command runs, inside or outside the sandbox, and "
+                 "nothing may be changed");
     if (v->plan_file) {
         buf_str(out, " but ");
         buf_safe(out, v->plan_file, strlen(v->plan_file));
@@ -182,26 +178,27 @@ static void say_plan(const struct agent_view *v, struct buf *out)
 
 void summary_rules(const struct agent_view *v, struct buf *out)
 {
-    say_reading(&v->result.policy, out);
-    say_writing(v, out);
-    say_network(&v->result.policy, out);
-    say_ignored(&v->result, out);
+    describe_reading(&v->result.policy, out);
+    describe_writing(v, out);
+    describe_network(&v->result.policy, out);
+    describe_ignored(&v->result, out);
 }
 
 void summary_text(const struct agent_view *v, struct buf *out)
 {
     const struct settings_result *r = &v->result;
     if (v->planning)
-        say_plan(v, out);
+        describe_plan(v, out);
     if (!r->enabled || v->mode == PERMISSION_NONE)
         return;
-    buf_str(out, "Commands run in a sandbox, whose restrictions an approval does not lift.\n");
+    buf_str(out,
+            "Commands run in a sandbox. Approving a command does not lift its restrictions.\n");
     summary_rules(v, out);
-    say_temporary(&r->policy, out);
+    describe_temporary(&r->policy, out);
     buf_str(out, failures);
     if (!v->planning)
         buf_str(out, r->unsandboxed ? with_bypass : without_bypass);
-    say_excluded(r, out);
+    describe_excluded(r, out);
     buf_str(out, changes);
 }
 

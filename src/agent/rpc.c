@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * JSON-RPC over two descriptors, both non-blocking. Output that the peer doesn't accept waits in a
+ * queue.
+ */
+
 #include "agent/rpc.h"
 
 #include <errno.h>
@@ -85,10 +90,11 @@ void rpc_error(struct rpc *r, const json_t *id, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    json_t *m = with_id(id), *said = json_string(text);
-    json_object_set_new(m, "error",
-                        json_pack("{s:i, s:o}", "code", code, "message",
-                                  said ? said : json_string("a name that is no text")));
+    json_t *m = with_id(id), *message = json_string(text);
+    json_object_set_new(
+        m, "error",
+        json_pack("{s:i, s:o}", "code", code, "message",
+                  message ? message : json_string("the message is not valid UTF-8")));
     rpc_send(r, m);
 }
 
@@ -97,9 +103,9 @@ void rpc_notify(struct rpc *r, const char *method, json_t *params)
     rpc_send(r, json_pack("{s:s, s:o}", "method", method, "params", params));
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
-static void take_line(struct rpc *r, const char *s, size_t n, rpc_fn *fn, void *arg)
+static void handle_line(struct rpc *r, const char *s, size_t n, rpc_fn *fn, void *arg)
 {
     json_error_t where;
     while (n && (s[n - 1] == '\r' || s[n - 1] == ' '))
@@ -119,8 +125,8 @@ static void take_line(struct rpc *r, const char *s, size_t n, rpc_fn *fn, void *
     fn(arg, m);
 }
 
-/* Complete lines; what remains is kept. */
-static void take_lines(struct rpc *r, rpc_fn *fn, void *arg)
+/* Handles complete lines and keeps the rest. */
+static void handle_lines(struct rpc *r, rpc_fn *fn, void *arg)
 {
     size_t from = 0;
     const char *end;
@@ -128,7 +134,7 @@ static void take_lines(struct rpc *r, rpc_fn *fn, void *arg)
            (end = memchr(r->line.s + r->scanned, '\n', r->line.n - r->scanned))) {
         size_t at = (size_t)(end - r->line.s);
         if (!r->skipping)
-            take_line(r, r->line.s + from, at - from, fn, arg);
+            handle_line(r, r->line.s + from, at - from, fn, arg);
         r->skipping = false;
         from = r->scanned = at + 1;
     }
@@ -137,13 +143,13 @@ static void take_lines(struct rpc *r, rpc_fn *fn, void *arg)
     r->scanned = r->line.n;
     if (r->line.n > RPC_LINE) {
         if (!r->skipping)
-            rpc_error(r, NULL, RPC_INVALID, "a message of more than %d bytes", RPC_LINE);
+            rpc_error(r, NULL, RPC_INVALID, "the message has more than %d bytes", RPC_LINE);
         r->skipping = true;
         r->line.n = r->scanned = 0;
     }
 }
 
-void rpc_hear(struct rpc *r, rpc_fn *fn, void *arg)
+void rpc_read(struct rpc *r, rpc_fn *fn, void *arg)
 {
     static char block[65536];
     ssize_t n = read(r->in, block, sizeof(block));
@@ -155,7 +161,7 @@ void rpc_hear(struct rpc *r, rpc_fn *fn, void *arg)
     }
     buf_add(&r->line, block, (size_t)n);
     if (buf_ok(&r->line))
-        take_lines(r, fn, arg);
+        handle_lines(r, fn, arg);
     else
         r->ended = true;
 }

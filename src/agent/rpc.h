@@ -9,9 +9,9 @@
 #include "base/buf.h"
 
 /*
- * JSON-RPC 2.0, one message a line. Reading and writing never wait; both directions are bounded: a
- * line that is too long is answered with an error and skipped, and who does not read what is sent
- * to him is gone.
+ * JSON-RPC 2.0, one message per line. Reading and writing never block, and both directions are
+ * bounded: a line that is too long gets an error and is skipped, and a peer that doesn't read is
+ * disconnected.
  */
 enum { RPC_LINE = 8 << 20, RPC_QUEUE = 64 << 20 };
 
@@ -25,21 +25,21 @@ enum {
 struct rpc {
     int in, out;
     struct buf line, queue;
-    size_t scanned; /* of the line, where no line's end is */
-    bool skipping;  /* the rest of a line that was too long */
-    bool ended;     /* nothing more comes, or nobody reads */
+    size_t scanned; /* bytes of the line already searched for a newline */
+    bool skipping;  /* inside a line that was too long */
+    bool ended;     /* end of input, or the peer doesn't read */
 };
 
 void rpc_init(struct rpc *r, int in, int out); /* makes both non-blocking */
 void rpc_free(struct rpc *r);
 
-/* Reads what is there, and calls fn for each object with a method or a result. */
+/* Reads what is available and calls fn for each message. */
 typedef void rpc_fn(void *arg, json_t *message);
-void rpc_hear(struct rpc *r, rpc_fn *fn, void *arg);
-/* Writes as much as the other side takes. */
+void rpc_read(struct rpc *r, rpc_fn *fn, void *arg);
+/* Writes as much as the peer accepts. */
 void rpc_flush(struct rpc *r);
 
-/* These take over what they are given. id may be NULL (null). */
+/* These take over their arguments. id may be NULL (null). */
 void rpc_send(struct rpc *r, json_t *message);
 void rpc_result(struct rpc *r, const json_t *id, json_t *result);
 void rpc_error(struct rpc *r, const json_t *id, int code, const char *fmt, ...)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The handlers of a session's control server, and the runs that have joined it.
+ */
+
 #include "agent/session.h"
 
 #include <poll.h>
@@ -15,37 +19,37 @@
 #include "settings/grant.h"
 
 struct session_run {
-    int guest;
+    int client;
     uint64_t number;
-    pid_t pid; /* 0: it has not said yet */
+    pid_t pid; /* 0: not known yet */
     char *command;
 };
 
 /* ---- runs ---- */
 
-static struct session_run *find_run(const struct session *k, int guest)
+static struct session_run *find_run(const struct session *k, int client)
 {
     for (size_t i = 0; i < k->nruns; i++)
-        if (k->runs[i].guest == guest)
+        if (k->runs[i].client == client)
             return &k->runs[i];
     return NULL;
 }
 
-static struct session_run *add_run(struct session *k, int guest, const char *command)
+static struct session_run *add_run(struct session *k, int client, const char *command)
 {
     struct session_run *grown = realloc(k->runs, (k->nruns + 1) * sizeof(*grown));
     char *text = grown ? strdup(command) : NULL;
     k->runs = grown ? grown : k->runs;
     if (!text)
         return NULL;
-    k->runs[k->nruns] = (struct session_run){guest, ++k->last, 0, text};
+    k->runs[k->nruns] = (struct session_run){client, ++k->last, 0, text};
     return &k->runs[k->nruns++];
 }
 
-static void on_left(void *arg, int guest)
+static void on_left(void *arg, int client)
 {
     struct session *k = arg;
-    struct session_run *run = find_run(k, guest);
+    struct session_run *run = find_run(k, client);
     if (!run)
         return;
     free(run->command);
@@ -58,7 +62,7 @@ int session_admit(struct session *k, const char *command, uint64_t *number, stru
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return err_sys(err, "cannot start another command");
     OWN(fd) int theirs = ends[1];
-    if (control_server_admit(&k->desk, ends[0], err) < 0)
+    if (control_server_admit(&k->server, ends[0], err) < 0)
         return -1;
     const struct session_run *run = add_run(k, ends[0], command);
     if (!run)
@@ -67,7 +71,7 @@ int session_admit(struct session *k, const char *command, uint64_t *number, stru
     return steal_fd(&theirs);
 }
 
-bool session_hears(const struct session *k, uint64_t number)
+bool session_expects(const struct session *k, uint64_t number)
 {
     for (size_t i = 0; i < k->nruns; i++)
         if (k->runs[i].number == number)
@@ -75,24 +79,24 @@ bool session_hears(const struct session *k, uint64_t number)
     return false;
 }
 
-/* ---- answers ---- */
+/* Accepted only from runs that have joined. */
 
-static void do_join(struct session *k, int guest, const json_t *m, struct buf *out)
+static void do_join(struct session *k, int client, const json_t *m, struct buf *out)
 {
     const char *command = json_text(m, "join");
-    struct session_run *run = find_run(k, guest);
+    struct session_run *run = find_run(k, client);
     if (!run && command)
-        run = add_run(k, guest, command);
+        run = add_run(k, client, command);
     if (!run)
-        return control_server_refuse(out, command ? "out of memory" : "which command?");
+        return control_server_refuse(out, command ? "out of memory" : "the command is missing");
     run->pid = (pid_t)json_integer_value(json_object_get(m, "pid"));
     control_server_answer(out, json_pack("{s:b, s:O}", "ok", 1, "grants", k->grants));
 }
 
 /* Only of runs, which have joined. */
-static void do_event(struct session *k, int guest, const json_t *m)
+static void do_event(struct session *k, int client, const json_t *m)
 {
-    const struct session_run *run = find_run(k, guest);
+    const struct session_run *run = find_run(k, client);
     const json_t *event = json_object_get(m, "event");
     const char *line = json_text(event, "line"), *verdict = json_text(event, "verdict");
     json_int_t missed = json_integer_value(json_object_get(m, "missed"));
@@ -111,7 +115,7 @@ static void do_event(struct session *k, int guest, const json_t *m)
 
 static void do_log(struct session *k, const json_t *m, struct buf *out)
 {
-    enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
+    enum { ROOM = CONTROL_MESSAGE - 20000 }; /* leaves room for one more event of any size */
     uint64_t after = (uint64_t)json_integer_value(json_object_get(m, "after"));
     struct violations *v = store_get(k->store, &(struct store_wanted){.after = after});
     uint64_t total = store_total(k->store);
@@ -119,7 +123,7 @@ static void do_log(struct session *k, const json_t *m, struct buf *out)
     size_t i = 0;
     for (; v && i < v->n && out->n < ROOM; i++) {
         buf_str(out, i ? ", " : "");
-        buf_add(out, v->at[i].json, strlen(v->at[i].json) - 1); /* all but the brace */
+        buf_add(out, v->at[i].json, strlen(v->at[i].json) - 1); /* without the closing brace */
         buf_str(out, ", \"command\": ");
         buf_json(out, v->at[i].command, strnlen(v->at[i].command, 4000));
         buf_chr(out, '}');
@@ -131,40 +135,41 @@ static void do_log(struct session *k, const json_t *m, struct buf *out)
 
 static bool has_left(const struct session_run *run)
 {
-    struct pollfd p = {run->guest, POLLRDHUP, 0};
+    struct pollfd p = {run->client, POLLRDHUP, 0};
     return poll(&p, 1, 0) == 1;
 }
 
-/* A run that has joined but is not to be reached is about to open its door. */
-static int knock_at(const struct session_run *run, struct bk_err *err)
+/* Retries, because a run opens its control socket shortly after it joins. */
+static int connect_run(const struct session_run *run, struct bk_err *err)
 {
     enum { TRIES = 40, PAUSE_NS = 5000000 };
     const struct timespec pause = {0, PAUSE_NS};
-    int door = -1;
+    int sock = -1;
     for (int i = 0; i < TRIES && !has_left(run); i++) {
-        door = control_socket_connect("run", run->pid, err);
-        if (door >= 0)
+        sock = control_socket_connect("run", run->pid, err);
+        if (sock >= 0)
             break;
         nanosleep(&pause, NULL);
     }
-    return door;
+    return sock;
 }
 
 static void grant_to(const struct session_run *run, const json_t *m, struct buf *waits)
 {
     struct bk_err err;
     if (run->pid <= 0)
-        return; /* it will be told when it joins */
-    OWN(fd) int door = knock_at(run, &err);
-    OWN(json) json_t *answer = door >= 0 ? control_server_ask(door, m, DESK_USUAL_MS, &err) : NULL;
-    const char *later = json_text(answer, "waits");
-    if (!answer && !has_left(run))
-        buf_fmt(waits, "process %d was not told: %s\n", (int)run->pid, err.msg);
+        return; /* it gets the grant when it joins */
+    OWN(fd) int sock = connect_run(run, &err);
+    OWN(json)
+    json_t *handle_message = sock >= 0 ? control_server_ask(sock, m, CONTROL_USUAL_MS, &err) : NULL;
+    const char *later = json_text(handle_message, "waits");
+    if (!handle_message && !has_left(run))
+        buf_fmt(waits, "process %d did not get the grant: %s\n", (int)run->pid, err.msg);
     else if (later)
         buf_str(waits, later);
 }
 
-/* For commands to come, and for those under way as far as their walls let it. */
+/* Grants to future runs, and to current ones as far as their walls allow. */
 static void do_grant(struct session *k, const json_t *m, struct buf *out)
 {
     OWN(buf) struct buf waits = {0};
@@ -173,10 +178,10 @@ static void do_grant(struct session *k, const json_t *m, struct buf *out)
     struct bk_err err;
     const char *option = json_text(m, "grant"), *what = json_text(m, "what");
     if (!option || !grants_know(option) || !what || !what[0])
-        return control_server_refuse(out, "what is to be granted?");
+        return control_server_refuse(out, "unknown or empty grant");
     if (json_array_size(k->grants) >= SESSION_GRANTS)
-        return control_server_refuse(out, "too much was granted already; put it into settings");
-    /* no run could be told otherwise */
+        return control_server_refuse(out, "too many grants; add it to the settings instead");
+    /* every run would reject it */
     if (rule_write(option, what, "/", true, &rule, &links, &err) < 0)
         return control_server_refuse(out, err.msg);
     json_array_append_new(k->grants, json_pack("{s:s, s:s}", "grant", option, "what", what));
@@ -198,10 +203,10 @@ static bool is_root(const struct session *k, const char *folder)
 }
 
 /*
- * Which folder the commands of an agent's session can write: the one it was in when it first asked.
- * Later ones are the model's choice, so they change nothing. An agent begins new sessions as it
- * likes (when the person clears the conversation), with the model in any folder by then; they have
- * the folder the agent was started in, if that is a root already.
+ * Sets the folder that an agent's session can write: the one of its first request. Later requests
+ * can't change it, because the model chooses them. An agent may start a new session at any time
+ * (for example when the user clears the conversation), with the model already in another folder. It
+ * then gets the folder that the agent was started in, if that is already a root.
  */
 static void do_root(struct session *k, const json_t *m, struct buf *out)
 {
@@ -209,9 +214,9 @@ static void do_root(struct session *k, const json_t *m, struct buf *out)
                *start = json_text(m, "start");
     const char *root = id ? json_text(k->roots, id) : NULL;
     if (!id || strlen(id) > 256 || !cwd || cwd[0] != '/' || strlen(cwd) >= PATH_MAX)
-        return control_server_refuse(out, "which folder, of which session?");
+        return control_server_refuse(out, "the folder or the session is missing");
     if (!root && json_object_size(k->roots) >= SESSION_ROOTS)
-        return control_server_refuse(out, "the agent had too many sessions; start it again");
+        return control_server_refuse(out, "the agent has too many sessions; restart it");
     if (!root) {
         root = start && is_root(k, start) ? start : cwd;
         json_object_set_new(k->roots, id, json_string(root));
@@ -227,13 +232,13 @@ static void do_about(const struct session *k, struct buf *out)
                                          "cwd", k->cwd, "command", words));
 }
 
-static void answer(void *arg, int guest, const json_t *m, struct buf *out)
+static void handle_message(void *arg, int client, const json_t *m, struct buf *out)
 {
     struct session *k = arg;
     if (json_object_get(m, "event")) {
-        do_event(k, guest, m);
+        do_event(k, client, m);
     } else if (json_object_get(m, "join")) {
-        do_join(k, guest, m, out);
+        do_join(k, client, m, out);
     } else if (json_object_get(m, "log")) {
         do_log(k, m, out);
     } else if (json_object_get(m, "grant")) {
@@ -243,23 +248,23 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
     } else if (json_object_get(m, "about")) {
         do_about(k, out);
     } else {
-        control_server_refuse(out, "nothing that a session knows how to answer");
+        control_server_refuse(out, "unknown request");
     }
 }
 
-/* ---- beginning and end ---- */
+/* ---- open and close ---- */
 
 int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err)
 {
     *k = (struct session){.kind = kind, .owner = owner};
-    fd_watch_init(&k->hearing);
-    k->desk = (struct control_server){.hearing = &k->hearing,
-                                      .door = -1,
-                                      .key = -1,
-                                      .claim = -1,
-                                      .fn = answer,
-                                      .left = on_left,
-                                      .arg = k};
+    fd_watch_init(&k->fds);
+    k->server = (struct control_server){.fds = &k->fds,
+                                        .listener = -1,
+                                        .key = -1,
+                                        .claim = -1,
+                                        .fn = handle_message,
+                                        .left = on_left,
+                                        .arg = k};
     k->store = store_new(0);
     k->grants = json_array();
     k->roots = json_object();
@@ -267,16 +272,16 @@ int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err
         return session_close(k), err_nomem(err);
     if (!getcwd(k->cwd, sizeof(k->cwd)))
         k->cwd[0] = '\0';
-    /* one that was not asked for by name is of use without a door as well */
-    if (control_server_open(&k->desk, "session", owner, err) < 0 && owner)
+    /* a session without an owner works without a control socket, too */
+    if (control_server_open(&k->server, "session", owner, err) < 0 && owner)
         return session_close(k), -1;
     return 0;
 }
 
 void session_close(struct session *k)
 {
-    control_server_close(&k->desk);
-    fd_watch_end(&k->hearing);
+    control_server_close(&k->server);
+    fd_watch_end(&k->fds);
     store_free(k->store);
     json_decref(k->grants);
     json_decref(k->roots);

@@ -9,15 +9,14 @@
 #include "report/store.h"
 
 /*
- * A session: runs that belong together, what they denied, and what the person granted to all of
- * them. All of it lives in the memory of the process that keeps the session (`buckle session`,
- * `buckle mcp`) and ends with it.
+ * A session: runs that belong together, their denials, and the user's grants to all of them. It
+ * lives in the memory of its process (`buckle session`, `buckle mcp`) and ends with it.
  *
- * Runs are guests of its desk until they end; people (`buckle log`, `buckle grant`) for as long as
- * a question takes:
+ * Runs stay connected to its control server until they end; `buckle log` and `buckle grant` connect
+ * for one question:
  *
  *   {"join": COMMAND, "pid": N}      → {"ok": true, "grants": [{"grant": …, "what": …}]}
- *   {"event": {…}, "missed": N}      no answer; missed: events that could not be told before
+ *   {"event": {…}, "missed": N}      no answer; missed: events lost before this one
  *   {"log": true, "after": N}        → {"ok": true, "total": N, "last": N, "events": [{…}]}
  *   {"grant": "allow-read", "what": PATH}  → {"ok": true, "waits": TEXT}
  *   {"root": FOLDER, "of": ID, "start": FOLDER}  → {"ok": true, "root": FOLDER}
@@ -26,27 +25,28 @@
 enum { SESSION_GRANTS = 256, SESSION_ROOTS = 1024 };
 
 struct session {
-    struct fd_watch hearing; /* to be polled; fd_watch_all() when there is something */
-    struct control_server desk;
+    struct fd_watch fds; /* poll its fd, then call fd_watch_all() */
+    struct control_server server;
     struct store *store;
     json_t *grants;
-    json_t *roots;            /* of the agent's sessions, by their names */
-    uint64_t last;            /* number of a command */
-    const char *kind;         /* what it is called when there are several */
-    pid_t owner;              /* whom it is kept for */
-    char cwd[PATH_MAX];       /* where it began */
-    struct session_run *runs; /* under way */
+    json_t *roots;            /* folders of the agent's sessions, by session id */
+    uint64_t last;            /* the last command's number */
+    const char *kind;         /* its name in lists */
+    pid_t owner;              /* the process it serves */
+    char cwd[PATH_MAX];       /* its start folder */
+    struct session_run *runs; /* running */
     size_t nruns;
 };
 
-/* kind: "session" or "mcp". owner: for that process, for which there is one session; 0: for
- * ourselves, and then also where no door can be had and only runs that are admitted come. */
+/* kind: "session" or "mcp". owner: the process it serves, which can have one session only; 0: this
+ * process. Without an owner, it succeeds even if there is no control socket and serves admitted
+ * runs only. */
 int session_open(struct session *k, const char *kind, pid_t owner, struct bk_err *err);
 void session_close(struct session *k);
-/* The number of a command that is about to run, and the end of a socket for its `buckle run
- * --session=fd:N`. -1 on failure. */
+/* Prepares a command: sets its number and returns the socket for its `buckle run --session=fd:N`,
+ * or -1. */
 int session_admit(struct session *k, const char *command, uint64_t *number, struct bk_err *err);
-/* Whether that command may still have something to tell. */
-bool session_hears(const struct session *k, uint64_t number);
+/* Whether that command may still send events. */
+bool session_expects(const struct session *k, uint64_t number);
 
 #endif

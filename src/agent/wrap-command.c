@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Builds the command line: settings to profile, profile flattened to one text, environment,
+ * quoting.
+ */
+
 #include "agent/wrap-command.h"
 
 #include <limits.h>
@@ -38,7 +43,7 @@ static int make_tag(struct work *k, struct bk_err *err)
     return buf_ok(&k->tag) ? 0 : err_nomem(err);
 }
 
-/* With the shipped protections it is made of several texts, which macOS does not have. */
+/* The shipped protections come in several files, which macOS doesn't have, so flatten them. */
 static int flatten(struct work *k, const struct buf *text, struct bk_err *err)
 {
     char home[PATH_MAX];
@@ -78,7 +83,7 @@ static int make_profile(struct work *k, struct bk_err *err)
     return buf_ok(&k->profile) ? 0 : err_nomem(err);
 }
 
-/* Ours, then what settings say. */
+/* Our variables, then those from the settings. */
 static const char **make_env(struct work *k)
 {
     const struct netenv proxies = {.http = k->w->ports.http, .socks = k->w->ports.socks};

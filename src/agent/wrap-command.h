@@ -6,15 +6,15 @@
 #include "macos/macos-run.h"
 #include "settings/settings.h"
 
-/* A command line for macOS that runs another one under what settings come to. It is made here and
- * can be run anywhere: the profile is in it, with nothing left to look up. */
+/* A command line for macOS that runs another one under the current settings. It contains the whole
+ * profile, so it runs on any Mac without further files. */
 struct wrapping {
-    const char *command; /* a shell's */
+    const char *command; /* for a shell */
     const char *shell;   /* looked up in PATH; NULL: bash */
-    const char *session; /* what the tag of its denials ends in; NULL: one of its own */
+    const char *session; /* the session in the tag of denials; NULL: a new one */
     const char *tmpdir;  /* or NULL */
     struct macos_ports ports;
-    bool bare; /* nothing but what the settings say: no shipped protections */
+    bool bare; /* only what the settings say, without the shipped protections */
 };
 
 /* s has its layers. Appends one line. */

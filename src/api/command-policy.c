@@ -11,6 +11,7 @@
 #include "api/command-options.h"
 #include "run/run-policy.h"
 #include "settings/flag-rule.h"
+#include "vocab/rule-words.h"
 
 /* ---- the policy ---- */
 
@@ -66,15 +67,10 @@ static int add_texts(struct api_policy *p, const struct buckle_command *c, struc
 static int add_rules(struct api_policy *p, const struct buckle_command *c, const char *cwd,
                      struct bk_err *err)
 {
-    static const char *const known[] = {"allow-read", "allow-write", "deny-read",
-                                        "deny-write", "allow-net",   "deny-net"};
     bool shipped = p->sources[0].kind == RUN_SHIPPED || p->sources[0].protects;
     for (size_t i = 0; i < c->rules.n; i++) {
         const struct api_pair *r = &c->rules.at[i];
-        size_t k = 0;
-        while (k < sizeof(known) / sizeof(known[0]) && strcmp(known[k], r->key) != 0)
-            k++;
-        if (k == sizeof(known) / sizeof(known[0]))
+        if (!rule_word_find(r->key))
             return err_set(err, BK_E_INPUT, "no rule is called %.80s", r->key);
         if (rule_write(r->key, r->value, cwd, shipped, &p->rules, &p->links, err) < 0)
             return -1;

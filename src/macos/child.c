@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Starts a program with fork and exec. A close-on-exec pipe carries the errno back if exec fails.
+ */
+
 #include "macos/child.h"
 
 #include <dirent.h>
@@ -22,13 +26,13 @@ extern char **environ;
 int child_pipe(int ends[2], struct bk_err *err)
 {
     if (pipe(ends) < 0)
-        return err_sys(err, "cannot make a pipe");
+        return err_sys(err, "cannot create a pipe");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     return 0;
 }
 
-static void take(int from, int to)
+static void redirect(int from, int to)
 {
     if (from >= 0 && from != to)
         dup2(from, to);
@@ -44,7 +48,7 @@ static bool is_kept(const struct child *c, int fd)
     return fd <= 2;
 }
 
-/* What the caller has open is the caller's: it could be what the policy denies. */
+/* The caller's open files stay closed: the policy might deny them. */
 static void close_others(const struct child *c)
 {
     OWN(dir) DIR *d = opendir("/dev/fd");
@@ -59,16 +63,16 @@ static void close_others(const struct child *c)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static void __attribute__((noreturn)) become(const struct child *c, int tell)
+static void __attribute__((noreturn)) exec_child(const struct child *c, int errors)
 {
     sigset_t none;
     int why = 0;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    take(c->in, 0);
-    take(c->out, 1);
-    take(c->err, 2);
+    redirect(c->in, 0);
+    redirect(c->out, 1);
+    redirect(c->err, 2);
     close_others(c);
     if (c->cwd && chdir(c->cwd) < 0)
         why = errno;
@@ -77,8 +81,8 @@ static void __attribute__((noreturn)) become(const struct child *c, int tell)
         execvp(c->argv[0], c->argv);
         why = errno;
     }
-    ssize_t told = write(tell, &why, sizeof(why));
-    _exit(told == sizeof(why) ? 127 : 126);
+    ssize_t written = write(errors, &why, sizeof(why));
+    _exit(written == sizeof(why) ? 127 : 126);
 }
 
 int child_start(const struct child *c, pid_t *out, struct bk_err *err)
@@ -88,13 +92,13 @@ int child_start(const struct child *c, pid_t *out, struct bk_err *err)
         return -1;
     pid_t pid = fork();
     if (pid == 0)
-        become(c, ends[1]);
-    OWN(fd) int heard = ends[0];
+        exec_child(c, ends[1]);
+    OWN(fd) int reader = ends[0];
     close(ends[1]);
     if (pid < 0)
         return err_sys(err, "cannot start a process");
     ssize_t n;
-    while ((n = read(heard, &why, sizeof(why))) < 0 && errno == EINTR)
+    while ((n = read(reader, &why, sizeof(why))) < 0 && errno == EINTR)
         ;
     if (n == 0) {
         *out = pid;

@@ -10,26 +10,26 @@
 
 #include "base/err.h"
 
-/* Processes, with nothing but what every Unix has. */
+/* Child processes, with portable Unix calls only. */
 
-/* Both ends are closed on exec. */
+/* Both ends are close-on-exec. */
 int child_pipe(int ends[2], struct bk_err *err);
 
 struct child {
-    char *const *argv; /* looked up in PATH */
+    char *const *argv; /* argv[0] is looked up in PATH */
     char *const *env;
-    const char *cwd;  /* NULL: as it is */
-    int in, out, err; /* -1: as they are */
-    const int *keep;  /* other descriptors that it inherits */
+    const char *cwd;  /* NULL: unchanged */
+    int in, out, err; /* -1: unchanged */
+    const int *keep;  /* further descriptors to inherit */
     size_t nkeep;
 };
 
-/* Answers when the program runs, or why it does not: err->sys is the errno of exec. */
+/* Returns when the program runs. On failure err->sys is the errno of exec. */
 int child_start(const struct child *c, pid_t *pid, struct bk_err *err);
 
-/* Waits for its end that long; false when it goes on. */
+/* Waits at most patience_ms; false if it still runs. */
 bool child_await(pid_t pid, uint32_t patience_ms, int *status);
-/* Asks it to end, and after that time ends it; waits. */
+/* Sends SIGTERM, then SIGKILL after patience_ms, and reaps it. */
 void child_stop(pid_t pid, uint32_t patience_ms);
 
 #endif

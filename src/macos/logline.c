@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Programs choose their names and the names of their files, so anything may stand in a line: a name
- * with parentheses, a path that looks like another denial. The process ends at the first `(digits)
- * deny(`, the operation at the next blank, and everything behind is the argument.
+ * Programs choose their own names and file names, so a line may contain anything: a name with
+ * parentheses, a path that looks like another denial. The process name ends at the first `(digits)
+ * deny(`, the operation at the next blank, and the rest is the argument.
  */
 
 #include "macos/logline.h"
@@ -20,7 +20,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The number before `end`, which has its opening parenthesis right before it. */
+/* Parses the number before `end` and its opening parenthesis. */
 static const char *number_before(const char *start, const char *end, int32_t *out)
 {
     const char *at = end;
@@ -37,7 +37,7 @@ static const char *number_before(const char *start, const char *end, int32_t *ou
     return at - 1;
 }
 
-static bool parse(const char *line, struct log_denial *out)
+static bool parse_denial(const char *line, struct log_denial *out)
 {
     struct log_denial d = {.line = line, .process = line};
     for (const char *at = line; (at = strstr(at, deny)); at++) {
@@ -58,8 +58,8 @@ static bool parse(const char *line, struct log_denial *out)
     return false;
 }
 
-/* `2 duplicate reports for Sandbox: …` stands for two more. */
-static uint32_t folded(const char *line, const char *found)
+/* `2 duplicate reports for Sandbox: …` counts as two more. */
+static uint32_t duplicate_count(const char *line, const char *found)
 {
     static const char *const words[] = {" duplicate reports for ", " duplicate report for "};
     for (size_t i = 0; i < 2; i++) {
@@ -77,25 +77,25 @@ static uint32_t folded(const char *line, const char *found)
     return 1;
 }
 
-/* ---- line after line ---- */
+/* ---- several lines ---- */
 
-static void tell(struct log_reader *r, const struct tag *tag)
+static void report_denial(struct log_reader *r, const struct tag *tag)
 {
     struct log_denial d;
     r->waiting = false;
-    if (!parse(r->denial, &d))
+    if (!parse_denial(r->denial, &d))
         return;
     d.count = r->count;
     d.tag = tag;
     r->found(r->arg, &d);
 }
 
-static void keep(struct log_reader *r, const char *found)
+static void hold_denial(struct log_reader *r, const char *found)
 {
     if (r->waiting)
-        tell(r, NULL);
-    r->count = folded(r->line, found);
-    strcpy(r->denial, found + sizeof(mark) - 1); /* part of a line, and as large */
+        report_denial(r, NULL);
+    r->count = duplicate_count(r->line, found);
+    strcpy(r->denial, found + sizeof(mark) - 1); /* fits: it is part of a line */
     r->waiting = true;
 }
 
@@ -105,13 +105,13 @@ static void end_line(struct log_reader *r)
     if (r->n > 0 && r->line[r->n - 1] == '\r')
         r->n--;
     r->line[r->n] = '\0';
-    size_t n = strlen(r->line); /* what comes behind a NUL is not ours to guess */
+    size_t n = strlen(r->line); /* ignore everything after a NUL */
     const char *found = strstr(r->line, mark);
     if (strncmp(r->line, head, sizeof(head) - 1) == 0) {
         if (r->waiting)
-            tell(r, tag_find(r->line, n, &tag) == 0 ? &tag : NULL);
+            report_denial(r, tag_find(r->line, n, &tag) == 0 ? &tag : NULL);
     } else if (found && strstr(found, " deny(")) {
-        keep(r, found);
+        hold_denial(r, found);
     }
     r->n = 0;
 }
@@ -146,7 +146,7 @@ void log_reader_end(struct log_reader *r)
     if (r->n > 0)
         end_line(r);
     if (r->waiting)
-        tell(r, NULL);
+        report_denial(r, NULL);
 }
 
 bool log_is_noise(const char *line)

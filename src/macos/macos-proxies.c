@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The proxies are a forked process that runs the gate. It sends each denial as a length and an
+ * event over a pipe, and stops when its other pipe is closed.
+ */
+
 #include "macos/macos-proxies.h"
 
 #include <arpa/inet.h>
@@ -22,9 +27,9 @@
 
 enum { BACKLOG = 128, PATIENCE_MS = 1000 };
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
-/* In the proxies' process. */
+/* Runs in the proxies' process. */
 static void on_denial(void *arg, const struct gate_denial *d)
 {
     static struct event e;
@@ -44,7 +49,7 @@ static void on_denial(void *arg, const struct gate_denial *d)
     int n = snprintf(e.path, sizeof(e.path), d->why ? "%s (%s)" : "%s", host, d->why);
     e.path_len = (uint32_t)n;
     uint32_t size = (uint32_t)event_wire_size(&e);
-    /* nobody may be there to hear it */
+    /* the reader may have gone */
     if (fd_write_all(*to, &size, sizeof(size)) == 0)
         (void)fd_write_all(*to, &e, size);
 }
@@ -80,10 +85,10 @@ static int listen_somewhere(uint16_t *port, struct bk_err *err)
     int one = 1;
     OWN(fd) int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0)
-        return err_sys(err, "cannot make a socket");
+        return err_sys(err, "cannot create a socket");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* of what is accepted */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited by accepted sockets */
     if (bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || listen(fd, BACKLOG) < 0 ||
         getsockname(fd, (struct sockaddr *)&to, &n) < 0)
         return err_sys(err, "cannot listen on loopback");
@@ -95,7 +100,7 @@ static int make_token(char token[33], struct bk_err *err)
 {
     uint8_t bytes[16];
     if (getentropy(bytes, sizeof(bytes)) < 0)
-        return err_sys(err, "no random numbers");
+        return err_sys(err, "cannot get random numbers");
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(token + i * 2, 3, "%02x", bytes[i]);
     return 0;
@@ -103,19 +108,19 @@ static int make_token(char token[33], struct bk_err *err)
 
 /* ---- the process ---- */
 
-static int serve(struct gate_options *o, int http, int socks)
+static int serve_proxies(struct gate_options *o, int http, int socks)
 {
     netns_none(&o->sockets);
     o->sockets.fds[NETNS_HTTP] = http;
     o->sockets.fds[NETNS_SOCKS] = socks;
-    static const int as_usual[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
-    for (size_t i = 0; i < sizeof(as_usual) / sizeof(as_usual[0]); i++)
-        signal(as_usual[i], SIG_DFL);
+    static const int defaults[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+        signal(defaults[i], SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN); /* the terminal's keys are for the command */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is for the command */
     signal(SIGQUIT, SIG_IGN);
     int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for their end */
+    for (int fd = 0; fd <= 2 && null >= 0; fd++) /* don't hold the command's output open */
         dup2(null, fd);
     return gate_run(o);
 }
@@ -147,7 +152,7 @@ int proxies_start(struct proxies *p, const struct graph *g, const struct upstrea
                                  .until = stop_read};
         close(stop_write);
         close(events_read);
-        _exit(serve(&o, http, socks) < 0);
+        _exit(serve_proxies(&o, http, socks) < 0);
     }
     if (pid < 0)
         return err_sys(err, "cannot start a process for the proxies");

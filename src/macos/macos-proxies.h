@@ -10,23 +10,23 @@
 #include "report/event.h"
 
 /*
- * The gate (net/gate.h) as two proxies on this machine's loopback, in a process of its own, which
- * ends when its owner does. Who does not know the token is turned away: the machine has others.
+ * The gate (net/gate.h) as two proxies on this machine's loopback, in a separate process that ends
+ * with its owner. Clients need the token, because other users share the loopback.
  */
 struct proxies {
     pid_t pid;
-    int stop;   /* open as long as they are wanted */
-    int events; /* what they refused, one record after another */
+    int stop;   /* the process runs while this is open */
+    int events; /* denials, as a stream of records */
     uint16_t http_port, socks_port;
     char token[33];
     size_t n;
-    char bytes[2 * sizeof(struct event)]; /* of a record that is incomplete */
+    char bytes[2 * sizeof(struct event)]; /* an incomplete record */
 };
 
-/* graph: what is asked about names; it has to outlive them only in the process of its own. */
+/* graph: the policy for host names. The caller may free it: the new process has a copy. */
 int proxies_start(struct proxies *p, const struct graph *g, const struct upstream *upstream,
                   struct bk_err *err);
-/* Reads what there is; false once they have ended. */
+/* Reads available events; false when the process has ended. */
 bool proxies_read(struct proxies *p, void (*on_event)(void *arg, const struct event *e), void *arg);
 void proxies_stop(struct proxies *p);
 

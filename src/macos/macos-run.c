@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Waiting is done with poll(2), and everything that happens is a descriptor: signals write their
- * number to a pipe. The command has the terminal, and gets what is typed there itself; what is sent
- * to us alone is passed on.
+ * Everything is waited for with one poll(2); signal handlers write to a pipe. The command owns the
+ * terminal and gets its signals directly. Other signals to this process are passed on.
  */
 
 #include "macos/macos-run.h"
@@ -27,10 +26,10 @@
 #include "macos/sandbox-exec.h"
 
 enum {
-    READY_MS = 1000,  /* for the monitor's first words */
-    QUIET_MS = 250,   /* the log is late: silence that means there is no more */
-    LINGER_MS = 1500, /* and no longer than that */
-    KILL_MS = 2000,   /* from asking a command to end to making it */
+    READY_MS = 1000,  /* for the monitor's first output */
+    QUIET_MS = 250,   /* the log lags: after this much silence it is complete */
+    LINGER_MS = 1500, /* upper limit for waiting for the log */
+    KILL_MS = 2000,   /* from SIGTERM to SIGKILL */
 };
 
 struct running {
@@ -64,8 +63,8 @@ static void on_event(void *arg, const struct event *e)
         r->s->on_event(r->s->arg, e);
 }
 
-/* The rule that our own engine finds for it; the log does not tell. */
-static uint32_t rule_behind(const struct running *r, uint16_t op, const char *argument)
+/* Evaluates our own policy to find the rule: the log doesn't name it. */
+static uint32_t find_rule(const struct running *r, uint16_t op, const char *argument)
 {
     struct graph_fact facts[2];
     struct graph_query q = {.op = op, .facts = facts};
@@ -87,11 +86,11 @@ static void on_denial(void *arg, const struct log_denial *d, const char *command
     struct vocab_word w = vocab_find(d->operation, d->operation_len, WORD_OP);
     (void)command;
     e.time_ns = date_ns();
-    /* an operation that is newer than we are is told as it stands */
+    /* report an operation that our tables don't know by its name */
     bool known = w.kind == WORD_OP;
     const char *what = known ? d->argument : d->operation;
     e.op = known ? w.id : OP_DEFAULT;
-    e.rule = rule_behind(r, e.op, known ? d->argument : "");
+    e.rule = find_rule(r, e.op, known ? d->argument : "");
     snprintf(e.exe, sizeof(e.exe), "%.*s", (int)(d->process_len < 200 ? d->process_len : 200),
              d->process);
     int n = snprintf(e.path, sizeof(e.path), "%s", what);
@@ -112,12 +111,12 @@ static void on_signal(int number)
     errno = saved;
 }
 
-static const int heard[] = {SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
-enum { HEARD = sizeof(heard) / sizeof(heard[0]) };
+static const int handled[] = {SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+enum { HANDLED = sizeof(handled) / sizeof(handled[0]) };
 
 struct signals {
     int from;
-    struct sigaction before[HEARD];
+    struct sigaction before[HANDLED];
 };
 
 static int signals_start(struct signals *s, struct bk_err *err)
@@ -131,27 +130,27 @@ static int signals_start(struct signals *s, struct bk_err *err)
     s->from = ends[0];
     signals_to = ends[1];
     sigemptyset(&a.sa_mask);
-    for (size_t i = 0; i < HEARD; i++)
-        sigaction(heard[i], &a, &s->before[i]);
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaction(handled[i], &a, &s->before[i]);
     return 0;
 }
 
 static void signals_stop(struct signals *s)
 {
-    for (size_t i = 0; i < HEARD; i++)
-        sigaction(heard[i], &s->before[i], NULL);
+    for (size_t i = 0; i < HANDLED; i++)
+        sigaction(handled[i], &s->before[i], NULL);
     close(s->from);
     close(signals_to);
     signals_to = -1;
 }
 
-/* Whether the command has the terminal, from which it hears of these itself. */
+/* Whether the terminal already sent this signal to the command. */
 static bool from_keyboard(int number)
 {
     return (number == SIGINT || number == SIGQUIT) && tcgetpgrp(0) == getpgrp();
 }
 
-static void hear_signals(struct running *r, int from)
+static void handle_signals(struct running *r, int from)
 {
     unsigned char numbers[64];
     ssize_t n;
@@ -163,9 +162,9 @@ static void hear_signals(struct running *r, int from)
         r->ended = true;
 }
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
-static void say_command(struct running *r)
+static void write_command(struct running *r)
 {
     if (r->s->command) {
         buf_str(&r->command, r->s->command);
@@ -186,7 +185,7 @@ static void start_monitor(struct running *r)
                                                   .found = on_denial,
                                                   .debug = debug,
                                                   .arg = r};
-    /* a run that nobody can report on is still confined */
+    /* without a monitor, the run is still confined */
     r->monitored = monitor_start(&r->monitor, &r->monitor_options, &err) == 0;
 }
 
@@ -195,7 +194,7 @@ static int prepare(struct running *r, struct bk_err *err)
     const struct seatbelt *s = r->s;
     if (tag_session(r->session, err) < 0)
         return -1;
-    say_command(r);
+    write_command(r);
     tag_encode(r->command.s ? r->command.s : "", r->command.n, r->session, &r->tag);
     r->ports = s->others;
     if (s->proxied && !r->ports.http && !r->ports.socks) {
@@ -208,7 +207,7 @@ static int prepare(struct running *r, struct bk_err *err)
     return s->profile(s->arg, &r->ports, r->tag.s, &r->profile, err);
 }
 
-/* The caller's environment, in which ours wins. */
+/* The caller's environment; our variables replace the caller's. */
 static char **make_env(struct running *r)
 {
     struct netenv to = {.http = r->ports.http,
@@ -224,7 +223,7 @@ static char **make_env(struct running *r)
     const char **all = arena_array(&r->arena, n + mine + 1, sizeof(*all));
     size_t kept = 0;
     for (size_t i = 0; all && ours && i < n; i++) {
-        /* on Linux sandbox-exec is ours, and would do the same again */
+        /* on Linux, sandbox-exec is our own program and would run this again */
         bool replaced = strncmp(r->s->env[i], "BUCKLE_BACKEND=", 15) == 0;
         for (size_t k = 0; k < mine; k++)
             replaced |= strncmp(r->s->env[i], ours[k], strcspn(ours[k], "=") + 1) == 0;
@@ -262,7 +261,7 @@ static int start_command(struct running *r, struct bk_err *err)
 
 /* ---- waiting ---- */
 
-/* One round; false when nothing happened in that time. */
+/* Handles what is ready; false on timeout. */
 static bool wait_some(struct running *r, const struct signals *signals, int timeout_ms)
 {
     struct pollfd fds[] = {{.fd = signals->from, .events = POLLIN},
@@ -271,14 +270,14 @@ static bool wait_some(struct running *r, const struct signals *signals, int time
                            {.fd = r->proxies.events, .events = POLLIN}};
     int n = poll(fds, 4, timeout_ms);
     if (n < 0 || fds[0].revents)
-        hear_signals(r, signals->from);
+        handle_signals(r, signals->from);
     for (int i = 1; i <= 2 && n > 0; i++)
         if (fds[i].revents)
             monitor_read(&r->monitor, fds[i].fd);
     if (n > 0 && fds[3].revents && !proxies_read(&r->proxies, on_event, r)) {
         own_close_fd(&r->proxies.events);
         r->proxies.events = -1;
-        debug(r, "proxies: have ended");
+        debug(r, "proxies: ended");
     }
     return n > 0 && (fds[1].revents || fds[2].revents || fds[3].revents);
 }
@@ -298,7 +297,7 @@ static void wait_command(struct running *r, const struct signals *signals, bool 
     }
 }
 
-/* Denials are logged a while after they happened. */
+/* The log reports denials with a delay. */
 static void wait_for_log(struct running *r, const struct signals *signals)
 {
     uint64_t until = now_ms() + LINGER_MS;
@@ -307,10 +306,10 @@ static void wait_for_log(struct running *r, const struct signals *signals)
             break;
 }
 
-static int run(struct running *r, struct macos_end *end, struct bk_err *err)
+static int run_confined(struct running *r, struct macos_end *end, struct bk_err *err)
 {
     struct signals signals;
-    /* from here on: who is ended while waiting for the log still stops what was started */
+    /* first, so that a signal while waiting for the log still cleans up */
     if (signals_start(&signals, err) < 0)
         return -1;
     int result = prepare(r, err);
@@ -339,7 +338,7 @@ int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *er
     r->proxies = (struct proxies){.pid = -1, .stop = -1, .events = -1};
     arena_init(&r->arena, 64 << 20);
     *end = (struct macos_end){0};
-    int result = run(r, end, err);
+    int result = run_confined(r, end, err);
     if (r->monitored)
         monitor_stop(&r->monitor);
     if (r->proxies.pid > 0)

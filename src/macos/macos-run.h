@@ -12,9 +12,8 @@
 #include "report/ignore.h"
 
 /*
- * A command under macOS's sandbox, from its proxies to its last denial: proxies and the log's
- * monitor are started, then `sandbox-exec -p PROFILE command…`, and when it has ended all of it is
- * stopped.
+ * Runs a command under macOS's sandbox: starts the proxies and the log monitor, then `sandbox-exec
+ * -p PROFILE command…`, and stops all of it when the command ends.
  */
 struct upstream;
 
@@ -26,17 +25,17 @@ struct seatbelt {
     char *const *argv;
     char *const *env;
     const char *cwd;
-    const int *keep_fds; /* that it inherits besides 0, 1 and 2 */
+    const int *keep_fds; /* to inherit besides 0, 1 and 2 */
     size_t nkeep_fds;
-    /* Writes the profile. tag: the message of its denials. */
+    /* Writes the profile. tag: the message for its denials. */
     int (*profile)(void *arg, const struct macos_ports *ports, const char *tag, struct buf *out,
                    struct bk_err *err);
-    /* The policy in our own words: asked by the proxies, and for the rule behind a denial. */
+    /* The policy as a graph: the proxies use it, and it finds the rule behind a denial. */
     const struct graph *graph;
-    bool proxied;              /* some hosts are allowed: proxies are started, unless: */
-    struct macos_ports others; /* somebody else's */
+    bool proxied;              /* some hosts are allowed: start proxies, unless */
+    struct macos_ports others; /* the caller has its own */
     const struct upstream *upstream;
-    const char *connector; /* wrap.h */
+    const char *connector; /* see proxy-vars.h */
     const char *command;   /* for tags; NULL: argv, word by word */
     const struct ignore_rules *ignore;
     uint32_t timeout_ms;
@@ -46,13 +45,13 @@ struct seatbelt {
 };
 
 struct macos_end {
-    int status; /* as waitpid() gives it */
+    int status; /* from waitpid() */
     bool timed_out;
-    bool started; /* on failure: whether the command was */
+    bool started; /* on failure: whether the command had started */
 };
 
-/* One at a time in a process: it listens to signals. On failure err->sys of BK_E_SYSTEM says why
- * the command could not be executed. */
+/* Only one at a time per process: it installs signal handlers. If the command can't be executed,
+ * fails with BK_E_SYSTEM and its errno in err->sys. */
 int macos_run(const struct seatbelt *s, struct macos_end *end, struct bk_err *err);
 
 #endif

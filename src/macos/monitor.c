@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Runs `log stream` as a child and passes its lines to logline.c.
+ */
+
 #include "macos/monitor.h"
 
 #include <errno.h>
@@ -24,7 +28,7 @@ static void debug(const struct monitor *m, const char *line)
         m->o->debug(m->o->arg, line);
 }
 
-/* Whose denial it is: the caller knows its command in full, of others there is the beginning. */
+/* The command of a denial. The caller's own is known in full; a tag has only the start of it. */
 static const char *command_of(const struct monitor *m, const struct tag *tag)
 {
     bool ours = tag && tag->session_len == strlen(m->o->session) &&
@@ -83,14 +87,14 @@ void monitor_await(struct monitor *m, int timeout_ms)
 {
     struct pollfd fds[] = {{.fd = m->out, .events = POLLIN}, {.fd = m->err, .events = POLLIN}};
     if (poll(fds, 2, timeout_ms) <= 0)
-        debug(m, "monitor: no word from log stream yet");
+        debug(m, "monitor: no output from log stream yet");
 }
 
-/* What it complains of goes to the debug log, a line's worth. */
-static void complain(const struct monitor *m, const char *bytes, size_t n)
+/* Sends the program's error output to the debug log, one line at most. */
+static void debug_stderr(const struct monitor *m, const char *bytes, size_t n)
 {
     struct buf line = {0};
-    buf_str(&line, "monitor: log stream says: ");
+    buf_str(&line, "monitor: log stream: ");
     while (n > 0 && bytes[n - 1] == '\n')
         n--;
     buf_safe(&line, bytes, n);
@@ -99,7 +103,7 @@ static void complain(const struct monitor *m, const char *bytes, size_t n)
     buf_free(&line);
 }
 
-static void tell_end(struct monitor *m)
+static void debug_exit(struct monitor *m)
 {
     char line[80] = "monitor: log stream has ended";
     int status;
@@ -121,14 +125,14 @@ void monitor_read(struct monitor *m, int fd)
         if (n > 0 && fd == m->out)
             log_reader_feed(&m->reader, bytes, (size_t)n);
         else if (n > 0)
-            complain(m, bytes, (size_t)n);
+            debug_stderr(m, bytes, (size_t)n);
     }
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return;
     close(fd);
     *from = -1;
     if (from == &m->out)
-        tell_end(m);
+        debug_exit(m);
 }
 
 void monitor_stop(struct monitor *m)

@@ -9,15 +9,15 @@
 #include "report/ignore.h"
 
 /*
- * Hears of denials from the system's log: `log stream` with a predicate that lets through what ends
- * in a session's tag. What the log says of the system's own chatter, and what rules say nobody
- * wants to hear of, is left out.
+ * Receives denials from the system log: `log stream` with a predicate for messages that end in a
+ * session's tag. It drops noise from macOS's background services and denials that ignore rules
+ * match.
  */
 struct monitor_options {
-    const char *session;               /* tag_session() */
-    const char *command;               /* whose tag this is, in full; NULL: what the tag says */
+    const char *session;               /* from tag_session() */
+    const char *command;               /* the command of this session's tag; NULL: use the tag */
     const struct ignore_rules *ignore; /* may be NULL */
-    /* command: NULL when nobody knows. */
+    /* command: NULL if unknown. */
     void (*found)(void *arg, const struct log_denial *d, const char *command);
     void (*debug)(void *arg, const char *line); /* may be NULL */
     void *arg;
@@ -26,15 +26,15 @@ struct monitor_options {
 struct monitor {
     const struct monitor_options *o;
     pid_t pid;
-    int out, err; /* to be read when something is there; -1 once they have ended */
+    int out, err; /* read when readable; -1 at their end */
     struct log_reader reader;
 };
 
-/* The program is `log`, from PATH. */
+/* Starts `log`, found in PATH. */
 int monitor_start(struct monitor *m, const struct monitor_options *o, struct bk_err *err);
-/* Until the first words, at most so long: before, denials would be missed. */
+/* Waits at most timeout_ms for the first output: earlier denials would be missed. */
 void monitor_await(struct monitor *m, int timeout_ms);
-/* Reads what there is from one of the two descriptors. */
+/* Reads what is available on one of the two descriptors. */
 void monitor_read(struct monitor *m, int fd);
 void monitor_stop(struct monitor *m);
 

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Words are quoted with single quotes, in which a shell leaves every byte as it is; a single quote
- * itself stands between two such strings.
+ * Arguments are put in single quotes, in which a shell changes nothing. A single quote itself is
+ * written as '\''.
  */
 
 #include "macos/sandbox-exec.h"
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- words ---- */
+/* ---- quoting ---- */
 
 void shell_word(struct buf *out, const char *s)
 {
@@ -62,7 +62,8 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-static const char *look_in(struct arena *arena, const char *folder, size_t n, const char *name)
+static const char *find_in_folder(struct arena *arena, const char *folder, size_t n,
+                                  const char *name)
 {
     char path[4096];
     int len = snprintf(path, sizeof(path), "%.*s/%s", n ? (int)n : 1, n ? folder : ".", name);
@@ -79,7 +80,7 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
     for (const char *at = path; at && !found && !strchr(shell, '/');) {
         size_t n = strcspn(at, ":");
         if (n < 4096)
-            found = look_in(arena, at, n, shell);
+            found = find_in_folder(arena, at, n, shell);
         at = at[n] ? at + n + 1 : NULL;
     }
     if (!found)
@@ -89,8 +90,8 @@ const char *shell_find(struct arena *arena, const char *shell, const char *path,
 
 /* ---- the environment ---- */
 
-/* False without memory. */
-static bool add(struct arena *arena, const char **list, size_t *n, const struct buf *entry)
+/* Returns false without memory. */
+static bool add_entry(struct arena *arena, const char **list, size_t *n, const struct buf *entry)
 {
     list[*n] = buf_ok(entry) ? arena_strndup(arena, entry->s, entry->n) : NULL;
     return list[(*n)++] != NULL;
@@ -114,7 +115,7 @@ const char **wrap_environ(struct arena *arena, const struct netenv *p, const cha
         else if (p->http || p->socks)
             proxy_vars_value(p, i, &entry);
         if (entry.n > named)
-            good = add(arena, list, &n, &entry);
+            good = add_entry(arena, list, &n, &entry);
         buf_free(&entry);
     }
     return good ? list : NULL;

@@ -12,26 +12,26 @@
 #include "net/proxy-vars.h"
 
 /*
- * A command line that runs another one under a profile, for whoever has a shell and no Buckle to
- * start things with: `env NAME=VALUE… sandbox-exec -p PROFILE SHELL -c COMMAND`.
+ * A command line that runs another one under a profile, for callers that start commands through a
+ * shell: `env NAME=VALUE… sandbox-exec -p PROFILE SHELL -c COMMAND`.
  */
 
-/* One word of a shell's command line. Any bytes but NUL survive. */
+/* Appends one shell-quoted argument. Preserves all bytes except NUL. */
 void shell_word(struct buf *out, const char *s);
 
-/* A shell by name, looked up in PATH, or by path. NULL when there is none. */
+/* Finds a shell by path, or by name in PATH. Returns NULL if there is none. */
 const char *shell_find(struct arena *arena, const char *shell, const char *path,
                        struct bk_err *err);
 
-/* NAME=VALUE for a command that has to go through proxies, or, without one, for any.
- * tmpdir may be NULL. NULL without memory, else it ends in NULL. */
+/* The environment for a command: proxy variables if there are proxies, and TMPDIR unless tmpdir is
+ * NULL. NULL-terminated; returns NULL without memory. */
 const char **wrap_environ(struct arena *arena, const struct netenv *p, const char *tmpdir);
 
 struct wrap {
     const char *command;
-    const char *profile;    /* NULL: nothing is restricted, and the command stays as it is */
-    const char *shell;      /* as shell_find() says it */
-    const char *const *env; /* NAME=VALUE, ends in NULL; may be NULL */
+    const char *profile;    /* NULL: no restrictions; the command is unchanged */
+    const char *shell;      /* from shell_find() */
+    const char *const *env; /* NAME=VALUE, NULL-terminated; may be NULL */
 };
 
 void wrap_line(const struct wrap *w, struct buf *out);

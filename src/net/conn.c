@@ -2,9 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A connection through the gate: two sockets, and bytes that go from one to the other. What can be
- * written at once is not kept; what cannot is kept in small, and its source is not read meanwhile.
+ * A connection through the gate: two sockets and the bytes between them. What the other side
+ * accepts at once is never stored. What it doesn't accept goes into a small queue, and the gate
+ * stops reading the source until that queue drains.
  */
+
+#include "net/conn.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,54 +17,25 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/dns-stub.h"
+#include "net/gate-announce.h"
+#include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/inbound.h"
+#include "net/inspect.h"
+#include "net/lookup.h"
+#include "net/orig-dst.h"
+#include "net/plain-http.h"
+#include "net/proxy.h"
 
 enum {
-    FULL_US = 5000, /* to wait when no more descriptors can be had */
-    ACCEPTS = 64,   /* in one turn, at most */
+    FULL_US = 5000,            /* pause when the process has no file descriptors left */
+    WAITING_BYTES = 256 << 10, /* queued for a slow side before the other is no longer read */
+    CONNS_MAX = 16384,
+    ACCEPTS = 64, /* at most this many per turn */
 };
 
-/* ---- queues ---- */
-
-int queue_add(struct queue *q, const void *data, size_t n)
-{
-    if (q->from == q->to)
-        q->from = q->to = 0;
-    if (n > q->cap - q->to && q->from > 0) {
-        memmove(q->data, q->data + q->from, queue_size(q));
-        q->to -= q->from;
-        q->from = 0;
-    }
-    if (n > q->cap - q->to) {
-        size_t cap = q->cap ? q->cap : 1024;
-        while (cap - q->to < n)
-            cap *= 2;
-        char *data_new = realloc(q->data, cap);
-        if (!data_new)
-            return -1;
-        q->data = data_new;
-        q->cap = cap;
-    }
-    memcpy(q->data + q->to, data, n);
-    q->to += n;
-    return 0;
-}
-
-void queue_free(struct queue *q)
-{
-    free(q->data);
-    *q = (struct queue){0};
-}
-
-/* Empty queues give their memory back: most connections are idle most of the time. */
-void queue_take(struct queue *q, size_t n)
-{
-    q->from += n;
-    if (q->from >= q->to)
-        queue_free(q);
-}
-
-/* ---- ends ---- */
+/* ---- closing ---- */
 
 void conn_close(struct conn *c)
 {
@@ -104,7 +78,7 @@ static void forget_busy(struct gate *g)
             at = &(*at)->next_busy;
 }
 
-void conn_bury(struct gate *g)
+void conn_free_closed(struct gate *g)
 {
     if (g->dead)
         forget_busy(g);
@@ -145,7 +119,7 @@ static void side_empty(struct side *s)
     loop_again(&s->conn->gate->loop, &s->watch, LOOP_IN);
 }
 
-/* False when something is left. */
+/* False if some bytes remain queued. */
 static bool side_flush(struct side *s)
 {
     while (queue_size(&s->out) && s->writable && s->connected) {
@@ -182,7 +156,7 @@ void side_send(struct side *s, const void *data, size_t n)
 
 /* ---- moving ---- */
 
-static void from_client(struct conn *c, const char *data, size_t n)
+static void handle_client_bytes(struct conn *c, const char *data, size_t n)
 {
     if (c->state == CONN_RELAY) {
         if (!c->unread || inspect_more(c, data, n))
@@ -195,7 +169,7 @@ static void from_client(struct conn *c, const char *data, size_t n)
         side_fail(&c->client);
 }
 
-static void from_server(struct conn *c, const char *data, size_t n)
+static void handle_server_bytes(struct conn *c, const char *data, size_t n)
 {
     if ((c->state == CONN_INSPECT || c->unread) && !inspect_server(c, data, n))
         return;
@@ -205,7 +179,7 @@ static void from_server(struct conn *c, const char *data, size_t n)
         side_send(&c->client, data, n);
 }
 
-/* Whether there is room for more of what a side says. */
+/* Whether there is room for more bytes from this side. */
 static bool may_read(const struct conn *c, const struct side *from)
 {
     const struct side *to = from == &c->client ? &c->server : &c->client;
@@ -214,8 +188,8 @@ static bool may_read(const struct conn *c, const struct side *from)
     return from != &c->client || queue_size(&c->in) < HTTP_HEAD_MAX;
 }
 
-/* How much to read at once: little while it has to be understood first. */
-static size_t appetite(const struct conn *c, const struct side *from)
+/* How much to read at once: little while the bytes still have to be parsed. */
+static size_t read_limit(const struct conn *c, const struct side *from)
 {
     return from == &c->client && c->state != CONN_RELAY ? HTTP_HEAD_MAX : SCRATCH_BYTES;
 }
@@ -223,15 +197,15 @@ static size_t appetite(const struct conn *c, const struct side *from)
 static bool read_some(struct conn *c, struct side *from)
 {
     char *scratch = c->gate->scratch;
-    size_t wanted = appetite(c, from);
+    size_t wanted = read_limit(c, from);
     ssize_t n = read(from->watch.fd, scratch, wanted);
     if (n > 0) {
         if ((size_t)n < wanted && !from->last)
-            side_empty(from); /* asking again would only tell that */
+            side_empty(from); /* another read would only return EAGAIN */
         if (from == &c->client)
-            from_client(c, scratch, (size_t)n);
+            handle_client_bytes(c, scratch, (size_t)n);
         else
-            from_server(c, scratch, (size_t)n);
+            handle_server_bytes(c, scratch, (size_t)n);
         return true;
     }
     if (n < 0 && errno == EINTR)
@@ -254,22 +228,22 @@ static void pass_end(struct conn *c, struct side *from, struct side *to)
     to->shut = true;
 }
 
-/* The client has ended in the middle of what would have to be understood. */
+/* The client closed in the middle of a message that the gate has to parse. */
 static bool is_cut_off(const struct conn *c)
 {
     return c->client.ended && queue_size(&c->in) && c->state != CONN_RELAY && !c->awaiting &&
            !c->dial && !c->asked;
 }
 
-static bool is_over(const struct conn *c)
+static bool has_ended(const struct conn *c)
 {
     bool client_has_all = queue_size(&c->client.out) == 0;
     if (is_cut_off(c))
         return true;
-    /* whoever is closed on while still talking would not hear what was said last */
+    /* closing while the client still sends would discard the last answer */
     if (c->state == CONN_CLOSING)
         return client_has_all && c->client.ended;
-    /* whoever is no longer there to hear an answer needs none */
+    /* the client closed both directions: no answer can reach it */
     if (c->client.shut && c->client.ended)
         return true;
     if (c->asked)
@@ -292,8 +266,8 @@ void conn_finish(struct conn *c)
     queue_free(&c->in);
 }
 
-/* Says that nothing more comes, once everything has been said. */
-static void take_leave(struct conn *c)
+/* Shuts down the sending direction once everything is sent. */
+static void shut_client(struct conn *c)
 {
     if (!c->deadline_ms)
         conn_limit(c, LINGER_MS);
@@ -303,10 +277,10 @@ static void take_leave(struct conn *c)
     c->client.shut = true;
 }
 
-enum { TURNS = 64 };
+enum { PUMP_ROUNDS = 64 };
 
-/* Others want their turn as well, and nobody will be told again of what is there already. */
-static void put_off(struct conn *c)
+/* Other connections need their turn, and the loop won't report these bytes again. */
+static void mark_busy(struct conn *c)
 {
     struct gate *g = c->gate;
     if (c->busy)
@@ -316,7 +290,7 @@ static void put_off(struct conn *c)
     g->busy = c;
 }
 
-void conn_go_on(struct gate *g)
+void conn_pump_busy(struct gate *g)
 {
     struct conn *c = g->busy, *next;
     g->busy = NULL;
@@ -331,7 +305,7 @@ void conn_go_on(struct gate *g)
 void conn_pump(struct conn *c)
 {
     bool moved = true;
-    for (int i = 0; i < TURNS && moved && !c->dead; i++) {
+    for (int i = 0; i < PUMP_ROUNDS && moved && !c->dead; i++) {
         side_flush(&c->client);
         side_flush(&c->server);
         moved = may_read(c, &c->server) && read_some(c, &c->server);
@@ -342,23 +316,23 @@ void conn_pump(struct conn *c)
     if (c->dead)
         return;
     if (moved)
-        put_off(c);
+        mark_busy(c);
     if (c->state == CONN_HTTP && c->server.ended && c->server.watch.fd >= 0 && !c->asked)
         conn_finish(c);
     if (c->state == CONN_CLOSING)
-        take_leave(c);
-    if (!is_over(c)) { /* else closing tells both */
+        shut_client(c);
+    if (!has_ended(c)) { /* otherwise closing ends both sides */
         pass_end(c, &c->client, &c->server);
         pass_end(c, &c->server, &c->client);
     }
-    if (is_over(c))
+    if (has_ended(c))
         conn_close(c);
 }
 
 static bool begin_known(struct conn *c)
 {
     struct gate_verdict v;
-    enum may may = gate_asks(c, &c->host, c->port, &v);
+    enum may may = gate_check(c, &c->host, c->port, &v);
     if (may == MAY_NOT)
         conn_reset(c);
     if (may != MAY)
@@ -373,19 +347,19 @@ void conn_advance(struct conn *c)
     static bool (*const steps[])(struct conn *) = {
         [CONN_BEGIN] = begin_known,           [CONN_DNS] = dns_stub_stream,
         [CONN_FIRST] = proxy_first,           [CONN_SOCKS_LOGIN] = proxy_login,
-        [CONN_SOCKS_REQUEST] = proxy_request, [CONN_INSPECT] = plain_http_inspect,
-        [CONN_HTTP] = plain_http_http,        [CONN_H2] = plain_http_h2,
+        [CONN_SOCKS_REQUEST] = proxy_request, [CONN_INSPECT] = inspect_client,
+        [CONN_HTTP] = plain_http_requests,    [CONN_H2] = plain_http_h2,
     };
     while (!c->dead && !c->asked && !c->unknown && c->state < CONN_RELAY && steps[c->state](c))
         ;
-    /* what had to be looked at first goes first */
+    /* bytes held back for inspection go first */
     if (!c->dead && c->state == CONN_RELAY && queue_size(&c->in)) {
         side_send(&c->server, queue_data(&c->in), queue_size(&c->in));
         queue_free(&c->in);
     }
 }
 
-static void side_told(struct side *s, unsigned what)
+static void side_note_events(struct side *s, unsigned what)
 {
     s->readable = s->readable || (what & LOOP_IN);
     s->writable = s->writable || (what & LOOP_OUT);
@@ -395,18 +369,18 @@ static void side_told(struct side *s, unsigned what)
 static void on_side(struct watch *w, unsigned what)
 {
     struct side *s = (struct side *)w;
-    side_told(s, what);
+    side_note_events(s, what);
     conn_pump(s->conn);
 }
 
-/* ---- beginnings ---- */
+/* ---- starting ---- */
 
 void conn_joined(struct conn *c, unsigned what)
 {
     c->server.watch.ready = on_side;
     c->server.connected = true;
     c->server.readable = c->server.ended = c->server.shut = c->server.last = false;
-    side_told(&c->server, what | LOOP_OUT);
+    side_note_events(&c->server, what | LOOP_OUT);
     conn_pump(c);
 }
 
@@ -457,7 +431,8 @@ static void begin_transparent(struct conn *c, const struct listener *l)
         conn_reset(c);
 }
 
-/* The host's server may listen in either family; where a rule names only an address, that is it. */
+/* The host's server may listen on IPv4 or IPv6, so dial the name. If a rule allows only the
+ * address, dial that. */
 static void begin_local(struct conn *c, const struct listener *l)
 {
     static const uint8_t loopback[2][16] = {{[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1},
@@ -470,7 +445,7 @@ static void begin_local(struct conn *c, const struct listener *l)
     conn_advance(c);
 }
 
-static void begin(struct listener *l, int fd, const struct sockaddr_storage *from)
+static void begin_conn(struct listener *l, int fd, const struct sockaddr_storage *from)
 {
     struct gate *g = l->gate;
     struct conn *c = conn_new(g, fd);
@@ -497,8 +472,9 @@ static void begin(struct listener *l, int fd, const struct sockaddr_storage *fro
     conn_limit(c, HEAD_MS);
 }
 
-/* One at a time, while they come one at a time: looking for another would be in vain. */
-static unsigned at_once(struct listener *l)
+/* Starts at one and doubles while connections arrive in every turn: most accept calls after the
+ * first would fail. */
+static unsigned accept_limit(struct listener *l)
 {
     bool again = l->turn + 1 == l->gate->loop.turns;
     l->turn = l->gate->loop.turns;
@@ -508,16 +484,17 @@ static unsigned at_once(struct listener *l)
 
 void conn_accept(struct listener *l)
 {
-    unsigned most = at_once(l);
+    unsigned most = accept_limit(l);
     for (unsigned i = 0; i < most; i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof(from);
         int fd = accept4(l->watch.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        /* without descriptors it would be told again at once, and nobody else would get a turn */
+        /* The listener stays readable without descriptors; sleeping keeps the loop from spinning on
+         * it. */
         if (fd < 0 && (errno == EMFILE || errno == ENFILE))
             usleep(FULL_US);
         if (fd < 0)
             return;
-        begin(l, fd, &from);
+        begin_conn(l, fd, &from);
     }
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Parses and sends the messages between the gate and the process that asks the user. The receiver
+ * treats each message as untrusted bytes: every field is checked before use.
+ */
+
 #include "net/consent.h"
 
 #include <errno.h>
@@ -14,14 +19,14 @@ bool consent_question_read(const void *bytes, size_t n, struct consent_question 
     if (n != sizeof(q))
         return false;
     memcpy(&q, bytes, n);
-    /* as bytes: whatever else they are, they are no booleans */
+    /* compare as bytes: reading any other value as a bool is undefined */
     if (((const uint8_t *)bytes)[offsetof(struct consent_question, udp)] > 1 ||
         ((const uint8_t *)bytes)[offsetof(struct consent_question, withdrawn)] > 1)
         return false;
     if (q.id == 0 || !memchr(q.host, '\0', sizeof(q.host)) ||
         !memchr(q.program, '\0', sizeof(q.program)))
         return false;
-    /* what a person is shown is a host in the one form that it has */
+    /* the user sees the host in its canonical form only */
     if (!q.withdrawn && (!peer_parse(q.host, strlen(q.host), &host) || strcmp(host.name, q.host)))
         return false;
     *out = q;
@@ -49,14 +54,14 @@ int consent_answer(int channel, uint32_t id, enum consent answer)
     return n == sizeof(r) ? 0 : -errno;
 }
 
-const char *consent_words(enum consent answer)
+const char *consent_reason(enum consent answer)
 {
     switch (answer) {
     case CONSENT_DENY:
     case CONSENT_DENY_ALL:
-        return "denied when asked";
+        return "the user denied it";
     case CONSENT_TIMEOUT:
-        return "nobody answered in time";
+        return "no answer in time";
     case CONSENT_NOBODY:
         return "there is no terminal to ask on";
     default:

@@ -10,33 +10,32 @@
 #include "net/peer.h"
 
 /*
- * Asking a person. Where the policy neither names a host as denied nor allows it, the gate may put
- * the question to whoever runs the command, and whoever wants to connect waits. Questions and
- * answers are messages of fixed size over a socket pair, one each; nothing inside the sandbox has
- * an end of it.
+ * Asking the user. If the policy neither allows a host nor denies it by name, the gate can send a
+ * question to the process that runs the command. The connection waits for the answer. Questions and
+ * answers are fixed-size messages over a socket pair; no sandboxed process holds an end of it.
  */
 enum consent {
-    CONSENT_ONCE = 1, /* those that are waiting for this answer, and nobody after them */
-    CONSENT_RUN,      /* this host and port from now on */
-    CONSENT_ALWAYS,   /* the same, and whoever was asked has written it down */
-    CONSENT_DENY,     /* not this host and port */
-    CONSENT_DENY_ALL, /* and nobody wants to be asked again */
-    CONSENT_TIMEOUT,  /* nobody answered */
-    CONSENT_NOBODY,   /* there is nobody to be asked */
+    CONSENT_ONCE = 1, /* allow the connections that wait for this answer, nothing later */
+    CONSENT_RUN,      /* allow this host and port from now on */
+    CONSENT_ALWAYS,   /* the same, and the user's settings have it too */
+    CONSENT_DENY,     /* deny this host and port */
+    CONSENT_DENY_ALL, /* the same, and ask no more questions */
+    CONSENT_TIMEOUT,  /* nobody answered in time */
+    CONSENT_NOBODY,   /* there is no terminal to ask on */
     CONSENT_COUNT,
 };
 
-enum { CONSENT_PROGRAM = 256, CONSENT_MS = 60000 /* that an answer is waited for */ };
+enum { CONSENT_PROGRAM = 256, CONSENT_MS = 60000 /* wait for an answer */ };
 
 struct consent_question {
-    uint32_t id;             /* never 0 */
-    int32_t pid;             /* who wants to connect; 0: unknown */
-    uint32_t wait_ms;        /* afterwards the answer is no */
-    uint16_t port;           /* of the host, */
-    bool udp;                /* to which datagrams are to be sent */
-    bool withdrawn;          /* that question is to be forgotten: nobody waits for its answer */
-    char host[PEER_MAX + 1]; /* a name or an address, in canonical form */
-    char program[CONSENT_PROGRAM]; /* the file that it runs, as far as known */
+    uint32_t id;                   /* never 0 */
+    int32_t pid;                   /* the process that wants to connect; 0: unknown */
+    uint32_t wait_ms;              /* then the answer is no */
+    uint16_t port;                 /* the destination port */
+    bool udp;                      /* datagrams rather than a connection */
+    bool withdrawn;                /* drop the question: nothing waits for its answer any more */
+    char host[PEER_MAX + 1];       /* a name or an address, in canonical form */
+    char program[CONSENT_PROGRAM]; /* the program it runs, if known */
 };
 
 struct consent_reply {
@@ -44,15 +43,15 @@ struct consent_reply {
     uint32_t answer; /* enum consent */
 };
 
-/* A received message; false when it is none. */
+/* Parse a received message. Return false if it is malformed. */
 bool consent_question_read(const void *bytes, size_t n, struct consent_question *out);
 bool consent_reply_read(const void *bytes, size_t n, struct consent_reply *out);
 
-/* Answers a question, from any thread; 0 or a negated errno. Answers to questions that are over are
- * ignored. */
+/* Answers a question, from any thread. Returns 0 or a negative errno. Answers to finished questions
+ * have no effect. */
 int consent_answer(int channel, uint32_t id, enum consent answer);
 
-/* Why a connection was refused, in words; NULL for answers that allow. */
-const char *consent_words(enum consent answer);
+/* The reason for a refusal, or NULL if the answer allows. */
+const char *consent_reason(enum consent answer);
 
 #endif

@@ -2,9 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Datagrams inside, as they come from the command and go back to it: an answer comes from the
- * address and port that it wrote to, whoever these belong to, and so does a refusal.
+ * Datagrams inside the sandbox. A reply must come from the address and port that the command sent
+ * to, whichever host that stands for; so must a refusal. Raw sockets make that possible.
  */
+
+#include "net/datagram.h"
 
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -17,10 +19,10 @@
 
 #include "net/gate-int.h"
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
-/* Where a datagram was sent to. */
-static bool destination(struct msghdr *m, struct flow_key *k)
+/* Reads the original destination of a datagram. */
+static bool read_destination(struct msghdr *m, struct flow_key *k)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
         struct sockaddr_storage to = {0};
@@ -35,7 +37,7 @@ static bool destination(struct msghdr *m, struct flow_key *k)
     return false;
 }
 
-ssize_t datagram_hear(int fd, void *data, size_t cap, struct flow_key *k)
+ssize_t datagram_receive(int fd, void *data, size_t cap, struct flow_key *k)
 {
     struct sockaddr_storage from;
     union {
@@ -55,14 +57,14 @@ ssize_t datagram_hear(int fd, void *data, size_t cap, struct flow_key *k)
         return n;
     if (!addr_from_sockaddr(&from, k->client, &k->client_port))
         k->client_port = 0;
-    if (!destination(&m, k))
+    if (!read_destination(&m, k))
         k->port = 0;
     return n;
 }
 
-/* ---- answering ---- */
+/* ---- replying ---- */
 
-/* Sends what is there to the client, from the address that it wrote to. */
+/* Sends to the client from the address that it sent to. */
 static void send_inside(const struct gate *g, enum netns_socket v4_socket, const struct flow_key *k,
                         const struct iovec *iov, size_t n)
 {
@@ -73,7 +75,7 @@ static void send_inside(const struct gate *g, enum netns_socket v4_socket, const
     } control = {.room = {0}};
     struct sockaddr_storage to;
     struct msghdr m = {.msg_name = &to, .msg_iov = (struct iovec *)iov, .msg_iovlen = n};
-    m.msg_namelen = addr_to_sockaddr(k->client, 0, &to); /* a raw socket has no ports */
+    m.msg_namelen = addr_to_sockaddr(k->client, 0, &to); /* a raw socket has no port */
     m.msg_control = &control;
     m.msg_controllen = v4 ? CMSG_SPACE(sizeof(struct in_pktinfo)) : sizeof(control);
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
@@ -94,7 +96,7 @@ static void send_inside(const struct gate *g, enum netns_socket v4_socket, const
     sendmsg(g->o->sockets.fds[v4 ? v4_socket : v4_socket + 1], &m, MSG_NOSIGNAL);
 }
 
-/* Without a checksum, which IPv4 does not ask for and the kernel adds for IPv6. */
+/* Sends no checksum: IPv4 doesn't need one, and the kernel adds it for IPv6. */
 void datagram_answer(const struct gate *g, const struct flow_key *k, const void *data, size_t n)
 {
     struct udphdr head = {.uh_sport = htons(k->port),
@@ -115,8 +117,8 @@ static uint16_t checksum(const void *data, size_t n)
     return htons((uint16_t)~sum);
 }
 
-/* What a closed port answers: it carries the head of the datagram, by which the kernel finds the
- * socket that has to be told. */
+/* Sends "port unreachable". It quotes the datagram's header, which the kernel uses to find the
+ * sending socket. */
 void datagram_refuse(const struct gate *g, const struct flow_key *k)
 {
     struct udphdr udp = {.uh_sport = htons(k->client_port),

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Dialling one host: look up the name, filter the addresses, then try them in turn ("happy
+ * eyeballs"). A new attempt starts every STAGGER_MS while earlier ones are pending; the first that
+ * connects wins and the others are closed.
+ *
+ * With a parent proxy, the attempts go to the proxy. The winner then carries the CONNECT or SOCKS
+ * exchange (upstream.c) before the caller gets the socket.
+ */
+
 #include "net/dial.h"
 
 #include <errno.h>
@@ -27,7 +36,7 @@ static void on_ares(struct watch *w, unsigned what)
                     what & LOOP_OUT ? w->fd : ARES_SOCKET_BAD);
 }
 
-/* It opens and closes its sockets itself, and tells us what it wants to hear of them. */
+/* c-ares opens and closes its sockets itself and reports which events it needs. */
 static void on_ares_socket(void *arg, ares_socket_t fd, int readable, int writable)
 {
     struct dialer *d = arg;
@@ -53,7 +62,7 @@ static void on_ares_socket(void *arg, ares_socket_t fd, int readable, int writab
         loop_change(d->loop, &found->watch, (readable ? LOOP_IN : 0) | (writable ? LOOP_OUT : 0));
 }
 
-ares_channel dialer_names(struct dialer *d)
+ares_channel dialer_channel(struct dialer *d)
 {
     struct ares_options options = {.timeout = LOOKUP_MS,
                                    .tries = LOOKUP_TRIES,
@@ -86,8 +95,8 @@ static void close_tries(struct dial *dial)
         loop_remove(dial->dialer->loop, &dial->tries[i].watch);
 }
 
-/* Leaves the list, and is freed unless c-ares still holds it. */
-static void retire(struct dial *dial)
+/* Unlinks the dial and frees it, unless c-ares still refers to it. */
+static void release_dial(struct dial *dial)
 {
     struct dialer *d = dial->dialer;
     close_tries(dial);
@@ -103,20 +112,20 @@ static void retire(struct dial *dial)
     free(dial);
 }
 
-static void finish(struct dial *dial, struct dial_end *end, const uint8_t addr[16])
+static void finish_dial(struct dial *dial, struct dial_end *end, const uint8_t addr[16])
 {
     dial_done *done = dial->done;
     memcpy(end->addr, addr, 16);
     dial->done = NULL;
     if (done)
         done(dial->arg, end);
-    retire(dial);
+    release_dial(dial);
 }
 
 static void succeed(struct dial *dial, struct dial_try *t, unsigned what)
 {
     struct dial_end end = {.made = &t->watch, .what = what};
-    finish(dial, &end, dial->addresses[t->address]);
+    finish_dial(dial, &end, dial->addresses[t->address]);
 }
 
 static void fail(struct dial *dial)
@@ -124,23 +133,23 @@ static void fail(struct dial *dial)
     struct dial_end end = {.err = dial->why ? -EPERM : -dial->last_error,
                            .why = dial->why,
                            .named = dial->not_looked_up};
-    finish(dial, &end, dial->refused);
+    finish_dial(dial, &end, dial->refused);
 }
 
-void dial_words(const struct dial_end *end, char out[DIAL_WORDS])
+void dial_reason(const struct dial_end *end, char out[DIAL_REASON])
 {
     struct peer where;
     peer_from_address(end->addr, &where);
     if (end->named)
-        snprintf(out, DIAL_WORDS, "%s", end->why);
+        snprintf(out, DIAL_REASON, "%s", end->why);
     else
-        snprintf(out, DIAL_WORDS, "%.60s is %.50s", where.name, end->why);
+        snprintf(out, DIAL_REASON, "%.60s is %.50s", where.name, end->why);
 }
 
 void dial_cancel(struct dial *dial)
 {
     if (dial)
-        retire(dial);
+        release_dial(dial);
 }
 
 void dialer_free(struct dialer *d)
@@ -150,15 +159,15 @@ void dialer_free(struct dialer *d)
         dial->done = NULL;
     }
     if (d->channel)
-        ares_destroy(d->channel); /* calls back for what is still being looked up */
+        ares_destroy(d->channel); /* calls back for pending lookups */
     while (d->dials)
-        retire(d->dials);
+        release_dial(d->dials);
     own_address_free(&d->here);
     lookup_rate_free(&d->pace);
     ares_library_cleanup();
 }
 
-/* ---- trying ---- */
+/* ---- attempts ---- */
 
 static int connect_to(const uint8_t addr[16], uint16_t port, enum dial_kind kind)
 {
@@ -186,7 +195,7 @@ static bool is_trying(const struct dial *dial)
     return false;
 }
 
-/* The next address that can be tried at all; false when there is none left. */
+/* Starts an attempt at the next usable address; false if none is left. */
 static bool start_next(struct dial *dial)
 {
     struct dialer *d = dial->dialer;
@@ -212,7 +221,7 @@ static bool start_next(struct dial *dial)
     return false;
 }
 
-/* ---- through the parent ---- */
+/* ---- through the parent proxy ---- */
 
 static void fail_with(struct dial *dial, int err)
 {
@@ -220,15 +229,16 @@ static void fail_with(struct dial *dial, int err)
     fail(dial);
 }
 
-static bool send_talk(struct dial *dial)
+static bool send_to_proxy(struct dial *dial)
 {
-    const struct upstream_talk *t = &dial->talk;
-    /* so little fits into an empty socket */
-    return send(dial->listening->watch.fd, t->says, t->nsays, MSG_NOSIGNAL) == (ssize_t)t->nsays;
+    const struct upstream_exchange *t = &dial->exchange;
+    /* an empty socket buffer always takes this much */
+    return send(dial->proxy_try->watch.fd, t->out, t->nout, MSG_NOSIGNAL) == (ssize_t)t->nout;
 }
 
-/* What was told to the talk with the parent is told once more to whoever comes after it. */
-static unsigned told_anew(struct dial *dial, struct watch *w)
+/* Registers the socket again, so that the next owner gets the events that this exchange
+ * consumed. */
+static unsigned watch_again(struct dial *dial, struct watch *w)
 {
     int fd = w->fd;
     loop_forget(dial->dialer->loop, w);
@@ -236,50 +246,50 @@ static unsigned told_anew(struct dial *dial, struct watch *w)
     return loop_add(dial->dialer->loop, w, false) < 0 ? LOOP_IN | LOOP_OUT | LOOP_LAST : LOOP_OUT;
 }
 
-/* Answers are taken as far as they go and no further: what follows is the host's. */
-static void hear_parent(struct dial *dial)
+/* Consumes exactly the proxy's answers: the bytes after them come from the host. */
+static void read_proxy_answer(struct dial *dial)
 {
-    struct watch *w = &dial->listening->watch;
-    uint8_t data[UPSTREAM_HEARS];
+    struct watch *w = &dial->proxy_try->watch;
+    uint8_t data[UPSTREAM_IN_MAX];
     for (;;) {
         ssize_t n = recv(w->fd, data, sizeof(data), MSG_PEEK);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             loop_again(dial->dialer->loop, w, LOOP_IN);
             return;
         }
-        ssize_t used = n > 0 ? upstream_hear(&dial->talk, data, (size_t)n) : -ECONNRESET;
-        if (used == 0) { /* not all of it */
+        ssize_t used = n > 0 ? upstream_read(&dial->exchange, data, (size_t)n) : -ECONNRESET;
+        if (used == 0) { /* incomplete */
             loop_again(dial->dialer->loop, w, LOOP_IN);
             return;
         }
         if (used < 0 || recv(w->fd, data, (size_t)used, 0) != used ||
-            (dial->talk.nsays && !send_talk(dial))) {
+            (dial->exchange.nout && !send_to_proxy(dial))) {
             fail_with(dial, used < 0 ? (int)-used : ECONNRESET);
             return;
         }
-        if (dial->talk.done)
+        if (dial->exchange.done)
             break;
     }
-    succeed(dial, dial->listening, told_anew(dial, w));
+    succeed(dial, dial->proxy_try, watch_again(dial, w));
 }
 
-static void speak_to_parent(struct dial *dial, struct dial_try *t)
+static void begin_proxy_exchange(struct dial *dial, struct dial_try *t)
 {
     for (size_t i = 0; i < DIAL_TRIES; i++)
         if (&dial->tries[i] != t)
             loop_remove(dial->dialer->loop, &dial->tries[i].watch);
-    dial->started = dial->naddresses; /* no others are tried */
-    dial->listening = t;
-    dial->talk.to = dial->dialer->upstream;
-    dial->talk.host = &dial->target;
-    upstream_begin(&dial->talk);
-    if (send_talk(dial))
-        hear_parent(dial);
+    dial->started = dial->naddresses; /* start no further attempts */
+    dial->proxy_try = t;
+    dial->exchange.to = dial->dialer->upstream;
+    dial->exchange.host = &dial->target;
+    upstream_begin(&dial->exchange);
+    if (send_to_proxy(dial))
+        read_proxy_answer(dial);
     else
         fail_with(dial, ECONNRESET);
 }
 
-/* ---- tries that end ---- */
+/* ---- attempts that end ---- */
 
 static void on_try(struct watch *w, unsigned what)
 {
@@ -287,8 +297,8 @@ static void on_try(struct watch *w, unsigned what)
     struct dial *dial = t->dial;
     int err = 0;
     socklen_t n = sizeof(err);
-    if (dial->listening) {
-        hear_parent(dial);
+    if (dial->proxy_try) {
+        read_proxy_answer(dial);
         return;
     }
     if (!(what & LOOP_OUT)) {
@@ -298,7 +308,7 @@ static void on_try(struct watch *w, unsigned what)
     if (what & LOOP_GONE && getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
         err = errno;
     if (err == 0 && dial->via) {
-        speak_to_parent(dial, t);
+        begin_proxy_exchange(dial, t);
         return;
     }
     if (err == 0) {
@@ -315,7 +325,7 @@ static void on_try(struct watch *w, unsigned what)
 
 const char dialer_too_many[] = "too many different names in a short time";
 
-bool dialer_may_ask(struct dialer *d, const struct peer *name, const struct peer *owner)
+bool dialer_may_look_up(struct dialer *d, const struct peer *name, const struct peer *owner)
 {
     return rules_are_open(d->rules) || lookup_rate_knows(&d->pace, name) ||
            rules_spell(d->rules, owner) || lookup_rate_take(&d->pace, name, d->loop->now_ms);
@@ -329,27 +339,27 @@ const char *dialer_special(struct dialer *d, const uint8_t addr[16])
         return why;
     bool own = own_address_has(&d->here, addr) ||
                (addr_carries(addr, v4) && own_address_has(&d->here, v4));
-    return own ? "this machine's own" : NULL;
+    return own ? "an address of this machine" : NULL;
 }
 
-static const char *refusal(const struct dial *dial, const uint8_t addr[16])
+static const char *address_refusal(const struct dial *dial, const uint8_t addr[16])
 {
     struct net_rules *rules = dial->dialer->rules;
     uint16_t proto = dial->kind == DIAL_STREAM ? NET_TCP : NET_UDP;
-    if (dial->via) /* the parent was chosen */
+    if (dial->via) /* the administrator chose the proxy's address */
         return NULL;
-    /* as nearly always where there is no name: the kernel need not be asked */
+    /* the usual case for an address: no need to query the kernel */
     if (dial->address && rules_name_address(rules, addr, dial->port, proto))
         return NULL;
     if (rules_deny_address(rules, addr, dial->port, proto))
-        return "an address that is denied";
+        return "a denied address";
     const char *why = dialer_special(dial->dialer, addr);
     return why && !rules_name_address(rules, addr, dial->port, proto) ? why : NULL;
 }
 
 static void add_address(struct dial *dial, const uint8_t addr[16])
 {
-    const char *why = refusal(dial, addr);
+    const char *why = address_refusal(dial, addr);
     if (why) {
         dial->why = why;
         memcpy(dial->refused, addr, 16);
@@ -358,7 +368,7 @@ static void add_address(struct dial *dial, const uint8_t addr[16])
     }
 }
 
-/* IPv6 and IPv4 in turn, so that one that does not work costs a moment and not a minute. */
+/* Alternates IPv6 and IPv4, so that a broken family costs a moment, not a minute. */
 static void interleave(struct dial *dial)
 {
     uint8_t sorted[DIAL_ADDRESSES][16];
@@ -380,7 +390,7 @@ static void begin_tries(struct dial *dial)
 {
     interleave(dial);
     if (dial->naddresses)
-        dial->why = NULL; /* some address will do */
+        dial->why = NULL; /* at least one address is usable */
     if (!start_next(dial))
         fail(dial);
 }
@@ -394,7 +404,7 @@ static void on_addresses(void *arg, int status, int timeouts, struct ares_addrin
     dial->looking = false;
     if (!dial->done) {
         ares_freeaddrinfo(found);
-        retire(dial);
+        release_dial(dial);
         return;
     }
     for (struct ares_addrinfo_node *i = found ? found->nodes : NULL; i; i = i->ai_next)
@@ -416,7 +426,7 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
                         enum dial_kind kind, dial_done *done, void *arg)
 {
     struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    bool may_ask = host->address || peer_is_localhost(host) || dialer_may_ask(d, host, host);
+    bool may_ask = host->address || peer_is_localhost(host) || dialer_may_look_up(d, host, host);
     struct dial *dial = calloc(1, sizeof(*dial));
     if (!dial)
         return NULL;
@@ -425,13 +435,13 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
     dial->address = host->address;
     dial->last_error = EHOSTUNREACH;
     dial->deadline_ms = d->loop->now_ms + GIVE_UP_MS;
-    /* what is known at once is begun with the next tick, so that done comes later */
+    /* an address starts at the next tick, so that done is never called from here */
     dial->next_ms = d->loop->now_ms;
     dial->starting = true;
     if (goes_via(d, host, kind)) {
         dial->via = true;
         dial->target = *host;
-        dial->talk.port = port;
+        dial->exchange.port = port;
         host = &d->upstream->host;
         dial->port = d->upstream->port;
     }
@@ -445,7 +455,7 @@ struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port
         dial->not_looked_up = true;
     } else if (host->address) {
         add_address(dial, host->addr);
-    } else if (dialer_names(d)) { /* else there is no address to be tried */
+    } else if (dialer_channel(d)) { /* otherwise there is no address to try */
         dial->looking = true;
         ares_getaddrinfo(d->channel, host->name, NULL, &hints, on_addresses, dial);
     }

@@ -16,67 +16,68 @@
 #include "net/upstream.h"
 
 /*
- * Connecting in the command's stead: looks the name up, leaves out addresses where an allowed name
- * may not lead, and tries the others, both families in turn, each a moment after the one before.
- * The address that was checked is the one that is dialled. With a parent proxy it is the parent
- * that is looked up and dialled, and the name is given to it; only what is on this machine, where
- * rules name it, is not its business.
+ * Connects on the command's behalf: looks up the name, drops addresses that an allowed name may not
+ * lead to, and tries the rest, alternating families, with a short delay between attempts. The
+ * address that was checked is the one that is dialled.
+ *
+ * With a parent proxy, the dialer looks up and dials the proxy and passes it the name. Only
+ * destinations on this machine bypass the proxy.
  */
 enum { DIAL_ADDRESSES = 16, DIAL_TRIES = 4, DIAL_ARES = 16 };
 
 struct dialer;
 struct dial;
 
-/* Connections, or a socket for datagrams to one of the host's addresses: of the family that the
- * command chose, when there is one, since nobody can tell whether datagrams arrive. */
+/* A connection, or a socket for datagrams to one of the host's addresses. Datagrams prefer the
+ * family that the command chose, because a lost datagram gives no error to fall back on. */
 enum dial_kind { DIAL_STREAM, DIAL_DATAGRAMS4, DIAL_DATAGRAMS6 };
 
-/* How it ended. */
+/* The result of a dial. */
 struct dial_end {
-    /* The connection, which is watched for changes, not for levels: whoever wants it takes it with
-     * loop_move() or loop_forget(), or it is closed. NULL: there is none. */
+    /* The connection, watched edge-triggered. The callee takes it with loop_move() or
+     * loop_forget(), or it is closed. NULL if there is none. */
     struct watch *made;
-    unsigned what;   /* that was told of it and not to anybody yet: LOOP_IN … */
-    int err;         /* a negated errno, without one */
-    const char *why; /* the address was found and is not allowed, or the name is not looked up */
-    bool named;      /* which of both: it was not */
+    unsigned what;   /* events not delivered yet: LOOP_IN … */
+    int err;         /* a negative errno, if made is NULL */
+    const char *why; /* set if the address is not allowed or the name was not looked up */
+    bool named;      /* true if the name was not looked up */
     uint8_t addr[16];
 };
 
-/* Why it was not allowed, in words. */
-enum { DIAL_WORDS = 128 };
-void dial_words(const struct dial_end *end, char out[DIAL_WORDS]);
+/* Writes the reason for a refusal. */
+enum { DIAL_REASON = 128 };
+void dial_reason(const struct dial_end *end, char out[DIAL_REASON]);
 
 typedef void dial_done(void *arg, const struct dial_end *end);
 
 struct dial_try {
     struct watch watch;
     struct dial *dial;
-    uint8_t address; /* index of the one that is tried */
+    uint8_t address; /* index of the address */
 };
 
 struct dial {
     struct dialer *dialer;
     struct dial *next, *prev;
-    dial_done *done; /* NULL when nobody waits any more */
+    dial_done *done; /* NULL once the caller has lost interest */
     void *arg;
     uint16_t port;
     uint8_t kind;  /* enum dial_kind */
     bool starting; /* dial_start() has not returned */
-    bool looking;  /* the name is still being looked up */
+    bool looking;  /* the name lookup is pending */
     uint8_t addresses[DIAL_ADDRESSES][16];
     size_t naddresses, started;
     uint64_t next_ms, deadline_ms;
     int last_error;
     const char *why;
-    bool not_looked_up; /* because there were too many names before it */
+    bool not_looked_up; /* too many different names were looked up before it */
     uint8_t refused[16];
     struct dial_try tries[DIAL_TRIES];
-    bool address;               /* the host was given as one */
-    bool via;                   /* the parent proxy is dialled, */
-    struct dial_try *listening; /* and this one is spoken with */
+    bool address;               /* the host was given as an address */
+    bool via;                   /* dials the parent proxy */
+    struct dial_try *proxy_try; /* the attempt that talks to the proxy */
     struct peer target;
-    struct upstream_talk talk;
+    struct upstream_exchange exchange;
 };
 
 struct ares_watch {
@@ -88,35 +89,37 @@ struct dialer {
     struct loop *loop;
     struct net_rules *rules;
     const struct upstream *upstream; /* or NULL */
-    ares_channel channel;            /* NULL until a name is looked up */
+    ares_channel channel;            /* NULL until the first lookup */
     struct ares_watch watches[DIAL_ARES];
     struct dial *dials;
     struct own_address here; /* this machine's addresses */
-    struct lookup_rate pace; /* of names that are looked up */
+    struct lookup_rate pace; /* limits lookups of new names */
 };
 
 int dialer_init(struct dialer *d, struct loop *l, struct net_rules *rules,
                 const struct upstream *upstream);
 void dialer_free(struct dialer *d);
 
-/* For looking names up. It reads the resolver's files, which many commands never need, and so is
- * made when it is first asked for; NULL without memory. */
-ares_channel dialer_names(struct dialer *d);
+/* The resolver channel, or NULL without memory. Created at first use, because it reads the
+ * resolver's files and many commands look up nothing. */
+ares_channel dialer_channel(struct dialer *d);
 
-/* NULL without memory; done is always called later, not from here, unless cancelled. */
+/* Returns NULL without memory. done is called later, never from here, and not after
+ * dial_cancel(). */
 struct dial *dial_start(struct dialer *d, const struct peer *host, uint16_t port,
                         enum dial_kind kind, dial_done *done, void *arg);
 void dial_cancel(struct dial *dial);
 
-/* Whether name servers may be asked about a name now, which the policy allows as it allows owner:
- * names that a rule writes out always, those below a wildcard at a pace. */
-bool dialer_may_ask(struct dialer *d, const struct peer *name, const struct peer *owner);
-extern const char dialer_too_many[]; /* why not */
+/* Whether a name server may be asked about a name now. The policy allows the name because it allows
+ * owner. Names that a rule spells out are always free; names under a wildcard are rate-limited. */
+bool dialer_may_look_up(struct dialer *d, const struct peer *name, const struct peer *owner);
+extern const char dialer_too_many[]; /* the reason if not */
 
-/* What an address is, in words, where no name may lead; NULL for any other. */
+/* The reason why no allowed name may lead to this address, or NULL. */
 const char *dialer_special(struct dialer *d, const uint8_t addr[16]);
 
-/* What is due; how long until something is, in milliseconds (-1: nothing). */
+/* Starts what is due. dialer_wait() returns the milliseconds until then, or -1 if nothing is
+ * pending. */
 void dialer_tick(struct dialer *d);
 int dialer_wait(const struct dialer *d);
 

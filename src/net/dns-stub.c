@@ -2,10 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The stub resolver. It gives every name that could be allowed an address of its own and refuses
- * the rest; it asks nobody. A name is resolved when somebody connects to it, by the dialer. Only
- * what is no address is looked up when it is asked for, of names that could be allowed (lookup.c).
+ * The stub resolver. It gives each name that the policy could allow a private address and refuses
+ * the rest, without asking any server. The dialer looks the name up when the command connects. Only
+ * other record types are looked up at once, for allowed names (lookup.c).
  */
+
+#include "net/dns-stub.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +15,9 @@
 #include <sys/socket.h>
 
 #include "net/dns.h"
+#include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/lookup.h"
 
 enum { SECONDS_VALID = 60 };
 
@@ -28,7 +32,7 @@ static size_t answer_address(struct gate *g, const struct dns_query *q, uint8_t 
     int64_t number = name_address_number(&g->names, &q->host);
     if (number < 0)
         return dns_reply_code(q, DNS_FAILED, "too many names", out);
-    name_address_address((uint32_t)number, v6, addr);
+    name_address_get((uint32_t)number, v6, addr);
     return dns_reply_address(q, addr, SECONDS_VALID, out);
 }
 
@@ -39,8 +43,8 @@ static size_t answer_reverse(struct gate *g, const struct dns_query *q, uint8_t 
                 : dns_reply_code(q, DNS_NO_NAME, NULL, out);
 }
 
-static void tell_denied(struct gate *g, const struct peer *host, const struct graph_verdict *v,
-                        const char *why, const struct flow_key *k)
+static void report_denial(struct gate *g, const struct peer *host, const struct graph_verdict *v,
+                          const char *why, const struct flow_key *k)
 {
     struct gate_denial d = {.host = host, .verdict = *v, .why = why, .udp = true};
     d.verdict.allow = false;
@@ -49,23 +53,22 @@ static void tell_denied(struct gate *g, const struct peer *host, const struct gr
     gate_deny(g, &d);
 }
 
-/* What is no address has to be looked up; 0: it is answered later. */
+/* Starts a real lookup for a record other than an address. Returns 0 if the reply comes later. */
 static size_t answer_record(struct gate *g, const struct dns_query *q, const struct peer *owner,
-                            const struct asker *who, uint8_t *out)
+                            const struct dns_client *who, uint8_t *out)
 {
-    if (!dialer_may_ask(&g->dialer, &q->host, owner)) {
+    if (!dialer_may_look_up(&g->dialer, &q->host, owner)) {
         struct graph_verdict v = rules_ask_name(&g->rules, owner);
-        tell_denied(g, &q->host, &v, dialer_too_many, &who->key);
+        report_denial(g, &q->host, &v, dialer_too_many, &who->key);
         return dns_reply_code(q, DNS_FAILED, dialer_too_many, out);
     }
-    return lookup_start(g, q, who)
-               ? 0
-               : dns_reply_code(q, DNS_FAILED, "too many questions at once", out);
+    return lookup_start(g, q, who) ? 0
+                                   : dns_reply_code(q, DNS_FAILED, "too many lookups at once", out);
 }
 
-/* 0: there is nothing to say, or not yet. */
-static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct asker *who,
-                     uint8_t out[DNS_MAX])
+/* Returns 0 if there is no reply, or not yet. */
+static size_t answer_question(struct gate *g, const uint8_t *data, size_t n,
+                              const struct dns_client *who, uint8_t out[DNS_MAX])
 {
     struct dns_query q;
     struct peer owner;
@@ -85,18 +88,18 @@ static size_t answer(struct gate *g, const uint8_t *data, size_t n, const struct
         v = rules_ask_name(&g->rules, &owner);
     if (!v.allow && !gate_ask_could(g, &owner, &v) && !peer_is_localhost(&owner) &&
         !g->o->late_names) {
-        tell_denied(g, &q.host, &v, NULL, &who->key);
+        report_denial(g, &q.host, &v, NULL, &who->key);
         return dns_reply_code(&q, DNS_NO_NAME, "denied by the sandbox's policy", out);
     }
     if (q.type == DNS_A || q.type == DNS_AAAA)
         return answer_address(g, &q, out);
     if (record && !peer_is_localhost(&owner) && rules_allow_name(&g->rules, &owner))
         return answer_record(g, &q, &owner, who, out);
-    return dns_reply_code(&q, DNS_OK, NULL, out); /* there is nothing of that kind */
+    return dns_reply_code(&q, DNS_OK, NULL, out); /* no records of that type */
 }
 
-/* Where questions were redirected their answers are as well. */
-void dns_stub_reply(const struct gate *g, const struct asker *who, const void *data, size_t n)
+/* Redirected questions (no port known) get their reply through the same redirection. */
+void dns_stub_reply(const struct gate *g, const struct dns_client *who, const void *data, size_t n)
 {
     struct sockaddr_storage to;
     if (who->key.port) {
@@ -111,11 +114,11 @@ void dns_stub_datagram(struct gate *g, int fd)
 {
     uint8_t in[DNS_MAX], out[DNS_MAX];
     for (int i = 0; i < 64; i++) {
-        struct asker who = {.fd = fd};
-        ssize_t n = datagram_hear(fd, in, sizeof(in), &who.key);
+        struct dns_client who = {.fd = fd};
+        ssize_t n = datagram_receive(fd, in, sizeof(in), &who.key);
         if (n < 0)
             return;
-        size_t size = who.key.client_port ? answer(g, in, (size_t)n, &who, out) : 0;
+        size_t size = who.key.client_port ? answer_question(g, in, (size_t)n, &who, out) : 0;
         if (size)
             dns_stub_reply(g, &who, out, size);
     }
@@ -133,9 +136,9 @@ bool dns_stub_stream(struct conn *c)
     }
     if (have < 2 || have < wanted)
         return false;
-    struct asker who = {.conn = c, .fd = -1, .key = {.client_port = c->who.port}};
+    struct dns_client who = {.conn = c, .fd = -1, .key = {.client_port = c->who.port}};
     memcpy(who.key.client, c->who.addr, sizeof(who.key.client));
-    size_t size = answer(c->gate, in + 2, wanted - 2, &who, out + 2);
+    size_t size = answer_question(c->gate, in + 2, wanted - 2, &who, out + 2);
     queue_take(&c->in, wanted);
     out[0] = (uint8_t)(size >> 8);
     out[1] = (uint8_t)size;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Reads questions and writes replies (RFC 1035, EDNS from RFC 6891). A question has exactly one
+ * name and at most an OPT record after it. A reply's names are written uncompressed, except for the
+ * pointer to the question.
+ */
+
 #include "net/dns.h"
 
 #include <string.h>
@@ -20,7 +26,7 @@ enum {
     ERROR_PROHIBITED = 18,
     POINTER_TO_QUESTION = 0xc000 | HEAD,
     RECORD_HEAD = 12,
-    OPTIONS = 11, /* an OPT record without any */
+    OPTIONS = 11, /* an OPT record without options */
 };
 
 static uint16_t get16(const uint8_t *p)
@@ -30,7 +36,8 @@ static uint16_t get16(const uint8_t *p)
 
 /* ---- questions ---- */
 
-/* The labels of a name as text; the bytes used, or 0. A question's name is never compressed. */
+/* Reads a name's labels as text. Returns the bytes used, or 0. A question's name is never
+ * compressed. */
 static size_t read_labels(const uint8_t *data, size_t n, char text[256], size_t *len)
 {
     size_t at = 0;
@@ -71,7 +78,7 @@ static bool reverse_v4(const char *text, size_t n, uint8_t addr[16])
     return at == 0;
 }
 
-/* "f.….1.0.ip6.arpa": 32 digits, each with a dot behind it but the last */
+/* "f.….1.0.ip6.arpa": 32 digits with dots between them */
 static bool reverse_v6(const char *text, size_t n, uint8_t addr[16])
 {
     if (n != 63)
@@ -85,13 +92,13 @@ static bool reverse_v6(const char *text, size_t n, uint8_t addr[16])
     return true;
 }
 
-static bool ends_in(const char *text, size_t *n, const char *end)
+static bool ends_in(const char *text, size_t *n, const char *end_reply)
 {
-    size_t m = strlen(end);
+    size_t m = strlen(end_reply);
     if (*n <= m)
         return false;
     for (size_t i = 0; i < m; i++)
-        if ((text[*n - m + i] | 0x20) != (end[i] | 0x20))
+        if ((text[*n - m + i] | 0x20) != (end_reply[i] | 0x20))
             return false;
     *n -= m;
     return true;
@@ -107,11 +114,11 @@ static void read_name(struct dns_query *q, const char *text, size_t n)
         peer_from_address(addr, &q->host);
         return;
     }
-    /* an address is no name to look up, in whatever spelling */
+    /* an address is not a name to look up, in any spelling */
     q->named = peer_parse(text, n, &q->host) && !q->host.address;
 }
 
-/* What may follow the question: nothing but one OPT record. */
+/* At most one OPT record may follow the question. */
 static bool read_options(const uint8_t *data, size_t n, struct dns_query *q)
 {
     if (n < 11 || data[0] != 0 || get16(data + 1) != DNS_OPT)
@@ -154,7 +161,7 @@ bool dns_query_read(const uint8_t *data, size_t n, struct dns_query *q, enum dns
     return true;
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 struct writer {
     uint8_t *out;
@@ -173,14 +180,14 @@ static void put32(struct writer *w, uint32_t v)
     put16(w, (uint16_t)v);
 }
 
-static void put(struct writer *w, const void *data, size_t n)
+static void put_bytes(struct writer *w, const void *data, size_t n)
 {
     memcpy(w->out + w->n, data, n);
     w->n += n;
 }
 
-static struct writer begin(const struct dns_query *q, enum dns_code code, uint16_t answers,
-                           uint8_t *out)
+static struct writer begin_reply(const struct dns_query *q, enum dns_code code, uint16_t answers,
+                                 uint8_t *out)
 {
     struct writer w = {out, 0};
     put16(&w, q->id);
@@ -190,12 +197,12 @@ static struct writer begin(const struct dns_query *q, enum dns_code code, uint16
     put16(&w, answers);
     put16(&w, 0);
     put16(&w, q->edns ? 1 : 0);
-    put(&w, q->question, q->question_len);
+    put_bytes(&w, q->question, q->question_len);
     return w;
 }
 
-/* why: a text for the person, where the client understands EDNS (RFC 8914). */
-static size_t end(struct writer *w, const struct dns_query *q, const char *why)
+/* why: a message for the user, sent if the client supports EDNS (RFC 8914). */
+static size_t end_reply(struct writer *w, const struct dns_query *q, const char *why)
 {
     size_t len = why ? strlen(why) : 0;
     if (!q->edns)
@@ -211,12 +218,12 @@ static size_t end(struct writer *w, const struct dns_query *q, const char *why)
         put16(w, OPTION_EXTENDED_ERROR);
         put16(w, (uint16_t)(2 + len));
         put16(w, ERROR_PROHIBITED);
-        put(w, why, len);
+        put_bytes(w, why, len);
     }
     return w->n;
 }
 
-static void record(struct writer *w, uint16_t type, uint32_t seconds, uint16_t len)
+static void put_record(struct writer *w, uint16_t type, uint32_t seconds, uint16_t len)
 {
     put16(w, POINTER_TO_QUESTION);
     put16(w, type);
@@ -228,28 +235,28 @@ static void record(struct writer *w, uint16_t type, uint32_t seconds, uint16_t l
 size_t dns_reply_code(const struct dns_query *q, enum dns_code code, const char *why,
                       uint8_t out[DNS_MAX])
 {
-    struct writer w = begin(q, code, 0, out);
-    return end(&w, q, why);
+    struct writer w = begin_reply(q, code, 0, out);
+    return end_reply(&w, q, why);
 }
 
 size_t dns_reply_address(const struct dns_query *q, const uint8_t addr[16], uint32_t seconds,
                          uint8_t out[DNS_MAX])
 {
     bool v4 = addr_is_v4(addr);
-    struct writer w = begin(q, DNS_OK, 1, out);
-    record(&w, v4 ? DNS_A : DNS_AAAA, seconds, v4 ? 4 : 16);
-    put(&w, v4 ? addr + 12 : addr, v4 ? 4 : 16);
-    return end(&w, q, NULL);
+    struct writer w = begin_reply(q, DNS_OK, 1, out);
+    put_record(&w, v4 ? DNS_A : DNS_AAAA, seconds, v4 ? 4 : 16);
+    put_bytes(&w, v4 ? addr + 12 : addr, v4 ? 4 : 16);
+    return end_reply(&w, q, NULL);
 }
 
-/* name->len + 2 bytes */
+/* Writes name->len + 2 bytes. */
 static void put_labels(struct writer *w, const struct peer *name)
 {
     for (size_t at = 0; at < name->len;) {
         const char *dot = memchr(name->name + at, '.', name->len - at);
         size_t label = dot ? (size_t)(dot - name->name) - at : name->len - at;
         w->out[w->n++] = (uint8_t)label;
-        put(w, name->name + at, label);
+        put_bytes(w, name->name + at, label);
         at += label + 1;
     }
     w->out[w->n++] = 0;
@@ -258,23 +265,23 @@ static void put_labels(struct writer *w, const struct peer *name)
 size_t dns_reply_name(const struct dns_query *q, const struct peer *name, uint32_t seconds,
                       uint8_t out[DNS_MAX])
 {
-    struct writer w = begin(q, DNS_OK, 1, out);
-    record(&w, DNS_PTR, seconds, (uint16_t)(name->len + 2));
+    struct writer w = begin_reply(q, DNS_OK, 1, out);
+    put_record(&w, DNS_PTR, seconds, (uint16_t)(name->len + 2));
     put_labels(&w, name);
-    return end(&w, q, NULL);
+    return end_reply(&w, q, NULL);
 }
 
-/* ---- answers of several records ---- */
+/* ---- replies with several records ---- */
 
 void dns_reply_begin(struct dns_reply *r, const struct dns_query *q, enum dns_code code,
                      uint8_t *out, size_t cap)
 {
-    struct writer w = begin(q, code, 0, out);
-    /* what comes at the end has its room from the start */
+    struct writer w = begin_reply(q, code, 0, out);
+    /* reserve room for the OPT record */
     *r = (struct dns_reply){.out = out, .n = w.n, .cap = cap - OPTIONS, .code = (uint16_t)code};
 }
 
-/* Begins a record with so many bytes of data, when there is room. */
+/* Starts a record with len bytes of data, if there is room. */
 static bool reply_record(struct dns_reply *r, uint16_t type, uint32_t seconds, size_t len)
 {
     struct writer w = {r->out, r->n};
@@ -283,14 +290,14 @@ static bool reply_record(struct dns_reply *r, uint16_t type, uint32_t seconds, s
         r->record = 0;
         return false;
     }
-    record(&w, type, seconds, (uint16_t)len);
+    put_record(&w, type, seconds, (uint16_t)len);
     r->record = r->n;
     r->n = w.n;
     r->answers++;
     return true;
 }
 
-/* "": the root, which says that there is none. */
+/* "" is the root, which means "no such service". */
 static bool is_target(const char *host, struct peer *out)
 {
     memset(out, 0, sizeof(*out));
@@ -325,11 +332,11 @@ void dns_reply_mail(struct dns_reply *r, uint16_t preference, const char *host, 
 void dns_reply_text(struct dns_reply *r, bool first, const void *text, size_t n, uint32_t seconds)
 {
     if (n > 255 || (!first && !r->record))
-        return; /* what it belongs to was left out */
+        return; /* the record that it belongs to was dropped */
     if (first && !reply_record(r, DNS_TXT, seconds, n + 1))
         return;
     if (!first && r->cap - r->n < n + 1) {
-        r->n = r->record; /* half of it helps nobody */
+        r->n = r->record; /* drop the incomplete record */
         r->record = 0;
         r->answers--;
         r->cut = true;
@@ -337,7 +344,7 @@ void dns_reply_text(struct dns_reply *r, bool first, const void *text, size_t n,
     }
     struct writer w = {r->out, r->n};
     w.out[w.n++] = (uint8_t)n;
-    put(&w, text, n);
+    put_bytes(&w, text, n);
     r->n = w.n;
     struct writer len = {r->out, r->record + RECORD_HEAD - 2};
     put16(&len, (uint16_t)(r->n - r->record - RECORD_HEAD));
@@ -350,5 +357,5 @@ size_t dns_reply_end(struct dns_reply *r, const struct dns_query *q)
                          (r->cut ? FLAG_CUT : 0) | r->code));
     put16(&count, r->answers);
     w.n = r->n;
-    return end(&w, q, NULL);
+    return end_reply(&w, q, NULL);
 }

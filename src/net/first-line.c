@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * A state machine over single bytes. It tracks only the current word and whether the previous one
+ * was "HTTP/<digit>", so a line of any length needs no buffer.
+ */
+
 #include "net/first-line.h"
 
 enum { WHOLE = 6 }; /* "http/" and a digit */
@@ -26,7 +31,7 @@ static void add_to_word(struct first_line *f, char c)
         f->words++;
     f->word = f->begun = true;
     if (f->matched == WHOLE)
-        return; /* whatever follows the digit */
+        return; /* anything may follow the digit */
     bool fits = f->matched < WHOLE - 1 ? (c | 0x20) == http[f->matched] : c >= '0' && c <= '9';
     if (fits && !f->mismatch)
         f->matched++;

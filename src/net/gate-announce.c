@@ -2,27 +2,30 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where there is no network that leads to the gate, somebody connects the command's sockets to it
- * and says where each was meant to go. The two come by different ways, so that either can be first.
- * Who connects without having been announced, from anywhere on this machine, is shown the door.
+ * Without a network namespace, the judge connects the command's sockets to the gate and announces
+ * where each one wanted to go. Announcement and connection arrive over different channels, in
+ * either order. The gate drops connections that nobody announces: any process on this machine could
+ * have made them.
  */
+
+#include "net/gate-announce.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
 #include "net/gate-int.h"
 
-enum { DNS_PORT = 53 };
+enum { DNS_PORT = 53, ANNOUNCE_MS = 5000 /* to wait for an announcement */ };
 
-static void lead(struct conn *c, const struct gate_announcement *a)
+static void set_destination(struct conn *c, const struct gate_announcement *a)
 {
     c->unknown = false;
     c->deadline_ms = 0;
     c->port = a->port;
-    if (a->port == DNS_PORT) { /* whichever resolver was meant */
+    if (a->port == DNS_PORT) { /* any resolver's address leads to the stub */
         c->state = CONN_DNS;
         conn_limit(c, HEAD_MS);
-    } else if (!gate_names(c->gate, a->addr, &c->host)) {
+    } else if (!gate_host_of(c->gate, a->addr, &c->host)) {
         conn_reset(c);
         return;
     }
@@ -37,21 +40,21 @@ void gate_announce_await(struct conn *c)
         if (a.client == 0 || a.client != c->who.port)
             continue;
         g->announced[i].client = 0;
-        lead(c, &a);
+        set_destination(c, &a);
         return;
     }
     c->unknown = true;
     conn_limit(c, ANNOUNCE_MS);
 }
 
-static void hear(struct gate *g, const struct gate_announcement *a)
+static void match_announcement(struct gate *g, const struct gate_announcement *a)
 {
     for (struct conn *c = g->conns; c; c = c->next)
         if (c->unknown && c->who.port == a->client) {
-            lead(c, a);
+            set_destination(c, a);
             return;
         }
-    /* a port that is announced again is another connection's */
+    /* the port was reused by a new connection */
     for (unsigned i = 0; i < GATE_ANNOUNCED; i++)
         if (g->announced[i].client == a->client)
             g->announced[i].client = 0;
@@ -65,8 +68,8 @@ static void on_announcement(struct watch *w, unsigned what)
     ssize_t n;
     (void)what;
     while ((n = recv(w->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a))
-        hear(g, &a);
-    if (n == 0) /* the end is heard of elsewhere */
+        match_announcement(g, &a);
+    if (n == 0) /* the control channel reports the end */
         loop_remove(&g->loop, w);
 }
 

@@ -2,14 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Questions to a person, on the gate's side. There is one for each host and port at a time: whoever
- * wants the same waits for the same answer. A connection that waits keeps what it has said and is
- * not listened to beyond that; when the answer has come it takes the same step again, which then
- * finds the answer here. Lookups do not wait: a name that only a person could allow gets its
- * address like any other, and the question comes when somebody connects.
+ * Questions to the user, on the gate's side. Each host and port has at most one open question; all
+ * connections to it wait for the same answer. A waiting connection keeps the bytes it has read and
+ * reads no more. When the answer arrives, it repeats its last step and finds the answer in this
+ * table.
  *
- * The table has one size. Denials make room for new questions; what was allowed stays.
+ * Name lookups don't wait. A name that only the user could allow gets an address like any other;
+ * the question follows when the command connects. The table has a fixed size: old denials make room
+ * for new questions, allowed hosts stay.
  */
+
+#include "net/gate-ask.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,37 +20,39 @@
 #include <sys/socket.h>
 
 #include "graph/net.h"
-#include "net/gate-int.h"
+#include "net/consent.h"
+#include "net/udp.h"
 
 enum {
-    ASKED_MAX = 256,    /* hosts and ports that are remembered */
-    OPEN_MAX = 32,      /* of them waiting for an answer */
-    BRIEFLY_MS = 10000, /* that a question is not put again after nobody answered */
+    ASKED_MAX = 256,         /* hosts and ports to remember */
+    OPEN_MAX = 32,           /* of them, waiting for an answer */
+    TIMEOUT_KEPT_MS = 10000, /* after a timeout, don't ask again for this long */
 };
 
 struct asked {
-    uint32_t id;    /* 0: this place is empty */
-    uint8_t answer; /* enum consent; 0: not yet */
+    uint32_t id;    /* 0: unused */
+    uint8_t answer; /* enum consent; 0: none yet */
     uint16_t port, proto;
     uint32_t waiting;  /* connections and flows */
-    uint64_t until_ms; /* for an answer, or until it is forgotten; 0: for the whole run */
-    uint64_t heard_ms;
+    uint64_t until_ms; /* deadline for the answer, or when to forget it; 0: never */
+    uint64_t answered_ms;
     struct peer host;
 };
 
 struct asking {
-    struct watch watch; /* where answers come from */
+    struct watch watch; /* the socket that answers come from */
     struct gate *gate;
     uint32_t last_id;
     size_t nopen;
-    bool closed; /* nobody wants to be asked any more, */
-    uint8_t why; /* because of this answer */
+    bool closed; /* ask no more questions */
+    uint8_t why; /* the answer that ended them */
     struct asked all[ASKED_MAX];
 };
 
 /* ---- the table ---- */
 
-static struct asked *find(struct asking *a, const struct peer *host, uint16_t port, uint16_t proto)
+static struct asked *find_question(struct asking *a, const struct peer *host, uint16_t port,
+                                   uint16_t proto)
 {
     for (size_t i = 0; i < ASKED_MAX; i++) {
         struct asked *q = &a->all[i];
@@ -65,12 +70,12 @@ static struct asked *find_id(struct asking *a, uint32_t id)
     return NULL;
 }
 
-static bool allows(const struct asked *q)
+static bool is_allowed(const struct asked *q)
 {
     return q->answer == CONSENT_ONCE || q->answer == CONSENT_RUN || q->answer == CONSENT_ALWAYS;
 }
 
-/* An empty place, or that of the oldest denial; NULL: everything is allowed or waiting. */
+/* A free entry, or the oldest denial; NULL if all are allowed or waiting. */
 static struct asked *make_room(struct asking *a)
 {
     struct asked *oldest = NULL;
@@ -78,7 +83,7 @@ static struct asked *make_room(struct asking *a)
         struct asked *q = &a->all[i];
         if (!q->id)
             return q;
-        if (q->answer && !allows(q) && (!oldest || q->heard_ms < oldest->heard_ms))
+        if (q->answer && !is_allowed(q) && (!oldest || q->answered_ms < oldest->answered_ms))
             oldest = q;
     }
     return oldest;
@@ -86,7 +91,8 @@ static struct asked *make_room(struct asking *a)
 
 /* ---- answers ---- */
 
-static void put(const struct asking *a, const struct asked *q, const struct gate_client *who)
+static void send_question(const struct asking *a, const struct asked *q,
+                          const struct gate_client *who)
 {
     struct gate_question out = {.id = q->id, .withdrawn = !who};
     if (who) {
@@ -99,8 +105,8 @@ static void put(const struct asking *a, const struct asked *q, const struct gate
     a->gate->o->on_question(a->gate->o->arg, &out);
 }
 
-/* Whoever waits takes his step again. */
-static void resume(struct gate *g, uint32_t id)
+/* Repeats the last step of all that wait for this question. */
+static void resume_waiting(struct gate *g, uint32_t id)
 {
     for (struct conn *c = g->conns, *next; c; c = next) {
         next = c->next;
@@ -112,13 +118,13 @@ static void resume(struct gate *g, uint32_t id)
     udp_answered(g, id);
 }
 
-static void settle(struct asking *a, struct asked *q, enum consent answer)
+static void record_answer(struct asking *a, struct asked *q, enum consent answer)
 {
     struct gate *g = a->gate;
     uint32_t id = q->id;
     q->answer = (uint8_t)answer;
-    q->heard_ms = g->loop.now_ms;
-    q->until_ms = answer == CONSENT_TIMEOUT ? g->loop.now_ms + BRIEFLY_MS : 0;
+    q->answered_ms = g->loop.now_ms;
+    q->until_ms = answer == CONSENT_TIMEOUT ? g->loop.now_ms + TIMEOUT_KEPT_MS : 0;
     g->sweeps |= q->until_ms != 0;
     q->waiting = 0;
     a->nopen--;
@@ -126,17 +132,17 @@ static void settle(struct asking *a, struct asked *q, enum consent answer)
         a->closed = true;
         a->why = (uint8_t)answer;
     }
-    resume(g, id);
+    resume_waiting(g, id);
     if (answer == CONSENT_ONCE)
         q->id = 0;
 }
 
-/* Who has gone, or is no longer asked, leaves nobody waiting. */
-static void settle_all(struct asking *a, enum consent answer)
+/* Used when the answering side has gone or refuses further questions. */
+static void record_all(struct asking *a, enum consent answer)
 {
     for (size_t i = 0; i < ASKED_MAX; i++)
         if (a->all[i].id && !a->all[i].answer)
-            settle(a, &a->all[i], answer);
+            record_answer(a, &a->all[i], answer);
 }
 
 static void on_replies(struct watch *w, unsigned what)
@@ -153,22 +159,22 @@ static void on_replies(struct watch *w, unsigned what)
             a->closed = true;
             a->why = CONSENT_NOBODY;
             loop_remove(&a->gate->loop, w);
-            settle_all(a, CONSENT_NOBODY);
+            record_all(a, CONSENT_NOBODY);
             return;
         }
         struct asked *q = consent_reply_read(bytes, (size_t)n, &r) ? find_id(a, r.id) : NULL;
         if (!q || q->answer)
-            continue; /* it came too late */
-        settle(a, q, (enum consent)r.answer);
+            continue; /* too late */
+        record_answer(a, q, (enum consent)r.answer);
         if (a->closed)
-            settle_all(a, (enum consent)r.answer);
+            record_all(a, (enum consent)r.answer);
     }
 }
 
 /* ---- questions ---- */
 
-static struct asked *ask(struct asking *a, const struct peer *host, uint16_t port, uint16_t proto,
-                         const struct gate_client *who)
+static struct asked *open_question(struct asking *a, const struct peer *host, uint16_t port,
+                                   uint16_t proto, const struct gate_client *who)
 {
     struct asked *q = a->nopen < OPEN_MAX ? make_room(a) : NULL;
     if (!q)
@@ -178,7 +184,7 @@ static struct asked *ask(struct asking *a, const struct peer *host, uint16_t por
     q->until_ms = a->gate->loop.now_ms + a->gate->o->ask_ms;
     a->gate->sweeps = true;
     a->nopen++;
-    put(a, q, who);
+    send_question(a, q, who);
     return q;
 }
 
@@ -192,13 +198,13 @@ enum may gate_ask_may(struct gate *g, const struct gate_client *who, const struc
                       uint16_t port, uint16_t proto, uint32_t *id, const char **why)
 {
     struct asking *a = g->asking;
-    struct asked *q = find(a, host, port, proto);
+    struct asked *q = find_question(a, host, port, proto);
     if (!q && a->closed) {
-        *why = consent_words((enum consent)a->why);
+        *why = consent_reason((enum consent)a->why);
         return MAY_NOT;
     }
-    if (!q && !(q = ask(a, host, port, proto, who))) {
-        *why = "too many questions are waiting for an answer";
+    if (!q && !(q = open_question(a, host, port, proto, who))) {
+        *why = "too many questions are waiting for the user";
         return MAY_NOT;
     }
     if (!q->answer) {
@@ -206,8 +212,8 @@ enum may gate_ask_may(struct gate *g, const struct gate_client *who, const struc
         *id = q->id;
         return MAY_LATER;
     }
-    *why = consent_words((enum consent)q->answer);
-    return allows(q) ? MAY : MAY_NOT;
+    *why = consent_reason((enum consent)q->answer);
+    return is_allowed(q) ? MAY : MAY_NOT;
 }
 
 void gate_ask_leave(struct gate *g, uint32_t id)
@@ -215,7 +221,7 @@ void gate_ask_leave(struct gate *g, uint32_t id)
     struct asked *q = g->asking ? find_id(g->asking, id) : NULL;
     if (!q || q->answer || --q->waiting)
         return;
-    put(g->asking, q, NULL);
+    send_question(g->asking, q, NULL);
     q->id = 0;
     g->asking->nopen--;
 }
@@ -232,12 +238,12 @@ void gate_ask_sweep(struct gate *g)
             q->id = 0;
             continue;
         }
-        put(a, q, NULL);
-        settle(a, q, CONSENT_TIMEOUT);
+        send_question(a, q, NULL);
+        record_answer(a, q, CONSENT_TIMEOUT);
     }
 }
 
-/* ---- the beginning and the end ---- */
+/* ---- setup and teardown ---- */
 
 int gate_ask_begin(struct gate *g)
 {

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The gate's main loop: one thread, one epoll set, all state in struct gate. Listeners hand new
+ * connections to conn.c, datagrams to udp.c and questions to dns-stub.c. Once a second the loop
+ * sweeps what has expired.
+ */
+
 #include "net/gate.h"
 
 #include <errno.h>
@@ -11,7 +17,13 @@
 #include <unistd.h>
 
 #include "graph/net.h"
+#include "net/dns-stub.h"
+#include "net/gate-announce.h"
+#include "net/gate-ask.h"
 #include "net/gate-int.h"
+#include "net/inbound.h"
+#include "net/refused-packets.h"
+#include "net/udp.h"
 
 enum { SWEEP_MS = 1000 };
 
@@ -21,7 +33,7 @@ void gate_deny(struct gate *g, const struct gate_denial *d)
         g->o->on_denial(g->o->arg, d);
 }
 
-enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struct gate_verdict *v)
+enum may gate_check(struct conn *c, const struct peer *host, uint16_t port, struct gate_verdict *v)
 {
     struct gate *g = c->gate;
     *v = (struct gate_verdict){rules_ask(&g->rules, host, port, NET_TCP), NULL};
@@ -29,7 +41,7 @@ enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struc
     if (gate_ask_could(g, host, &v->rule))
         may = gate_ask_may(g, &c->who, host, port, NET_TCP, &c->asked, &v->why);
     if (may == MAY_LATER)
-        c->deadline_ms = 0; /* the question has one of its own */
+        c->deadline_ms = 0; /* the question has its own deadline */
     struct gate_denial d = {
         .host = host, .port = port, .verdict = v->rule, .why = v->why, .client = c->who};
     if (may == MAY_NOT || (v->rule.allow && v->rule.flags & VOCAB_FLAG_REPORT))
@@ -37,7 +49,7 @@ enum may gate_asks(struct conn *c, const struct peer *host, uint16_t port, struc
     return may;
 }
 
-bool gate_names(const struct gate *g, const uint8_t addr[16], struct peer *out)
+bool gate_host_of(const struct gate *g, const uint8_t addr[16], struct peer *out)
 {
     const struct peer *name = name_address_find(&g->names, addr);
     if (!name) {
@@ -80,7 +92,7 @@ static int add_listener(struct gate *g, int fd, unsigned kind, uint16_t port, bo
     return loop_add(&g->loop, &l->watch, true);
 }
 
-/* ---- at single ports ---- */
+/* ---- without packet redirection ---- */
 
 static bool is_listening(int fd)
 {
@@ -122,7 +134,7 @@ bool gate_listens(const struct gate *g, uint16_t port)
     return false;
 }
 
-/* Ports of loopback that lead elsewhere stay as they are. */
+/* A loopback port that leads to the host or to a published server stays as it is. */
 static bool is_elsewhere(const struct gate *g, uint16_t port)
 {
     for (size_t i = 0; i < g->nlisteners; i++)
@@ -132,7 +144,7 @@ static bool is_elsewhere(const struct gate *g, uint16_t port)
     return false;
 }
 
-/* At ports that the policy names now; one that somebody inside has is left to him. */
+/* Listens at ports that the new policy names. If the command already uses a port, it keeps it. */
 static void listen_at_new(struct gate *g)
 {
     uint16_t ports[NETNS_PORTS];
@@ -143,7 +155,7 @@ static void listen_at_new(struct gate *g)
         if (gate_listens(g, ports[i]) || is_elsewhere(g, ports[i]) || port_of(fd, &v6) < 0 ||
             netns_bind_everywhere(fd, v6, ports[i]) < 0)
             continue;
-        g->nspare--; /* it is bound, whatever else happens */
+        g->nspare--; /* used up, even if listen() fails */
         if (listen(fd, NETNS_BACKLOG) == 0)
             add_listener(g, fd, LISTEN_PORT, ports[i], false);
     }
@@ -154,7 +166,7 @@ static int open_listeners(struct gate *g)
     const struct netns_sockets *net = &g->o->sockets;
     int err = 0;
     for (unsigned i = 0; i < NETNS_SOCKETS && err == 0; i++)
-        if (i < NETNS_BACK4 || i > NETNS_ICMP6) /* those are deaf */
+        if (i < NETNS_BACK4 || i > NETNS_ICMP6) /* send-only sockets */
             err = add_listener(g, net->fds[i], i, 0, false);
     for (size_t i = 0; i < NETNS_LOCAL; i++)
         for (unsigned k = 0; k < NETNS_LOCAL_KINDS && err == 0; k++)
@@ -189,7 +201,7 @@ static void on_until(struct watch *w, unsigned what)
 
 /* ---- the loop ---- */
 
-static void sweep(struct gate *g)
+static void sweep_conns(struct gate *g)
 {
     for (struct conn *c = g->conns, *next; c; c = next) {
         next = c->next;
@@ -199,26 +211,26 @@ static void sweep(struct gate *g)
     }
 }
 
-/* Where nothing ends with time no clock has to be set, which takes a while at every wait. */
+/* A wait without a timeout is cheaper: only set one if something can expire. */
 static int longest_wait(const struct gate *g)
 {
     int wait = g->busy ? 0 : dialer_wait(&g->dialer);
     return g->sweeps && (wait < 0 || wait > SWEEP_MS) ? SWEEP_MS : wait;
 }
 
-static int turn(struct gate *g, uint64_t *swept)
+static int run_turn(struct gate *g, uint64_t *swept)
 {
-    conn_go_on(g);
+    conn_pump_busy(g);
     int err = loop_turn(&g->loop, longest_wait(g));
     dialer_tick(&g->dialer);
     if (g->loop.now_ms - *swept >= SWEEP_MS) {
         *swept = g->loop.now_ms;
         g->sweeps = false;
-        sweep(g);
+        sweep_conns(g);
         udp_sweep(g);
         gate_ask_sweep(g);
     }
-    conn_bury(g);
+    conn_free_closed(g);
     return err;
 }
 
@@ -234,11 +246,11 @@ static int serve(struct gate *g)
     if (err == 0)
         err = gate_ask_begin(g);
     while (err == 0 && !g->over)
-        err = turn(g, &swept);
+        err = run_turn(g, &swept);
     while (g->conns)
         conn_close(g->conns);
     udp_end(g);
-    conn_bury(g);
+    conn_free_closed(g);
     gate_ask_end(g);
     return err;
 }

@@ -13,37 +13,37 @@
 #include "net/upstream.h"
 
 /*
- * The gate: everything that the sandbox sends out arrives here, is asked about by name, and goes on
- * from here or nowhere. It lives outside the sandbox's network, in a process of its own, which has
- * nothing but the sockets it was given.
+ * The gate: everything that the sandbox sends out arrives here, is checked by name, and leaves from
+ * here or not at all. It is a process outside the sandbox's network that has only the sockets it
+ * was given.
  *
- *   transparent   the name is known from the address that the stub resolver gave out for it
+ *   transparent   the stub resolver gave out the address, so the gate knows the name
  *   HTTP proxy    the name is in the request
  *   SOCKS proxy   the name is in the request
  *
- * In each case what the client then says of itself (a TLS hello's name, a Host field) has to agree.
+ * If the client then names a host itself (in a TLS hello or a Host field), it must be the same.
  */
 
-/* The client's end of a connection, inside; port 0 when it is not known. */
+/* The client's end of a connection, inside the sandbox. port 0: unknown. */
 struct gate_client {
     uint8_t addr[16];
     uint16_t port;
 };
 
-/* Something was not let through. */
+/* A refused connection, datagram or lookup. */
 struct gate_denial {
     const struct peer *host;
-    uint16_t port; /* 0: only its name was looked up */
+    uint16_t port; /* 0: only a name lookup */
     bool udp;
     struct graph_verdict verdict;
-    const char *why; /* beyond the rule: "127.0.0.1 is loopback"; or NULL */
+    const char *why; /* the reason, if not the rule: "127.0.0.1 is loopback"; or NULL */
     struct gate_client client;
 };
 
-/* Something is to be let through if somebody says so. */
+/* A question for the user. */
 struct gate_question {
     uint32_t id;
-    bool withdrawn; /* nobody waits for its answer any more; nothing else is set then */
+    bool withdrawn; /* nothing waits for the answer any more; no other field is set */
     const struct peer *host;
     uint16_t port;
     bool udp;
@@ -55,44 +55,43 @@ struct gate_question {
 enum { GATE_PUBLISHED = 16, GATE_FAMILIES = 2 };
 
 struct gate_port {
-    uint16_t port;          /* 0: no more */
+    uint16_t port;          /* 0: end of the list */
     int fds[GATE_FAMILIES]; /* IPv4, IPv6; or -1 */
 };
 
-/* Where a connection to NETNS_TCP4 was meant to go. */
+/* The original destination of a connection to NETNS_TCP4. */
 struct gate_announcement {
-    uint16_t client; /* its own port, on loopback */
+    uint16_t client; /* the client's port, on loopback */
     uint16_t port;
     uint8_t addr[16];
 };
 
 struct gate_options {
     const struct graph *graph;
-    /* Without a network that leads here: connections are announced, one in a message from this
-     * socket, soon after or before they come. Else their destinations are those of the packets. */
+    /* Without a network namespace, each connection is announced in a message on this socket,
+     * shortly before or after it arrives. Otherwise the packets carry the destination. */
     bool announced;
     int announcements;
     struct netns_sockets sockets;
     struct gate_port published[GATE_PUBLISHED];
-    const char *token;               /* what proxies' clients have to know, or NULL */
-    const struct upstream *upstream; /* through which connections leave, or NULL */
-    bool portable;                   /* waits with what every system has (loop.h) */
-    bool late_names; /* answer for denied names too, and refuse connections to them */
+    const char *token;               /* the password of the proxies, or NULL */
+    const struct upstream *upstream; /* the parent proxy, or NULL */
+    bool portable;                   /* use poll() instead of epoll (loop.h) */
+    bool late_names; /* resolve denied names too, and refuse the connections instead */
     void (*on_denial)(void *arg, const struct gate_denial *d);
-    /* Called for what the policy neither allows nor denies by name; answers come, as struct
-     * consent_reply, from a descriptor, which is -1 when nobody is to be asked. */
+    /* Called if the policy neither allows nor denies the host by name. Answers arrive as struct
+     * consent_reply on the descriptor answers, -1 if there is no one to ask. */
     void (*on_question)(void *arg, const struct gate_question *q);
     int answers;
-    uint32_t ask_ms; /* that an answer is waited for */
+    uint32_t ask_ms; /* time limit for an answer */
     void *arg;
-    int until; /* a descriptor: the gate closes when it ends */
-    /* Called when there is something to be read there: false when that is its end. *policy: a graph
-     * to go by from now on, which stays the caller's; untouched when there is none. NULL: nothing
-     * is ever written there. */
+    int until; /* the gate stops when this descriptor reaches its end */
+    /* Called when until is readable. Returns false at its end. May set *policy to the graph that
+     * applies from now on; the caller owns it. NULL: nothing is ever sent. */
     bool (*on_word)(void *arg, const struct graph **policy);
 };
 
-/* Runs until then; 0 or a negated errno. The sockets are closed. */
+/* Runs until then and closes the sockets. Returns 0 or a negative errno. */
 int gate_run(const struct gate_options *o);
 
 #endif

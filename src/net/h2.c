@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Follows the client's frames. A frame is either passed on unread or, if it carries header fields,
+ * decoded with nghttp2's HPACK decoder, whose state must see every block. Frame types, stream
+ * numbers and lengths are checked strictly, so that the server can't read the bytes differently.
+ */
+
 #include "net/h2.h"
 
 #include <nghttp2/nghttp2.h>
@@ -27,17 +33,17 @@ enum frame_type {
 
 enum { END_STREAM = 0x1, ACK = 0x1, END_HEADERS = 0x4, PADDED = 0x8, WITH_PRIORITY = 0x20 };
 
-/* Fields that say what a request is; each at most once, and before all others. */
+/* Pseudo-header fields. Each appears at most once, before all other fields. */
 enum pseudo { METHOD, SCHEME, AUTHORITY, PATH, PROTOCOL, PSEUDOS };
 
-/* What is known of the fields that are being read. */
+/* State of the header block being read. */
 struct block {
-    uint32_t stream; /* 0: none is */
+    uint32_t stream; /* 0: none */
     bool end_stream;
-    bool others;  /* fields that are not of those have begun, */
-    bool host;    /* and one of them names the host */
-    bool connect; /* the method */
-    uint8_t seen; /* bits of enum pseudo */
+    bool others;  /* a regular field has been read */
+    bool host;    /* one of them was Host */
+    bool connect; /* the method is CONNECT */
+    uint8_t seen; /* bit set of enum pseudo */
     uint8_t frames;
     uint16_t fields;
     uint32_t packed, unpacked;
@@ -48,10 +54,10 @@ struct h2 {
     h2_named *named;
     void *arg;
     const char *wrong;
-    bool begun;       /* the preface has been read, */
-    bool settled;     /* and the settings, which come first */
-    uint32_t last;    /* the highest stream so far */
-    uint32_t passing; /* bytes left of a frame that is not looked into */
+    bool begun;       /* the preface has been read */
+    bool settled;     /* the first SETTINGS frame has been read */
+    uint32_t last;    /* the highest stream number so far */
+    uint32_t passing; /* bytes left of a frame that is passed on unread */
     struct block block;
 };
 
@@ -86,7 +92,7 @@ const char *h2_wrong(const struct h2 *h)
     return h->wrong;
 }
 
-static bool bad(struct h2 *h, const char *why)
+static bool refuse(struct h2 *h, const char *why)
 {
     h->wrong = why;
     return false;
@@ -94,7 +100,7 @@ static bool bad(struct h2 *h, const char *why)
 
 /* ---- fields ---- */
 
-static bool is(const nghttp2_vec *v, const char *word)
+static bool vec_is(const nghttp2_vec *v, const char *word)
 {
     return v->len == strlen(word) && memcmp(v->base, word, v->len) == 0;
 }
@@ -104,7 +110,7 @@ static bool read_name(struct h2 *h, const nghttp2_vec *value)
     struct peer host;
     uint16_t port;
     if (!peer_parse_authority((const char *)value->base, value->len, 80, &host, &port))
-        return bad(h, "an :authority that names no host");
+        return refuse(h, "the request names an invalid host");
     h->wrong = NULL;
     return h->named(h->arg, &host);
 }
@@ -117,36 +123,37 @@ static bool read_pseudo(struct h2 *h, const nghttp2_vec *name, const nghttp2_vec
     };
     struct block *b = &h->block;
     unsigned which = 0;
-    while (which < PSEUDOS && !is(name, names[which]))
+    while (which < PSEUDOS && !vec_is(name, names[which]))
         which++;
     if (which == PSEUDOS || b->others || b->seen & 1u << which)
-        return bad(h, "fields of a request that come twice, too late or not at all");
+        return refuse(h, "a pseudo-header field is unknown, repeated or late");
     b->seen |= (uint8_t)(1u << which);
     switch (which) {
     case METHOD:
-        b->connect = is(value, "CONNECT");
+        b->connect = vec_is(value, "CONNECT");
         return http_is_method((const char *)value->base, value->len) ||
-               bad(h, "a method that is none");
+               refuse(h, "the method is invalid");
     case SCHEME:
-        return is(value, "http") || is(value, "https") || bad(h, "a :scheme that is not http");
+        return vec_is(value, "http") || vec_is(value, "https") ||
+               refuse(h, "the :scheme is neither http nor https");
     case AUTHORITY:
         return read_name(h, value);
     case PATH:
-        return (value->len && *value->base == '/') || is(value, "*") ||
-               bad(h, "a :path that is none");
+        return (value->len && *value->base == '/') || vec_is(value, "*") ||
+               refuse(h, "the :path is invalid");
     default:
         return true;
     }
 }
 
-/* What belongs to one hop of HTTP/1; behind a server that goes on in HTTP/1 it could hide a
- * request. */
+/* Connection-specific fields of HTTP/1. A server that translates to HTTP/1 could take one for the
+ * start of a hidden request. */
 static bool is_of_one_hop(const nghttp2_vec *name)
 {
     static const char names[][20] = {"connection", "keep-alive", "proxy-connection",
                                      "transfer-encoding", "upgrade"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (is(name, names[i]))
+        if (vec_is(name, names[i]))
             return true;
     return false;
 }
@@ -174,25 +181,25 @@ static bool read_field(struct h2 *h, const nghttp2_nv *nv)
     nghttp2_vec name = {nv->name, nv->namelen}, value = {nv->value, nv->valuelen};
     b->unpacked += (uint32_t)(name.len + value.len);
     if (++b->fields > H2_FIELDS_MAX || b->unpacked > H2_DECODED_MAX)
-        return bad(h, "more fields than a request needs");
+        return refuse(h, "too many header fields");
     if (!is_value(&value))
-        return bad(h, "a field with bytes that do not belong there");
+        return refuse(h, "a header field has invalid bytes");
     if (name.len && *name.base == ':')
         return read_pseudo(h, &name, &value);
     b->others = true;
     if (!is_small_token(&name) || is_of_one_hop(&name))
-        return bad(h, "a field that HTTP/2 does not have");
-    if (!is(&name, "host"))
+        return refuse(h, "a header field is invalid in HTTP/2");
+    if (!vec_is(&name, "host"))
         return true;
     if (b->host)
-        return bad(h, "more than one host");
+        return refuse(h, "more than one Host");
     b->host = true;
     return read_name(h, &value);
 }
 
-/* ---- blocks of fields ---- */
+/* ---- header blocks ---- */
 
-/* A stream begins with a request; what comes later on it are trailers, which are none. */
+/* A stream starts with a request; a later block on it can only be trailers. */
 static bool end_block(struct h2 *h)
 {
     struct block *b = &h->block;
@@ -200,14 +207,14 @@ static bool end_block(struct h2 *h)
     unsigned needed = 1u << METHOD | 1u << SCHEME | 1u << PATH;
     nghttp2_hd_inflate_end_headers(h->inflater);
     if (!begins && (b->seen || !b->end_stream))
-        return bad(h, "a second request on one stream");
+        return refuse(h, "a second request on the same stream");
     if (begins && (b->seen & needed) != needed)
-        return bad(h,
-                   b->connect ? "CONNECT asks for another host" : "a request without all it needs");
+        return refuse(h, b->connect ? "CONNECT asks for another host"
+                                    : "the request lacks a pseudo-header field");
     if (begins && b->connect && !(b->seen & 1u << PROTOCOL))
-        return bad(h, "CONNECT asks for another host");
+        return refuse(h, "CONNECT asks for another host");
     if (begins && !b->host && !(b->seen & 1u << AUTHORITY))
-        return bad(h, "a request that names no host");
+        return refuse(h, "the request names no host");
     if (begins)
         h->last = b->stream;
     *b = (struct block){0};
@@ -221,15 +228,15 @@ static bool unpack(struct h2 *h, const uint8_t *data, size_t n, bool last)
         int flags = 0;
         ssize_t used = nghttp2_hd_inflate_hd2(h->inflater, &nv, &flags, data, n, last);
         if (used < 0)
-            return bad(h, "fields that cannot be unpacked");
+            return refuse(h, "the header fields can't be decoded");
         data += used;
         n -= (size_t)used;
         if (flags & NGHTTP2_HD_INFLATE_EMIT && !read_field(h, &nv))
             return false;
         if (flags & NGHTTP2_HD_INFLATE_FINAL)
-            return n == 0 || bad(h, "fields that cannot be unpacked");
+            return n == 0 || refuse(h, "the header fields can't be decoded");
         if (!(flags & NGHTTP2_HD_INFLATE_EMIT) && n == 0)
-            return !last || bad(h, "fields that end too early");
+            return !last || refuse(h, "the header fields are incomplete");
     }
 }
 
@@ -239,7 +246,7 @@ static bool read_fields(struct h2 *h, const struct frame *f, const uint8_t *data
     bool last = f->flags & END_HEADERS;
     b->packed += (uint32_t)n;
     if (b->packed > H2_BLOCK_MAX || ++b->frames > CONTINUATIONS_MAX)
-        return bad(h, "more fields than a request needs");
+        return refuse(h, "too many header fields");
     return unpack(h, data, n, last) && (!last || end_block(h));
 }
 
@@ -252,23 +259,23 @@ static bool read_headers(struct h2 *h, const struct frame *f)
     if (f->flags & WITH_PRIORITY)
         before += PRIORITY;
     if (n < before)
-        return bad(h, "a frame that is too short");
+        return refuse(h, "a frame is too short");
     if (f->flags & PADDED)
         padding = data[0];
     if (padding > n - before)
-        return bad(h, "a frame that is too short");
+        return refuse(h, "a frame is too short");
     h->block = (struct block){.stream = f->stream, .end_stream = f->flags & END_STREAM};
     return read_fields(h, f, data + before, n - before - padding);
 }
 
 /* ---- frames ---- */
 
-/* Where frames of a type may be, and how long. */
+/* Where a frame type may appear, and its length. */
 enum place { ON_CONNECTION = 1, ON_STREAM = 2, ON_EITHER = 3, NOWHERE = 0 };
 
 static const struct {
     uint8_t place;        /* enum place */
-    uint8_t shortest, of; /* at least so long, and a multiple of it; 0: of any length */
+    uint8_t shortest, of; /* minimum length, and the length it must be a multiple of; 0: any */
 } frames[FRAME_TYPES] = {
     [DATA] = {ON_STREAM, 0, 0},           [HEADERS] = {ON_STREAM, 0, 0},
     [PRIORITY_FRAME] = {ON_STREAM, 5, 5}, [RST_STREAM] = {ON_STREAM, 4, 4},
@@ -277,11 +284,11 @@ static const struct {
     [WINDOW_UPDATE] = {ON_EITHER, 4, 4},  [CONTINUATION] = {ON_STREAM, 0, 0},
 };
 
-/* A client's streams have odd numbers, and begin with HEADERS. Of the server's own, which it may
- * push, a client can say that it wants none. */
+/* A client's streams have odd numbers and start with HEADERS. Frames about the server's own
+ * (pushed) streams are allowed, because a client may reject them. */
 static bool is_in_place(const struct h2 *h, const struct frame *f)
 {
-    if (f->type >= FRAME_TYPES) /* an extension's; nobody has to understand it */
+    if (f->type >= FRAME_TYPES) /* an extension frame, which servers ignore */
         return true;
     unsigned place = f->stream ? ON_STREAM : ON_CONNECTION;
     if (!(frames[f->type].place & place))
@@ -296,7 +303,7 @@ static bool is_of_length(const struct frame *f)
     if (f->type >= FRAME_TYPES)
         return true;
     unsigned shortest = frames[f->type].shortest, of = frames[f->type].of;
-    bool exact = shortest && of; /* one such thing, not several */
+    bool exact = shortest && of; /* exactly one item */
     if (f->type == HEADERS || f->type == CONTINUATION)
         return f->size <= H2_FRAME_MAX;
     if (f->type == SETTINGS && f->flags & ACK)
@@ -308,13 +315,13 @@ static bool check_frame(struct h2 *h, const struct frame *f)
 {
     bool goes_on = f->type == CONTINUATION && f->stream == h->block.stream;
     if (!h->settled && (f->type != SETTINGS || f->flags & ACK))
-        return bad(h, "HTTP/2 that does not begin with its settings");
+        return refuse(h, "HTTP/2 must start with a SETTINGS frame");
     h->settled = true;
     if (h->block.stream ? !goes_on : f->type == CONTINUATION)
-        return bad(h, "a frame in the middle of a request's fields");
+        return refuse(h, "a frame inside a header block");
     if (!is_in_place(h, f))
-        return bad(h, "a frame where none of its kind may be");
-    return is_of_length(f) || bad(h, "a frame of a wrong length");
+        return refuse(h, "a frame on the wrong stream");
+    return is_of_length(f) || refuse(h, "a frame has the wrong length");
 }
 
 static struct frame head_of(const uint8_t *p)
@@ -327,8 +334,8 @@ static struct frame head_of(const uint8_t *p)
                           .payload = p + HEAD};
 }
 
-/* The bytes of one frame, or of the part that is there of one that is not looked into; 0: there are
- * too few, -1: refused. */
+/* Returns the length of one frame, or of the available part of an unread frame; 0 if incomplete, -1
+ * if refused. */
 static ssize_t read_frame(struct h2 *h, const uint8_t *data, size_t n)
 {
     if (h->passing) {
@@ -359,7 +366,7 @@ ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n)
     if (!h->begun) {
         size_t there = n < H2_PREFACE_SIZE ? n : H2_PREFACE_SIZE;
         if (memcmp(data, H2_PREFACE, there) != 0) {
-            bad(h, "HTTP/2 that does not begin as it must");
+            refuse(h, "the HTTP/2 preface is invalid");
             return -1;
         }
         if (there < H2_PREFACE_SIZE)

@@ -11,12 +11,13 @@
 #include "net/peer.h"
 
 /*
- * What a client says over HTTP/2 without TLS (RFC 9113): every request of every stream names its
- * host, and each name is put to the caller before the server hears of it. Frames are looked at and
- * passed on as they came; only those that carry fields are taken apart, since their compression
- * (HPACK) has a state that both ends share. Whatever a lenient server might read differently is
- * refused. The server's half is not read: nothing in it changes what the client's means. (Were the
- * server to allow a larger table for HPACK than the usual one, a client that uses it is refused.)
+ * HTTP/2 without TLS (RFC 9113), the client's direction. Each request on each stream names its
+ * host, and the caller approves each name before the server sees it. Frames are checked and passed
+ * on unchanged. Only header blocks are decoded, because HPACK keeps state that both ends share.
+ * Anything that a lenient server might read differently is refused.
+ *
+ * The server's direction is not read: it doesn't change the meaning of the client's bytes. (If a
+ * server allows a larger HPACK table than the default, a client that uses it is refused.)
  */
 
 /* Whether a request may name this host. */
@@ -24,24 +25,24 @@ typedef bool h2_named(void *arg, const struct peer *host);
 
 struct h2;
 
-/* The first bytes of every client. */
+/* Every client starts with these bytes. */
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 enum {
     H2_PREFACE_SIZE = sizeof(H2_PREFACE) - 1,
-    H2_FRAME_MAX = 32 << 10, /* of those with fields, */
-    H2_BLOCK_MAX = 64 << 10, /* together, for one request, */
+    H2_FRAME_MAX = 32 << 10, /* of a frame with header fields */
+    H2_BLOCK_MAX = 64 << 10, /* of one request's header block */
     H2_FIELDS_MAX = 256,
-    H2_DECODED_MAX = 256 << 10, /* and unpacked */
+    H2_DECODED_MAX = 256 << 10, /* of its decoded fields */
 };
 
-/* upgraded: the first stream's request was read as HTTP/1. NULL without memory. */
+/* upgraded: stream 1 was already read as an HTTP/1 request. Returns NULL without memory. */
 struct h2 *h2_new(bool upgraded, h2_named *named, void *arg);
-void h2_free(struct h2 *h); /* NULL is fine */
+void h2_free(struct h2 *h); /* NULL is allowed */
 
-/* How many of the n bytes that come next may be passed on; what is left is to be given again, with
- * more behind it. -1: they are not to be, and h2_wrong() says why. */
+/* Returns how many of the n bytes may be passed on. The caller passes the rest again, followed by
+ * more. Returns -1 to refuse; h2_wrong() has the reason. */
 ssize_t h2_read(struct h2 *h, const uint8_t *data, size_t n);
-/* NULL: the caller did not agree to a name. */
+/* NULL: the caller rejected a name. */
 const char *h2_wrong(const struct h2 *h);
 
 #endif

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * A strict HTTP/1 parser (RFC 9112). It accepts one reading of each byte and rejects everything
+ * that two implementations might read differently. It allocates nothing: slices point into the
+ * input.
+ */
+
 #include "net/http.h"
 
 #include <stdio.h>
@@ -26,7 +32,7 @@ static bool is_token(struct slice s)
     return s.n > 0;
 }
 
-/* Visible bytes; a field's value may have spaces, tabs and bytes above ASCII besides. */
+/* Visible ASCII. A field's value may also have spaces, tabs and bytes above ASCII. */
 static bool is_visible(struct slice s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -54,12 +60,12 @@ static struct slice trim(struct slice s)
     return s;
 }
 
-static bool is(struct slice s, const char *word)
+static bool slice_is(struct slice s, const char *word)
 {
     return strlen(word) == s.n && strncasecmp(s.s, word, s.n) == 0;
 }
 
-/* Takes the next word off a comma-separated list; false when there is none. */
+/* Takes the next word off a comma-separated list; false at the end. */
 static bool next_word(struct slice *list, struct slice *word)
 {
     if (!list->n)
@@ -72,16 +78,16 @@ static bool next_word(struct slice *list, struct slice *word)
     return true;
 }
 
-static bool has(struct slice list, const char *word)
+static bool list_has(struct slice list, const char *word)
 {
     struct slice one;
     while (next_word(&list, &one))
-        if (is(one, word))
+        if (slice_is(one, word))
             return true;
     return false;
 }
 
-/* What it asks to become; a word may have a version behind it. */
+/* The protocols in an Upgrade field that matter here; a version may follow each. */
 static uint8_t read_upgrade(struct slice list)
 {
     static const struct {
@@ -108,16 +114,16 @@ bool http_is_method(const char *s, size_t n)
     return n > 0 && n <= LONGEST;
 }
 
-/* ---- the first line ---- */
+/* ---- the request line ---- */
 
 static const char *read_target(struct http_head *h)
 {
     struct slice t = h->target;
     h->path = t;
-    if (is(h->method, "CONNECT")) {
+    if (slice_is(h->method, "CONNECT")) {
         h->form = HTTP_AUTHORITY;
         h->named = peer_parse_authority(t.s, t.n, 0, &h->host, &h->port);
-        return h->named ? NULL : "CONNECT wants host:port";
+        return h->named ? NULL : "CONNECT needs host:port";
     }
     if (t.n == 1 && *t.s == '*') {
         h->form = HTTP_ASTERISK;
@@ -128,7 +134,7 @@ static const char *read_target(struct http_head *h)
         return NULL;
     }
     if (t.n < 8 || strncasecmp(t.s, "http://", 7) != 0)
-        return "the target is neither a path nor an http:// address";
+        return "the target is neither a path nor an http:// URL";
     h->form = HTTP_ABSOLUTE;
     size_t n = 7;
     while (n < t.n && !strchr("/?#", t.s[n]))
@@ -143,12 +149,12 @@ static const char *read_request_line(struct slice line, struct http_head *h)
     const char *one = memchr(line.s, ' ', line.n), *end = line.s + line.n;
     const char *two = one ? memchr(one + 1, ' ', (size_t)(end - one) - 1) : NULL;
     if (!two)
-        return "the first line is no request";
+        return "the first line is not a request";
     h->method = (struct slice){line.s, (size_t)(one - line.s)};
     h->target = (struct slice){one + 1, (size_t)(two - one) - 1};
     struct slice version = {two + 1, (size_t)(end - two) - 1};
     if (!http_is_method(h->method.s, h->method.n) || !is_visible(h->target))
-        return "the first line is no request";
+        return "the first line is not a request";
     if (version.n != 8 || memcmp(version.s, "HTTP/1.", 7) != 0 ||
         (version.s[7] != '0' && version.s[7] != '1'))
         return "only HTTP/1.0 and HTTP/1.1 can be checked";
@@ -164,10 +170,10 @@ static const char *read_length(struct slice v, struct http_head *h)
     if (h->framing == HTTP_LENGTH)
         return "more than one Content-Length";
     if (v.n == 0 || v.n > 18)
-        return "a Content-Length that is no number";
+        return "Content-Length is not a number";
     for (size_t i = 0; i < v.n; i++) {
         if (v.s[i] < '0' || v.s[i] > '9')
-            return "a Content-Length that is no number";
+            return "Content-Length is not a number";
         n = n * 10 + (uint64_t)(v.s[i] - '0');
     }
     if (h->framing != HTTP_NO_BODY)
@@ -181,13 +187,13 @@ static const char *read_coding(struct slice v, struct http_head *h)
 {
     if (h->framing == HTTP_LENGTH)
         return "both Content-Length and Transfer-Encoding";
-    if (h->framing == HTTP_CHUNKED || !is(v, "chunked") || h->minor == 0)
-        return "a Transfer-Encoding other than chunked";
+    if (h->framing == HTTP_CHUNKED || !slice_is(v, "chunked") || h->minor == 0)
+        return "Transfer-Encoding is not chunked";
     h->framing = HTTP_CHUNKED;
     return NULL;
 }
 
-/* The port counts only when both say one. */
+/* The ports must agree only if both are given. */
 static const char *read_host(struct slice v, struct http_head *h, bool *seen)
 {
     struct peer host;
@@ -197,9 +203,9 @@ static const char *read_host(struct slice v, struct http_head *h, bool *seen)
     *seen = true;
     uint16_t fallback = h->form == HTTP_AUTHORITY ? h->port : 80;
     if (!peer_parse_authority(v.s, v.n, fallback, &host, &port))
-        return "a Host that is none";
+        return "the Host is invalid";
     if (h->named && h->form != HTTP_AUTHORITY && (!peer_equal(&host, &h->host) || port != h->port))
-        return "Host and the address in the first line differ";
+        return "the Host differs from the host in the first line";
     if (h->named)
         return NULL;
     h->host = host;
@@ -212,34 +218,34 @@ static const char *read_field(struct slice line, struct http_head *h, bool *host
 {
     const char *colon = memchr(line.s, ':', line.n);
     if (!colon)
-        return "a field without a colon";
+        return "a header field has no colon";
     struct slice name = {line.s, (size_t)(colon - line.s)};
     struct slice value = trim((struct slice){colon + 1, line.n - name.n - 1});
     if (!is_token(name) || !is_value(value))
-        return "a field with bytes that do not belong there";
+        return "a header field has invalid bytes";
     if (h->nfields == HTTP_FIELDS)
-        return "too many fields";
+        return "too many header fields";
     h->fields[h->nfields++] = (struct http_field){name, value};
-    if (is(name, "Content-Length"))
+    if (slice_is(name, "Content-Length"))
         return read_length(value, h);
-    if (is(name, "Transfer-Encoding"))
+    if (slice_is(name, "Transfer-Encoding"))
         return read_coding(value, h);
-    if (is(name, "Host"))
+    if (slice_is(name, "Host"))
         return read_host(value, h, host_seen);
-    if (is(name, "Proxy-Authorization"))
+    if (slice_is(name, "Proxy-Authorization"))
         h->proxy_authorization = value;
-    if (is(name, "Connection") || is(name, "Proxy-Connection")) {
-        h->close = h->close || has(value, "close");
-        h->upgrade = h->upgrade || has(value, "upgrade");
+    if (slice_is(name, "Connection") || slice_is(name, "Proxy-Connection")) {
+        h->close = h->close || list_has(value, "close");
+        h->upgrade = h->upgrade || list_has(value, "upgrade");
     }
-    if (is(name, "Upgrade"))
+    if (slice_is(name, "Upgrade"))
         h->upgrade_to |= read_upgrade(value);
     return NULL;
 }
 
-/* ---- the head ---- */
+/* ---- the header ---- */
 
-/* The next line, without its end; false when it is not all there. */
+/* The next line without its line ending; false if incomplete. */
 static bool next_line(const char *data, size_t n, size_t *at, struct slice *line, bool *bad)
 {
     const char *end = memchr(data + *at, '\n', n - *at);
@@ -254,7 +260,7 @@ static bool next_line(const char *data, size_t n, size_t *at, struct slice *line
     return true;
 }
 
-static enum http_result bad(struct http_head *h, const char *why)
+static enum http_result reject_head(struct http_head *h, const char *why)
 {
     h->wrong = why;
     return HTTP_BAD;
@@ -275,42 +281,43 @@ enum http_result http_head_read(const char *data, size_t n, struct http_head *h)
     h->wrong = NULL;
     for (bool first = true; next_line(data, n, &at, &line, &broken); first = false) {
         if (broken)
-            return bad(h, "a line that does not end as lines do");
+            return reject_head(h, "a line does not end in CR LF");
         if (!first && line.n == 0) {
             h->size = at;
             if (h->minor == 1 && !host_seen && h->form != HTTP_AUTHORITY)
-                return bad(h, "no Host");
+                return reject_head(h, "no Host");
             return HTTP_FOUND;
         }
         if (!first && (*line.s == ' ' || *line.s == '\t'))
-            return bad(h, "a folded line");
+            return reject_head(h, "a header line is folded");
         const char *why = first ? read_request_line(line, h) : read_field(line, h, &host_seen);
         if (why)
-            return bad(h, why);
+            return reject_head(h, why);
     }
-    return n >= HTTP_HEAD_MAX ? bad(h, "a head that does not end") : HTTP_MORE;
+    return n >= HTTP_HEAD_MAX ? reject_head(h, "the header is too long") : HTTP_MORE;
 }
 
-/* ---- going on ---- */
+/* ---- forwarding ---- */
 
-/* What two neighbours say to each other is not for the third. */
+/* Fields for this hop only, which a proxy must not forward. */
 static bool is_for_us(const struct http_head *h, struct slice name)
 {
     static const char *const ours[] = {
         "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
         "TE",         "Upgrade"};
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        if (is(name, ours[i]))
+        if (slice_is(name, ours[i]))
             return true;
-    if (is(name, "Host") || is(name, "Content-Length") || is(name, "Transfer-Encoding"))
+    if (slice_is(name, "Host") || slice_is(name, "Content-Length") ||
+        slice_is(name, "Transfer-Encoding"))
         return false;
     for (size_t i = 0; i < h->nfields; i++) {
         char word[64];
-        if (!is(h->fields[i].name, "Connection") || name.n >= sizeof(word))
+        if (!slice_is(h->fields[i].name, "Connection") || name.n >= sizeof(word))
             continue;
         memcpy(word, name.s, name.n);
         word[name.n] = '\0';
-        if (has(h->fields[i].value, word))
+        if (list_has(h->fields[i].value, word))
             return true;
     }
     return false;
@@ -335,7 +342,7 @@ void http_head_forward(const struct http_head *h, struct buf *out)
     buf_str(out, h->minor ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n");
     for (size_t i = 0; i < h->nfields; i++) {
         const struct http_field *f = &h->fields[i];
-        if (!is_for_us(h, f->name) || (h->upgrade && is(f->name, "Upgrade")))
+        if (!is_for_us(h, f->name) || (h->upgrade && slice_is(f->name, "Upgrade")))
             add_field(out, f);
     }
     if (h->upgrade)
@@ -345,7 +352,7 @@ void http_head_forward(const struct http_head *h, struct buf *out)
     buf_str(out, "\r\n");
 }
 
-/* ---- logging in ---- */
+/* ---- authentication ---- */
 
 void http_basic(const char *user, const char *password, char out[HTTP_BASIC])
 {
@@ -370,7 +377,7 @@ static bool read_status_line(struct slice line, struct http_answer *out, bool *o
     return line.n == 12 || line.s[12] == ' ';
 }
 
-/* What has no body, or what the fields say. */
+/* Decides where the body ends: by status, method or fields. */
 static void frame_answer(const struct http_head *h, bool head, bool old, struct http_answer *out)
 {
     out->close = h->close || old;
@@ -398,7 +405,7 @@ enum http_result http_answer_read(const char *data, size_t n, bool head, struct 
             frame_answer(&h, head, old, out);
             return HTTP_FOUND;
         }
-        /* only what frames it matters; a second Host would be the server's own affair */
+        /* only framing matters here; a second Host is the server's problem */
         bool host_seen = false;
         h.nfields = 0;
         if (read_field(line, &h, &host_seen))
@@ -425,7 +432,7 @@ bool http_body_is_over(const struct http_body *b)
     return b->state == OVER;
 }
 
-/* The line that says how long a chunk is; extensions are passed over. */
+/* Reads a chunk-size line and skips its extensions. */
 static bool chunk_size(struct http_body *b, char c)
 {
     int v = hex_digit(c);
@@ -449,8 +456,8 @@ static bool chunk_rest(struct http_body *b, char c)
            c != 0x7f;
 }
 
-/* Fields may follow the last chunk; an empty line ends them. line counts bytes of the current one,
- * with the top bit set after its carriage return. */
+/* Reads trailer fields after the last chunk, up to an empty line. line counts the bytes of the
+ * current line; the top bit marks its carriage return. */
 static bool trailer(struct http_body *b, char c)
 {
     enum { RETURNED = 1u << 31 };

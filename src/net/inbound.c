@@ -2,12 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From the host to servers inside. Listeners on the host's loopback are the gate's, and a
- * connection to one of them goes on to the same port of the sandbox's loopback, by IPv4 or, when
- * nobody answers there, by IPv6. A socket belongs to the network it was made in, so there is a
- * stock of sockets that were made inside; each is taken apart after use and used again. When all
- * are in use, others wait to be accepted.
+ * Connections from the host to servers inside. The gate listens on the host's loopback and connects
+ * each client to the same port of the sandbox's loopback, over IPv4 or, if that is refused, IPv6.
+ *
+ * A socket belongs to the network namespace that created it, so the launch creates a supply of
+ * sockets inside. The gate disconnects each one after use and reuses it. If all are in use, new
+ * clients wait in the accept queue.
  */
+
+#include "net/inbound.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,14 +19,14 @@
 
 #include "net/gate-int.h"
 
-static void listen_again(struct gate *g, bool on)
+static void set_accepting(struct gate *g, bool on)
 {
     for (size_t i = 0; i < g->nlisteners; i++)
         if (g->listeners[i].kind == LISTEN_PUBLISHED)
             loop_change(&g->loop, &g->listeners[i].watch, on ? LOOP_IN : 0);
 }
 
-static void give_back(struct conn *c)
+static void return_socket(struct conn *c)
 {
     struct gate *g = c->gate;
     struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
@@ -31,22 +34,22 @@ static void give_back(struct conn *c)
     if (fd < 0)
         return;
     loop_forget(&g->loop, &c->server.watch);
-    connect(fd, &nowhere, sizeof(nowhere)); /* which never fails, and resets what is left */
+    connect(fd, &nowhere, sizeof(nowhere)); /* never fails, and resets the connection */
     g->inside[c->six][g->ninside[c->six]++] = fd;
     if (!c->six && g->ninside[0] == 1)
-        listen_again(g, true);
+        set_accepting(g, true);
 }
 
 void inbound_return(struct conn *c)
 {
-    give_back(c);
+    return_socket(c);
     c->inbound = false;
 }
 
-static void on_called(struct watch *w, unsigned what);
+static void on_connected(struct watch *w, unsigned what);
 
-/* 0 when it is under way, or a negated errno. */
-static int call(struct conn *c)
+/* Returns 0 if the connection is in progress, or a negative errno. */
+static int connect_server(struct conn *c)
 {
     static const uint8_t places[NETNS_FAMILIES][16] = {
         {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}, {[15] = 1}};
@@ -58,28 +61,28 @@ static int call(struct conn *c)
         return -EAGAIN;
     int fd = g->inside[c->six][--g->ninside[c->six]];
     if (!c->six && g->ninside[0] == 0)
-        listen_again(g, false);
-    c->server.watch = (struct watch){fd, on_called};
+        set_accepting(g, false);
+    c->server.watch = (struct watch){fd, on_connected};
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     if (connect(fd, (struct sockaddr *)&to, n) < 0 && errno != EINPROGRESS)
         return -errno;
-    /* after it was called: one that was not would be told of as ended */
+    /* only after connect(): epoll reports an unconnected socket as hung up */
     return loop_add(&g->loop, &c->server.watch, false);
 }
 
-/* As a port does that nobody listens on. */
-static void refused(struct conn *c)
+/* Resets the client, as if no server listened on the port. */
+static void server_refused(struct conn *c)
 {
-    give_back(c);
+    return_socket(c);
     if (!c->six) {
         c->six = true;
-        if (call(c) == 0)
+        if (connect_server(c) == 0)
             return;
     }
     conn_reset(c);
 }
 
-static void on_called(struct watch *w, unsigned what)
+static void on_connected(struct watch *w, unsigned what)
 {
     struct side *s = (struct side *)w;
     int err = 0;
@@ -89,12 +92,12 @@ static void on_called(struct watch *w, unsigned what)
     if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &err, &n) < 0)
         err = errno;
     if (err)
-        refused(s->conn);
+        server_refused(s->conn);
     else
         conn_joined(s->conn, what);
 }
 
-static void begin(struct listener *l, int fd)
+static void begin_inbound(struct listener *l, int fd)
 {
     struct gate *g = l->gate;
     struct conn *c = conn_new(g, fd);
@@ -105,8 +108,8 @@ static void begin(struct listener *l, int fd)
     c->state = CONN_RELAY;
     if (loop_add(&g->loop, &c->client.watch, false) < 0)
         conn_close(c);
-    else if (call(c) < 0)
-        refused(c);
+    else if (connect_server(c) < 0)
+        server_refused(c);
 }
 
 void inbound_accept(struct listener *l)
@@ -115,6 +118,6 @@ void inbound_accept(struct listener *l)
         int fd = accept4(l->watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             return;
-        begin(l, fd);
+        begin_inbound(l, fd);
     }
 }

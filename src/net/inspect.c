@@ -2,21 +2,27 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A client's first bytes, which tell what it speaks. TLS, HTTP/1 and HTTP/2 name their host, and go
- * on to be read (plain-http.c). At the ports of websites a host that was allowed by its name hears
- * nothing else, ssh excepted: what a server might understand and we do not is refused. At other
- * ports, what does not end as a request's first line passes, as it comes: it is sent on while the
- * line is still looked at, since some protocols have no lines, but a request's line never to its
- * end. Until the server says something, no request may follow; and should it answer as HTTP or TLS
- * do, it has understood something that was not read, and the connection ends there.
+ * Identifies the protocol from a client's first bytes. TLS, HTTP/1 and HTTP/2 name their host, and
+ * that name is checked (plain-http.c).
  *
- * An address, or a port of this machine, was allowed as such, so that no name could lead elsewhere
- * there; requests are read nevertheless.
+ * On web ports, a host that was allowed by name gets nothing else, except ssh: a server might
+ * understand bytes that the gate doesn't. On other ports, anything passes that is not an HTTP
+ * request line. Bytes are forwarded while the line is still being checked, because some protocols
+ * have no lines, but never the end of a request line. Until the server answers, no request may
+ * follow. If the server answers in HTTP or TLS, it understood something that the gate didn't, and
+ * the connection is closed.
+ *
+ * An address or a local port was allowed as such, so names can't lead elsewhere; requests are still
+ * read.
  */
+
+#include "net/inspect.h"
 
 #include <string.h>
 
 #include "net/gate-int.h"
+#include "net/plain-http.h"
+#include "net/tls-hello.h"
 
 static const uint16_t web_ports[] = {80, 443, 8080, 8443};
 
@@ -33,22 +39,22 @@ static bool is_at_web_port(const struct conn *c)
     return false;
 }
 
-/* As far as there are bytes. */
+/* Compares the bytes that are there. */
 static bool begins(const char *data, size_t n, const char *with)
 {
     size_t m = strlen(with);
     return memcmp(data, with, n < m ? n : m) == 0;
 }
 
-/* ---- at ports of websites ---- */
+/* ---- on web ports ---- */
 
-/* Both ends say so, and no web server does. */
+/* Both ends announce ssh, and no web server does. */
 static bool inspect_ssh(struct conn *c)
 {
-    if (c->nheard < 4)
+    if (c->nanswer < 4)
         return false;
-    if (memcmp(c->heard, "SSH-", 4) != 0) {
-        plain_http_refuse(c, "ssh to a server that does not speak it");
+    if (memcmp(c->first_answer, "SSH-", 4) != 0) {
+        plain_http_refuse(c, "ssh to a server that does not speak ssh");
         return false;
     }
     c->state = CONN_RELAY;
@@ -60,7 +66,7 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
     static const char ssh[] = "SSH-", h2[] = "PRI ";
     size_t enough = sizeof(ssh) - 1;
     if (*data < 'A' || *data > 'Z') {
-        plain_http_refuse(c, "neither HTTP nor TLS, at a port of websites");
+        plain_http_refuse(c, "neither HTTP nor TLS, on a web port");
         return false;
     }
     if (n < enough && (begins(data, n, ssh) || begins(data, n, h2)))
@@ -71,40 +77,41 @@ static bool inspect_web(struct conn *c, const char *data, size_t n)
     return true;
 }
 
-/* ---- at any other port ---- */
+/* ---- on other ports ---- */
 
-/* How servers begin whose clients have to be read. */
-struct voice {
+/* How a server's answer starts if it needs its client inspected. */
+struct server_start {
     uint8_t n;
-    uint8_t bytes[sizeof(((struct conn *)0)->heard)];
-    uint8_t any[sizeof(((struct conn *)0)->heard)]; /* where it does not matter */
+    uint8_t bytes[sizeof(((struct conn *)0)->first_answer)];
+    uint8_t any[sizeof(((struct conn *)0)->first_answer)]; /* bytes that may have any value */
     const char *why;
 };
 
-static const struct voice voices[] = {
-    {5, "HTTP/", {0}, "the server took what was said for HTTP, which it was not"},
-    {3, {0x16, 3, 0}, {0, 0, 1}, "the server took what was said for TLS, which it was not"},
-    /* settings: their length, their kind, and no stream */
-    {9, {[3] = 4}, {0, 1, 1}, "the server speaks HTTP/2, and the client does not"},
+static const struct server_start server_starts[] = {
+    {5, "HTTP/", {0}, "the server answered in HTTP, but the client did not send HTTP"},
+    {3, {0x16, 3, 0}, {0, 0, 1}, "the server answered in TLS, but the client did not send TLS"},
+    /* a SETTINGS frame: any length, type 4, stream 0 */
+    {9, {[3] = 4}, {0, 1, 1}, "the server speaks HTTP/2, but the client does not"},
 };
 
-static bool is_like(const struct conn *c, const struct voice *v, unsigned n)
+static bool matches_start(const struct conn *c, const struct server_start *v, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!v->any[i] && (uint8_t)c->heard[i] != v->bytes[i])
+        if (!v->any[i] && (uint8_t)c->first_answer[i] != v->bytes[i])
             return false;
     return true;
 }
 
-/* What is not read must not be what the server understands: false when that was its end. */
-static bool check_heard(struct conn *c)
+/* Closes the connection if the server understood bytes that the gate did not read. Returns false
+ * then. */
+static bool check_first_answer(struct conn *c)
 {
     bool undecided = false;
-    for (size_t i = 0; i < sizeof(voices) / sizeof(voices[0]); i++) {
-        const struct voice *v = &voices[i];
-        if (!is_like(c, v, c->nheard < v->n ? c->nheard : v->n))
+    for (size_t i = 0; i < sizeof(server_starts) / sizeof(server_starts[0]); i++) {
+        const struct server_start *v = &server_starts[i];
+        if (!matches_start(c, v, c->nanswer < v->n ? c->nanswer : v->n))
             continue;
-        if (c->nheard >= v->n) {
+        if (c->nanswer >= v->n) {
             plain_http_refuse(c, v->why);
             return false;
         }
@@ -120,7 +127,7 @@ bool inspect_more(struct conn *c, const char *data, size_t n)
         return true;
     enum first_line_result got = first_line_read(&c->first, data, n);
     if (got == FIRST_HTTP)
-        plain_http_refuse(c, "a request behind something else");
+        plain_http_refuse(c, "an HTTP request after other data");
     if (got == FIRST_OTHER)
         c->first.following = false;
     return !c->dead;
@@ -136,27 +143,27 @@ static bool pass_unread(struct conn *c)
     if (!c->unread)
         return true;
     first_line_follow(&c->first);
-    /* a server that has spoken first is known already */
-    return check_heard(c) &&
+    /* the server may have spoken first */
+    return check_first_answer(c) &&
            (!c->unread || inspect_more(c, queue_data(&c->in) + queue_size(&c->in) - left, left));
 }
 
 bool inspect_server(struct conn *c, const char *data, size_t n)
 {
-    size_t room = sizeof(c->heard) - c->nheard;
-    memcpy(c->heard + c->nheard, data, n < room ? n : room);
-    c->nheard += (uint8_t)(n < room ? n : room);
-    /* whoever answers half of a line does not wait for a request */
+    size_t room = sizeof(c->first_answer) - c->nanswer;
+    memcpy(c->first_answer + c->nanswer, data, n < room ? n : room);
+    c->nanswer += (uint8_t)(n < room ? n : room);
+    /* a server that answers half a line isn't waiting for a request */
     if (c->state == CONN_INSPECT && (c->ahead || c->cut))
         return pass_unread(c);
-    return !c->unread || check_heard(c);
+    return !c->unread || check_first_answer(c);
 }
 
 static bool begin_requests(struct conn *c)
 {
     if (c->cut || c->first.blank_first) {
-        plain_http_refuse(c, c->cut ? "a request's first line that is too long"
-                                    : "empty lines before a request");
+        plain_http_refuse(c, c->cut ? "the request's first line is too long"
+                                    : "blank lines before a request");
         return false;
     }
     bool h2 = begins(queue_data(&c->in), queue_size(&c->in), "PRI * HTTP/2.0\r");
@@ -164,7 +171,7 @@ static bool begin_requests(struct conn *c)
     return true;
 }
 
-/* Sends on what has been looked at, and keeps it while it may yet have to be read as a request. */
+/* Forwards what has been checked, and keeps a copy while it may still turn out to be a request. */
 static void send_ahead(struct conn *c)
 {
     size_t n = queue_size(&c->in);
@@ -190,7 +197,7 @@ static bool inspect_any(struct conn *c, const char *data, size_t n)
     return false;
 }
 
-/* ---- both ---- */
+/* ---- on all ports ---- */
 
 static bool inspect_hello(struct conn *c, const struct hello *hello)
 {
@@ -202,12 +209,12 @@ static bool inspect_hello(struct conn *c, const struct hello *hello)
     return true;
 }
 
-bool plain_http_inspect(struct conn *c)
+bool inspect_client(struct conn *c)
 {
     struct hello hello;
     const char *data = queue_data(&c->in);
     size_t n = queue_size(&c->in);
-    /* whoever asked a proxy for the connection hears that there is one first */
+    /* a proxy's client must get the proxy's answer first */
     if (n == 0 || (c->proxied && c->dial))
         return false;
     c->proxied = false;
@@ -215,7 +222,7 @@ bool plain_http_inspect(struct conn *c)
     case HELLO_MORE:
         return false;
     case HELLO_BAD:
-        plain_http_refuse(c, "a TLS hello that cannot be read");
+        plain_http_refuse(c, "the TLS hello is malformed");
         return false;
     case HELLO_FOUND:
         return inspect_hello(c, &hello);
@@ -223,7 +230,7 @@ bool plain_http_inspect(struct conn *c)
         break;
     }
     if (c->to_tls) {
-        plain_http_refuse(c, "an upgrade to TLS that is none");
+        plain_http_refuse(c, "the client asked for TLS but did not send it");
         return false;
     }
     bool strict = is_allowed_by_name(c) && is_at_web_port(c);

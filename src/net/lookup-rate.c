@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * A token bucket: PACE_AT_ONCE tokens, one more every PACE_MS. Each new name takes a token and is
+ * remembered.
+ */
+
 #include "net/lookup-rate.h"
 
 #include <string.h>
@@ -29,7 +34,8 @@ bool lookup_rate_take(struct lookup_rate *p, const struct peer *name, uint64_t n
     if (p->used >= PACE_AT_ONCE)
         return false;
     if (name_address_number(&p->known, name) < 0) {
-        /* full, after most of a day: those that come again are paid for again */
+        /* The table is full after most of a day. Start again; repeated names then cost a token
+         * again. */
         lookup_rate_free(p);
         return false;
     }

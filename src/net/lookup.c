@@ -2,18 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Records that no address of ours can stand for: where a service lives (SRV), who takes mail (MX),
- * and text. They are looked up in earnest, for names that the policy allows, and what comes back is
- * read and written anew: nothing else of a name server's answer reaches the command. Names in it
- * are only names; whoever wants to go there asks for them.
+ * Records that the stub can't answer with a private address: SRV, MX and TXT. The gate looks them
+ * up for names that the policy allows. It parses the answer and writes a new one, so nothing else
+ * from the name server reaches the command. Hosts named in a record are only names; connecting to
+ * them is checked separately.
  */
+
+#include "net/lookup.h"
 
 #include <ares.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "net/dns.h"
 #include "net/gate-int.h"
 
 enum { LOOKUPS_MAX = 128, SECONDS_VALID = 60, CLASS_IN = 1 };
@@ -22,7 +23,7 @@ struct lookup {
     struct lookup *next, *prev;
     struct gate *gate;
     struct dns_query query;
-    struct asker who;
+    struct dns_client who;
 };
 
 bool lookup_knows(uint16_t type)
@@ -32,7 +33,7 @@ bool lookup_knows(uint16_t type)
 
 /* ---- services ---- */
 
-/* Arrays rather than pointers, which would have to be adjusted at every start of the program. */
+/* Arrays instead of pointers, which need a relocation each at program start. */
 enum { WORD = 20 };
 
 static bool is_one_of(const char *label, size_t n, const char (*words)[WORD], size_t nwords)
@@ -43,8 +44,7 @@ static bool is_one_of(const char *label, size_t n, const char (*words)[WORD], si
     return false;
 }
 
-/* The word of a label that begins with an underscore, and where the name goes on; 0: it does not.
- */
+/* Reads a label that starts with an underscore and moves past it. Returns its length, or 0. */
 static size_t service_word(const char **at, const char **word)
 {
     const char *dot = **at == '_' ? strchr(*at, '.') : NULL;
@@ -57,7 +57,7 @@ static size_t service_word(const char **at, const char **word)
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* "_xmpp-client._tcp.example.com" is a service of example.com's. */
+/* "_xmpp-client._tcp.example.com" is a service of example.com. */
 bool lookup_owner(const struct peer *asked, struct peer *out)
 {
     static const char services[][WORD] = {
@@ -83,7 +83,7 @@ bool lookup_owner(const struct peer *asked, struct peer *out)
     return peer_parse(at, strlen(at), out);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static void add_services(struct dns_reply *r, const uint8_t *data, int n)
 {
@@ -160,9 +160,9 @@ static void on_found(void *arg, int status, int timeouts, unsigned char *data, i
     free(l);
 }
 
-bool lookup_start(struct gate *g, const struct dns_query *q, const struct asker *who)
+bool lookup_start(struct gate *g, const struct dns_query *q, const struct dns_client *who)
 {
-    ares_channel names = dialer_names(&g->dialer);
+    ares_channel names = dialer_channel(&g->dialer);
     struct lookup *l = names && g->nlookups < LOOKUPS_MAX ? calloc(1, sizeof(*l)) : NULL;
     if (!l)
         return false;
@@ -179,5 +179,5 @@ void lookup_forget(struct conn *c)
 {
     for (struct lookup *l = c->gate->lookups; l; l = l->next)
         if (l->who.conn == c)
-            l->who = (struct asker){.fd = -1};
+            l->who = (struct dns_client){.fd = -1};
 }

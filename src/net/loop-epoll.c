@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The epoll loop. Sockets are edge-triggered for both directions, so no call is needed when
+ * interest changes. Listeners and descriptors of libraries are level-triggered.
+ */
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +14,10 @@
 
 #include "net/loop.h"
 
-/* Whom to tell of a descriptor: here rather than in the kernel, so that it can be somebody else
- * without a call. */
+/* The watch of a descriptor. The kernel stores only the number, so moving a socket to another owner
+ * needs no system call. */
 struct watched {
-    struct watch *watch; /* NULL: nobody */
+    struct watch *watch; /* NULL: ignore its events */
     bool level;
 };
 
@@ -32,7 +37,7 @@ static void epoll_free(struct loop *l)
     l->nby_fd = 0;
 }
 
-static bool grow(struct loop *l, size_t wanted)
+static bool grow_table(struct loop *l, size_t wanted)
 {
     size_t n = l->nby_fd ? l->nby_fd : 64;
     while (n < wanted)
@@ -50,7 +55,7 @@ static int epoll_add(struct loop *l, struct watch *w, bool level)
 {
     struct epoll_event e = {.data.fd = w->fd};
     e.events = level ? EPOLLIN : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    if ((size_t)w->fd >= l->nby_fd && !grow(l, (size_t)w->fd + 1))
+    if ((size_t)w->fd >= l->nby_fd && !grow_table(l, (size_t)w->fd + 1))
         return -ENOMEM;
     if (epoll_ctl(l->fd, EPOLL_CTL_ADD, w->fd, &e) < 0)
         return -errno;
@@ -71,7 +76,7 @@ static void epoll_drop(struct loop *l, struct watch *w)
     l->by_fd[w->fd].watch = NULL;
 }
 
-/* The kernel forgets what is closed, unless somebody else has it open. */
+/* The kernel drops a closed descriptor itself, unless another process has it open. */
 static void epoll_closing(struct loop *l, struct watch *w)
 {
     if (l->by_fd[w->fd].level)
@@ -84,7 +89,7 @@ static void epoll_move(struct loop *l, struct watch *from, struct watch *to)
     l->by_fd[from->fd].watch = to;
 }
 
-static unsigned told(uint32_t events)
+static unsigned events_to_what(uint32_t events)
 {
     return (events & EPOLLIN ? LOOP_IN : 0) | (events & EPOLLOUT ? LOOP_OUT : 0) |
            (events & EPOLLRDHUP ? LOOP_IN | LOOP_LAST : 0) |
@@ -99,12 +104,12 @@ static int epoll_turn(struct loop *l, int timeout_ms, unsigned *what)
         return -errno;
     for (int i = 0; i < n; i++) {
         l->current[i] = l->by_fd[events[i].data.fd].watch;
-        what[i] = told(events[i].events);
+        what[i] = events_to_what(events[i].events);
     }
     return n;
 }
 
-const struct loop_way loop_native = {
+const struct loop_ops loop_native = {
     .init = epoll_init,
     .free = epoll_free,
     .add = epoll_add,

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * poll tells what is, not what changed. So a descriptor is asked about only as far as its owner
- * waits for it: what was told is left out until the owner says that it came to an end of it. One
- * that waits for nothing is not asked about at all, since poll would tell of its end for ever.
+ * The portable loop. poll() reports state, not changes. So each event is masked after it was
+ * reported, until the owner asks for it again with loop_again(). A descriptor with no events left
+ * is skipped entirely, because poll() would report its hang-up forever.
  */
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct polled {
     struct watch **watches;
     bool *level;
     size_t n, cap;
-    size_t next; /* where to begin telling, so that everybody gets a turn */
+    size_t next; /* where to start reporting, so that every descriptor gets a turn */
 };
 
 static int polled_init(struct loop *l)
@@ -39,7 +39,7 @@ static void polled_free(struct loop *l)
     l->set = NULL;
 }
 
-static bool grow(struct polled *p)
+static bool grow_list(struct polled *p)
 {
     size_t cap = p->cap ? p->cap * 2 : 64;
     struct pollfd *fds = realloc(p->fds, cap * sizeof(*fds));
@@ -62,8 +62,8 @@ static size_t slot_of(const struct polled *p, const struct watch *w)
     return i;
 }
 
-/* A negative descriptor is passed over; all ones, so that 0 has one too. */
-static void ask(struct polled *p, size_t slot, short events)
+/* poll() skips negative descriptors. ~fd also works for descriptor 0. */
+static void set_events(struct polled *p, size_t slot, short events)
 {
     p->fds[slot].events = events;
     p->fds[slot].fd = events ? p->watches[slot]->fd : ~p->watches[slot]->fd;
@@ -77,11 +77,11 @@ static short events_of(unsigned what)
 static int polled_add(struct loop *l, struct watch *w, bool level)
 {
     struct polled *p = l->set;
-    if (p->n == p->cap && !grow(p))
+    if (p->n == p->cap && !grow_list(p))
         return -ENOMEM;
     p->watches[p->n] = w;
     p->level[p->n] = level;
-    ask(p, p->n, level ? POLLIN : POLLIN | POLLOUT);
+    set_events(p, p->n, level ? POLLIN : POLLIN | POLLOUT);
     p->n++;
     return 0;
 }
@@ -91,7 +91,7 @@ static int polled_change(struct loop *l, struct watch *w, unsigned what)
     size_t slot = slot_of(l->set, w);
     if (slot == l->set->n)
         return -ENOENT;
-    ask(l->set, slot, events_of(what));
+    set_events(l->set, slot, events_of(what));
     return 0;
 }
 
@@ -99,7 +99,7 @@ static void polled_again(struct loop *l, struct watch *w, unsigned what)
 {
     size_t slot = slot_of(l->set, w);
     if (slot < l->set->n)
-        ask(l->set, slot, l->set->fds[slot].events | events_of(what));
+        set_events(l->set, slot, l->set->fds[slot].events | events_of(what));
 }
 
 static void polled_drop(struct loop *l, struct watch *w)
@@ -121,7 +121,7 @@ static void polled_move(struct loop *l, struct watch *from, struct watch *to)
         l->set->watches[slot] = to;
 }
 
-static unsigned told(short events)
+static unsigned events_to_what(short events)
 {
     return (events & POLLIN ? LOOP_IN : 0) | (events & POLLOUT ? LOOP_OUT : 0) |
            (events & (POLLERR | POLLHUP | POLLNVAL) ? LOOP_GONE | LOOP_IN | LOOP_OUT | LOOP_LAST
@@ -141,15 +141,15 @@ static int polled_wait(struct loop *l, int timeout_ms, unsigned *what)
         if (!events)
             continue;
         l->current[n] = p->watches[slot];
-        what[n++] = told(events);
+        what[n++] = events_to_what(events);
         if (!p->level[slot])
-            ask(p, slot, what[n - 1] & LOOP_GONE ? 0 : p->fds[slot].events & ~events);
+            set_events(p, slot, what[n - 1] & LOOP_GONE ? 0 : p->fds[slot].events & ~events);
     }
     p->next = p->n ? (p->next + (size_t)n) % p->n : 0;
     return n;
 }
 
-const struct loop_way loop_portable = {
+const struct loop_ops loop_portable = {
     .init = polled_init,
     .free = polled_free,
     .add = polled_add,

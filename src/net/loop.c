@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The part of the loop that both implementations share. A handler may close or move any watch,
+ * including ones whose events are still pending in this turn; pass_current() updates those.
+ */
+
 #include "net/loop.h"
 
 #include <errno.h>
@@ -9,35 +14,35 @@
 
 #include "base/clock.h"
 
-int loop_init(struct loop *l, const struct loop_way *way)
+int loop_init(struct loop *l, const struct loop_ops *ops)
 {
-    *l = (struct loop){.way = way, .fd = -1, .now_ms = now_ms()};
-    return way->init(l);
+    *l = (struct loop){.ops = ops, .fd = -1, .now_ms = now_ms()};
+    return ops->init(l);
 }
 
 void loop_free(struct loop *l)
 {
-    if (l->way)
-        l->way->free(l);
+    if (l->ops)
+        l->ops->free(l);
 }
 
 int loop_add(struct loop *l, struct watch *w, bool level)
 {
-    return l->way->add(l, w, level);
+    return l->ops->add(l, w, level);
 }
 
 int loop_change(struct loop *l, struct watch *w, unsigned what)
 {
-    return l->way->change(l, w, what);
+    return l->ops->change(l, w, what);
 }
 
 void loop_again(struct loop *l, struct watch *w, unsigned what)
 {
-    if (l->way->again && w->fd >= 0)
-        l->way->again(l, w, what);
+    if (l->ops->again && w->fd >= 0)
+        l->ops->again(l, w, what);
 }
 
-/* What is still to be told of one goes to another, or to nobody. */
+/* Redirects pending events of one watch to another, or drops them. */
 static void pass_current(struct loop *l, const struct watch *from, struct watch *to)
 {
     for (int i = 0; i < l->ncurrent; i++)
@@ -49,7 +54,7 @@ void loop_forget(struct loop *l, struct watch *w)
 {
     if (w->fd < 0)
         return;
-    l->way->drop(l, w);
+    l->ops->drop(l, w);
     pass_current(l, w, NULL);
     w->fd = -1;
 }
@@ -59,7 +64,7 @@ void loop_remove(struct loop *l, struct watch *w)
     int fd = w->fd;
     if (fd < 0)
         return;
-    l->way->closing(l, w);
+    l->ops->closing(l, w);
     pass_current(l, w, NULL);
     w->fd = -1;
     close(fd);
@@ -68,7 +73,7 @@ void loop_remove(struct loop *l, struct watch *w)
 void loop_move(struct loop *l, struct watch *from, struct watch *to)
 {
     to->fd = from->fd;
-    l->way->move(l, from, to);
+    l->ops->move(l, from, to);
     pass_current(l, from, to);
     from->fd = -1;
 }
@@ -76,7 +81,7 @@ void loop_move(struct loop *l, struct watch *from, struct watch *to)
 int loop_turn(struct loop *l, int timeout_ms)
 {
     unsigned what[sizeof(l->current) / sizeof(l->current[0])];
-    int n = l->way->wait(l, timeout_ms, what);
+    int n = l->ops->wait(l, timeout_ms, what);
     l->now_ms = now_ms();
     l->turns++;
     if (n < 0)

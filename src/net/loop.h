@@ -8,15 +8,14 @@
 #include <stdint.h>
 
 /*
- * Waiting for many descriptors at once: on Linux with epoll, anywhere with poll. Each is announced
- * once and then told about changes only, so that whoever reads has to read until there is nothing
- * left, and then says so.
+ * Waits for many descriptors: epoll on Linux, poll elsewhere. Watches are edge-triggered by
+ * default. The owner reads or writes until the call would block and then calls loop_again().
  */
 enum {
     LOOP_IN = 1,
     LOOP_OUT = 2,
     LOOP_GONE = 4,
-    LOOP_LAST = 8, /* behind what is to be read there is the end, which is not told again */
+    LOOP_LAST = 8, /* the end of file follows the readable bytes, and is not reported again */
 };
 
 struct watch {
@@ -24,49 +23,50 @@ struct watch {
     void (*ready)(struct watch *w, unsigned what);
 };
 
-struct loop_way;
+struct loop_ops;
 
 struct loop {
-    const struct loop_way *way;
-    int fd;                /* epoll's, */
-    struct watched *by_fd; /* and whom it tells */
+    const struct loop_ops *ops;
+    int fd;                /* epoll's descriptor, */
+    struct watched *by_fd; /* and the watches by descriptor */
     size_t nby_fd;
-    struct polled *set;        /* or poll's list */
-    struct watch *current[64]; /* being told; closing one takes it out */
+    struct polled *set;        /* or the list for poll */
+    struct watch *current[64]; /* events of this turn; closing a watch removes it */
     int ncurrent;
     uint64_t turns, now_ms;
 };
 
-/* The best way of this system; the one that every system has. */
-extern const struct loop_way loop_native, loop_portable;
+/* The best implementation on this system, and the one that every system has. */
+extern const struct loop_ops loop_native, loop_portable;
 
-int loop_init(struct loop *l, const struct loop_way *way); /* 0 or a negated errno */
+int loop_init(struct loop *l, const struct loop_ops *ops); /* 0 or a negative errno */
 void loop_free(struct loop *l);
-/* level: told again and again while it holds, for listeners and descriptors of libraries */
+/* level: report while the condition holds, for listeners and descriptors of libraries */
 int loop_add(struct loop *l, struct watch *w, bool level);
-int loop_change(struct loop *l, struct watch *w, unsigned what); /* level-triggered ones */
-/* Nothing was left to read or no room to write (others): tell when that changes. */
+int loop_change(struct loop *l, struct watch *w, unsigned what); /* level-triggered watches only */
+/* Edge-triggered watches: a read or write would have blocked; report when that changes. */
 void loop_again(struct loop *l, struct watch *w, unsigned what);
-/* Closes it, too; nobody else has the same one open but for level-triggered ones. */
+/* Closes the descriptor too. No other process may have it open, unless it is level-triggered. */
 void loop_remove(struct loop *l, struct watch *w);
-void loop_forget(struct loop *l, struct watch *w); /* and leaves it open */
-/* What is told of from's descriptor is told to another from now on, whose it is then. */
+void loop_forget(struct loop *l, struct watch *w); /* the same, but keeps it open */
+/* Hands from's descriptor and its events over to another watch. */
 void loop_move(struct loop *l, struct watch *from, struct watch *to);
-/* Waits for at most so long and tells. */
+/* Waits at most timeout_ms and calls the handlers. */
 int loop_turn(struct loop *l, int timeout_ms);
 
-/* ---- between its files ---- */
+/* ---- implementation ---- */
 
-struct loop_way {
+struct loop_ops {
     int (*init)(struct loop *l);
     void (*free)(struct loop *l);
     int (*add)(struct loop *l, struct watch *w, bool level);
     int (*change)(struct loop *l, struct watch *w, unsigned what);
-    void (*again)(struct loop *l, struct watch *w, unsigned what); /* NULL: it knows by itself */
+    void (*again)(struct loop *l, struct watch *w, unsigned what); /* NULL: nothing to do */
     void (*drop)(struct loop *l, struct watch *w);
-    void (*closing)(struct loop *l, struct watch *w); /* the same, before it is closed */
+    void (*closing)(struct loop *l,
+                    struct watch *w); /* the same, if the descriptor is about to be closed */
     void (*move)(struct loop *l, struct watch *from, struct watch *to);
-    /* Fills current and what[], at most 64 of them; how many, or a negated errno. */
+    /* Fills current and what[], at most 64. Returns how many, or a negative errno. */
     int (*wait)(struct loop *l, int timeout_ms, unsigned *what);
 };
 

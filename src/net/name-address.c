@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * A hash table from names to numbers and an array back. Number n stands for base + n in both
+ * families. Everything is in one arena, freed when the gate ends.
+ */
+
 #include "net/name-address.h"
 
 #include <string.h>
 
-/* 198.18.1.0 and up: what comes before is the sandbox's own. */
+/* 198.18.0.x belongs to the sandbox itself, so names start at 198.18.1.0. */
 static const uint8_t base_v4[16] = {[10] = 0xff, [11] = 0xff, [12] = 198, [13] = 18, [14] = 1};
-/* A unique local prefix; its 40 bits were drawn once. */
+/* A unique local prefix with a fixed random part. */
 static const uint8_t base_v6[16] = {0xfd, 0x62, 0x75, 0x63, 0x6b, 0x6c, [13] = 1};
 
 enum { FIRST_SLOTS = 256, FIRST_NAMES = 128 };
@@ -47,8 +52,8 @@ static uint32_t slot_of(const struct name_addresses *t, const struct peer *name)
     return at;
 }
 
-/* Doubles both tables; what they were stays in the arena, which is twice the size at most. */
-static int grow(struct name_addresses *t)
+/* Doubles both tables. The old ones stay in the arena, which at most doubles its size. */
+static int grow_tables(struct name_addresses *t)
 {
     uint32_t nslots = t->nslots * 2;
     uint32_t *slots = arena_array(&t->arena, nslots, sizeof(*slots));
@@ -65,8 +70,8 @@ static int grow(struct name_addresses *t)
     return 0;
 }
 
-/* Only as much of a name as there is: most are short. */
-static struct peer *keep(struct name_addresses *t, const struct peer *name)
+/* Copies only the used part of the name: most names are short. */
+static struct peer *copy_name(struct name_addresses *t, const struct peer *name)
 {
     return arena_dup(&t->arena, name, offsetof(struct peer, name) + name->len + 1);
 }
@@ -81,9 +86,9 @@ int64_t name_address_number(struct name_addresses *t, const struct peer *name)
     uint32_t at = slot_of(t, name);
     if (t->slots[at])
         return t->slots[at] - 1;
-    if (t->n == NAMES_MAX || (t->n == t->nslots / 2 && grow(t) < 0))
+    if (t->n == NAMES_MAX || (t->n == t->nslots / 2 && grow_tables(t) < 0))
         return -1;
-    struct peer *copy = keep(t, name);
+    struct peer *copy = copy_name(t, name);
     if (!copy)
         return -1;
     at = slot_of(t, name);
@@ -94,7 +99,7 @@ int64_t name_address_number(struct name_addresses *t, const struct peer *name)
 
 static void add_number(uint8_t *low, uint32_t number)
 {
-    /* neither base has its low bytes set beyond what the carry reaches */
+    /* cannot overflow: both bases leave the upper bits clear */
     uint32_t v = (uint32_t)low[0] << 16 | (uint32_t)low[1] << 8 | low[2];
     v += number;
     low[0] = (uint8_t)(v >> 16);
@@ -102,7 +107,7 @@ static void add_number(uint8_t *low, uint32_t number)
     low[2] = (uint8_t)v;
 }
 
-void name_address_address(uint32_t number, bool v6, uint8_t addr[16])
+void name_address_get(uint32_t number, bool v6, uint8_t addr[16])
 {
     memcpy(addr, v6 ? base_v6 : base_v4, 16);
     add_number(addr + 13, number);

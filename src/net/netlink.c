@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Builds netlink messages in one buffer and sends them in one call. Each message that sets
+ * NLM_F_ACK is acknowledged; netlink_send() waits for all acknowledgements.
+ */
+
 #include "net/netlink.h"
 
 #include <arpa/inet.h>
@@ -9,7 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void add(struct netlink *b, const void *data, size_t n)
+static void add_bytes(struct netlink *b, const void *data, size_t n)
 {
     size_t padded = NLMSG_ALIGN(n);
     if (padded > sizeof(b->bytes) - b->n) {
@@ -26,10 +31,10 @@ void netlink_begin(struct netlink *b, uint16_t type, uint16_t flags, const void 
 {
     struct nlmsghdr h = {
         .nlmsg_type = type, .nlmsg_flags = NLM_F_REQUEST | flags, .nlmsg_seq = ++b->sequence};
-    b->asked += flags & NLM_F_ACK ? 1 : 0;
+    b->acks_due += flags & NLM_F_ACK ? 1 : 0;
     b->message = b->n;
-    add(b, &h, sizeof(h));
-    add(b, head, n);
+    add_bytes(b, &h, sizeof(h));
+    add_bytes(b, head, n);
 }
 
 static void set_length(struct netlink *b, size_t at, uint32_t n, bool attribute)
@@ -51,8 +56,8 @@ void netlink_end(struct netlink *b)
 void netlink_attr(struct netlink *b, uint16_t type, const void *data, size_t n)
 {
     struct nlattr a = {.nla_type = type, .nla_len = (uint16_t)(sizeof(a) + n)};
-    add(b, &a, sizeof(a));
-    add(b, data, n);
+    add_bytes(b, &a, sizeof(a));
+    add_bytes(b, data, n);
 }
 
 void netlink_str(struct netlink *b, uint16_t type, const char *s)
@@ -78,7 +83,7 @@ void netlink_close(struct netlink *b, size_t at)
     set_length(b, at, (uint32_t)(b->n - at), true);
 }
 
-/* One datagram of answers: how many acknowledgements it held, or the first error. */
+/* Reads one datagram of answers. Returns the number of acknowledgements, or the first error. */
 static int count_answers(const uint8_t *data, size_t n)
 {
     int answers = 0;
@@ -108,7 +113,7 @@ int netlink_send(int fd, const struct netlink *b)
         return -EMSGSIZE;
     if (send(fd, b->bytes, b->n, 0) != (ssize_t)b->n)
         return -errno;
-    for (uint32_t left = b->asked; left > 0;) {
+    for (uint32_t left = b->acks_due; left > 0;) {
         ssize_t n = recv(fd, answer, sizeof(answer), 0);
         if (n < 0 && errno == EINTR)
             continue;

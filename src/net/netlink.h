@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Messages to the kernel about addresses, routes and packet rules: written one behind the other
- * into one buffer, sent at once. A write that does not fit is remembered and fails the sending.
+ * Messages to the kernel about addresses, routes and packet rules. They are written one after
+ * another into one buffer and sent at once. If a write doesn't fit, netlink_send() fails.
  */
 enum { NETLINK_BYTES = 8192 };
 
@@ -17,23 +17,23 @@ struct netlink {
     size_t n;       /* bytes written */
     size_t message; /* where the current message starts */
     uint32_t sequence;
-    uint32_t asked; /* messages that want an answer */
+    uint32_t acks_due; /* messages that need an acknowledgement */
     bool full;
     _Alignas(4) uint8_t bytes[NETLINK_BYTES];
 };
 
-/* Starts a message with its family's own head. */
+/* Starts a message with the header of its family. */
 void netlink_begin(struct netlink *b, uint16_t type, uint16_t flags, const void *head, size_t n);
 void netlink_end(struct netlink *b);
 
 void netlink_attr(struct netlink *b, uint16_t type, const void *data, size_t n);
 void netlink_str(struct netlink *b, uint16_t type, const char *s);
 void netlink_be32(struct netlink *b, uint16_t type, uint32_t v);
-/* An attribute made of attributes; what it returns goes to netlink_close(). */
+/* Starts a nested attribute. Pass the result to netlink_close(). */
 size_t netlink_open(struct netlink *b, uint16_t type);
 void netlink_close(struct netlink *b, size_t at);
 
-/* Sends everything and hears an answer to each message that wants one: 0 or a negated errno. */
+/* Sends everything and reads all acknowledgements. Returns 0 or a negative errno. */
 int netlink_send(int fd, const struct netlink *b);
 
 #endif

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Listeners on the host's own loopback, at ports that nobody has: for a command that has no network
- * of its own, and whose connections are announced.
+ * Listeners on the host's loopback, at free ports, for a command without a network namespace. Its
+ * connections are announced (gate-announce.c).
  */
 
 #include <arpa/inet.h>

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The packet rules of a network whose roads all lead to us. */
+/*
+ * The nftables rules that lead all packets to the gate (netns-setup.c). They are written as netlink
+ * messages, so that no nft program is needed.
+ *
+ * In hand-over mode, one prerouting chain hands new connections and datagrams to the listeners
+ * (tproxy). In redirect mode, a NAT chain redirects connections and DNS, and a filter chain rejects
+ * other datagrams.
+ */
 
 #include <errno.h>
-#include <netinet/in.h> /* before the kernel's own, which step back then */
+#include <netinet/in.h> /* must precede the kernel's headers, which then skip their own definitions */
 
 #include <linux/in6.h>
 #include <linux/netfilter.h>
@@ -57,7 +64,7 @@ static void add_chain(struct netlink *b, const char *name, const char *type, uin
     netlink_end(b);
 }
 
-/* A rule is a list of expressions, each of which goes on only when it holds. */
+/* A rule is a list of expressions; evaluation stops at the first that doesn't match. */
 struct rule {
     struct netlink *b;
     size_t list, element, data;
@@ -161,7 +168,7 @@ static void load_port(struct rule *r, uint16_t port)
     expression_end(r);
 }
 
-/* To the socket at this port of ours, with the packet as it is. */
+/* Delivers the packet unchanged to our socket at this port. */
 static void hand_over(struct rule *r, uint16_t port)
 {
     load_port(r, port);
@@ -190,8 +197,7 @@ static void reject(struct rule *r)
     expression_end(r);
 }
 
-/* Leaves the chain for packets to one of our own addresses: the first n bytes of the destination
- * are these. */
+/* Accepts packets to one of our own addresses: the destination starts with these n bytes. */
 static void pass_to(struct netlink *b, const char *chain, uint8_t family, const uint8_t *to,
                     uint32_t n)
 {
@@ -204,7 +210,7 @@ static void pass_to(struct netlink *b, const char *chain, uint8_t family, const 
     rule_end(&r);
 }
 
-/* Begins a rule about packets of one protocol, to one port when that is not 0. */
+/* Starts a rule for packets of one protocol, to one port unless it is 0. */
 static struct rule rule_for(struct netlink *b, const char *chain, uint8_t proto, uint16_t port)
 {
     uint16_t wire = htons(port);
@@ -220,7 +226,7 @@ static struct rule rule_for(struct netlink *b, const char *chain, uint8_t proto,
 
 typedef void lead(struct rule *r, uint16_t port);
 
-/* How: hand_over or redirect. */
+/* how: hand_over or redirect. */
 static void lead_all(struct netlink *b, const char *chain, lead *how, uint8_t proto, uint16_t port,
                      uint16_t to)
 {
@@ -229,7 +235,8 @@ static void lead_all(struct netlink *b, const char *chain, lead *how, uint8_t pr
     rule_end(&r);
 }
 
-/* Packets of TCP that begin no connection: they have a socket, or there is none for them. */
+/* Accepts TCP packets other than the first of a connection: they find their socket, or
+ * none exists. */
 static void accept_following(struct netlink *b, const char *chain)
 {
     static const uint8_t syn = 0x02, syn_or_ack = 0x12;
@@ -257,7 +264,7 @@ static void pass_own(struct netlink *b, const char *chain)
     pass_to(b, chain, NFPROTO_IPV6, netns_own_v6, sizeof(netns_own_v6));
 }
 
-/* What leads nowhere and is not at home fails at once, instead of being waited for. */
+/* Rejects the rest, so that it fails at once instead of timing out. */
 static void reject_rest(struct netlink *b, const char *chain)
 {
     struct rule rest = rule_begin(b, chain);
@@ -265,8 +272,7 @@ static void reject_rest(struct netlink *b, const char *chain)
     rule_end(&rest);
 }
 
-/* Every packet passes the filters, and most are of TCP, in the midst of a connection: what is about
- * them stands first. */
+/* Most packets belong to an established TCP connection, so their rule comes first. */
 static void add_hand_over(struct netlink *b)
 {
     static const char arrive[] = "arrive";

@@ -2,13 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The network of a kernel that cannot redirect. Every address is local all the same, so that a
- * listener at every address hears connections to anywhere at its port, and an accepted socket's own
- * end is where the connection wanted to go. It is weaker: only ports that somebody listens on lead
- * to the gate, and those are taken on loopback too, where the kernel knows no "everywhere but
- * here". What goes to another port meets nobody and is refused by the kernel, and so are datagrams
- * but for questions to name servers; raw sockets overhear them, so that it is told. Nothing leads
- * out.
+ * The network for a kernel without packet rules. Every address is still local, so a listener on all
+ * addresses gets connections to any host at its port, and the accepted socket's local address is
+ * the intended destination.
+ *
+ * This is weaker. Only ports with a listener lead to the gate, and the listener occupies the port
+ * on loopback too. The kernel refuses connections to other ports and all datagrams except DNS; raw
+ * sockets observe them, so that they can be reported. Nothing leads outside.
  */
 
 #include <arpa/inet.h>
@@ -22,9 +22,9 @@
 #include "base/own.h"
 #include "net/netns-setup-int.h"
 
-enum { SPARE = 8 }; /* sockets for ports that rules name later */
+enum { SPARE = 8 }; /* sockets for ports that a later policy names */
 
-/* One socket for both families: descriptors are handed over all at once, and there is a limit. */
+/* One socket for both families, because the number of descriptors per message is limited. */
 static int open_stream(bool v6)
 {
     int zero = 0;
@@ -53,8 +53,9 @@ static int listen_everywhere(bool v6, uint16_t port)
     return err < 0 ? err : steal_fd(&fd);
 }
 
-/* Questions to any name server, each with whom it was put to: the answer comes from there. */
-static int hear_questions(int family)
+/* Receives questions to any name server, with the server's address: the reply must come
+ * from there. */
+static int open_questions(int family)
 {
     int one = 1;
     OWN(fd) int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -65,7 +66,7 @@ static int hear_questions(int family)
     return err < 0 ? err : steal_fd(&fd);
 }
 
-/* ---- overhearing ---- */
+/* ---- observing refused packets ---- */
 
 enum { HEADS = 128, SYN = 0x02, SYN_OR_ACK = 0x12, FLAGS_AT = 13, NET = SKF_NET_OFF };
 
@@ -75,8 +76,8 @@ enum { HEADS = 128, SYN = 0x02, SYN_OR_ACK = 0x12, FLAGS_AT = 13, NET = SKF_NET_
 #define GIVE_UNLESS(value) GO_ON_IF(value), GIVE(HEADS)
 #define DROP_UNLESS(value) GO_ON_IF(value), GIVE(0)
 
-/* Heads alone, and nothing that is sent to loopback. Of TCP what begins a connection: IPv4 has its
- * own head in front of that, IPv6 does not show it. */
+/* Filters that pass only headers, nothing sent to loopback, and for TCP only the first packet of a
+ * connection. IPv4 sockets see the IP header, IPv6 sockets don't. */
 static struct sock_filter udp4[] = {LOAD(BPF_B, NET + 16), GIVE_UNLESS(127), GIVE(0)};
 static struct sock_filter udp6[] = {
     LOAD(BPF_W, NET + 24), GIVE_UNLESS(0),        LOAD(BPF_W, NET + 28),
@@ -113,8 +114,8 @@ static const struct {
     {NETNS_REFUSED_TCP6, AF_INET6, IPPROTO_TCP, PROGRAM(tcp6)},
 };
 
-/* What was heard before the filter was there is thrown away by whoever reads. */
-static int overhear(size_t which)
+/* The reader discards packets that arrived before the filter was attached. */
+static int observe_refused(size_t which)
 {
     const struct sock_fprog *filter = &refused[which].filter;
     int family = refused[which].family;
@@ -126,23 +127,23 @@ static int overhear(size_t which)
     return steal_fd(&fd);
 }
 
-/* ---- all of it ---- */
+/* ---- setup ---- */
 
 static int open_datagrams(bool v6, struct netns_sockets *out)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        out->fds[NETNS_DNS4 + six] = hear_questions(family);
+        out->fds[NETNS_DNS4 + six] = open_questions(family);
         if (out->fds[NETNS_DNS4 + six] < 0)
             return out->fds[NETNS_DNS4 + six];
         out->fds[NETNS_BACK4 + six] = netns_open_raw(family, IPPROTO_UDP);
         if (out->fds[NETNS_BACK4 + six] < 0)
             return out->fds[NETNS_BACK4 + six];
     }
-    /* without them it is not told, and refused all the same */
+    /* without these, refusals are not reported */
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         if (v6 || refused[i].family == AF_INET)
-            out->fds[refused[i].kind] = overhear(i);
+            out->fds[refused[i].kind] = observe_refused(i);
     return 0;
 }
 
@@ -157,7 +158,7 @@ int netns_ports(const struct netns_wishes *wishes, bool v6, struct netns_sockets
         return out->fds[NETNS_DNS_TCP4];
     for (size_t i = 0; i < n; i++) {
         int fd = listen_everywhere(v6, wishes->ports[i]);
-        if (fd < 0 && fd != -EADDRINUSE) /* the stub, a proxy or a port of the host's is there */
+        if (fd < 0 && fd != -EADDRINUSE) /* taken by the stub, a proxy or a port of the host */
             return fd;
         out->ports[i] = fd < 0 ? -1 : fd;
     }

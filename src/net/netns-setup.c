@@ -2,24 +2,23 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Two things make it work. A route of type local for everything lets packets to any address be
- * delivered here instead of being sent. And a tproxy rule hands the first packet of a connection to
- * any port, when it comes in again by the loopback interface, to a listener of ours as it is: what
- * is accepted has the address it wanted to go to for its own end, and everything after that finds
- * its socket by itself. Datagrams are handed over one by one. Loopback is left out of both, and so
- * are the addresses just below those that stand for names: the command's own servers are reached
- * there. Nothing has to be remembered for it, so that the kernel follows no connection.
+ * Two things make it work. A route of type "local" for all addresses delivers every packet here
+ * instead of sending it. A tproxy rule then hands the first packet of each connection, whatever its
+ * port, to our listener unchanged. The accepted socket has the intended destination as its local
+ * address, and later packets find the socket by themselves. Datagrams are handed over one by one.
+ * Loopback and the sandbox's own addresses (just below those for names) are exempt, so the command
+ * reaches its own servers. The kernel keeps no connection state for this.
  *
- * A kernel without tproxy redirects instead, and remembers for SO_ORIGINAL_DST where connections
- * wanted to go. Of datagrams that would be one place for each socket, which may write to many: only
- * DNS is redirected then, whose answers do not depend on who was asked. A kernel that refuses the
- * rules altogether gets listeners at single ports (netns-setup-ports.c).
+ * A kernel without tproxy redirects instead, and SO_ORIGINAL_DST gives the destination. For
+ * datagrams that would be one destination per socket, while a socket may send to many. So only DNS
+ * is redirected then, because its answers don't depend on the server. A kernel that refuses all
+ * rules gets listeners at single ports (netns-setup-ports.c).
  */
 
 #include "net/netns-setup.h"
 
 #include <errno.h>
-#include <netinet/in.h> /* before the kernel's own, which step back then */
+#include <netinet/in.h> /* must precede the kernel's headers, which then skip their own definitions */
 
 #include <linux/filter.h>
 #include <linux/in6.h>
@@ -63,7 +62,7 @@ static void add_route(struct netlink *b, uint8_t family, const uint8_t *own, uin
     netlink_end(b);
 }
 
-static int netns_roads(bool v6)
+static int setup_routes(bool v6)
 {
     struct netlink b = {0};
     uint32_t lo = if_nametoindex("lo");
@@ -95,8 +94,8 @@ static const struct {
     [NETNS_SOCKS] = {AF_INET, SOCK_STREAM, NETNS_SOCKS_PORT},
 };
 
-/* Connections of a run before this one may still be ending. What is accepted sends at once, as
- * whoever listens does. */
+/* SO_REUSEADDR: connections of an earlier run may still be closing. Accepted sockets inherit
+ * TCP_NODELAY. */
 int netns_stream_options(int fd)
 {
     int one = 1;
@@ -134,10 +133,10 @@ int netns_listen(int family, int type, uint16_t port)
     return steal_fd(&fd);
 }
 
-/* Hears what is handed over: connections, or datagrams each with the address that it was sent to.
- * IPv6 wants the socket to be at every address, since the rule looks for it at one of the
- * interface's. */
-static int hear(int family, int type, uint16_t port)
+/* Opens a socket for packets that are handed over: connections, or datagrams with their
+ * destination. IPv6 needs the wildcard address, because the rule looks the socket up by an address
+ * of the interface. */
+static int open_receiver(int family, int type, uint16_t port)
 {
     struct sockaddr_in v4 = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -156,7 +155,8 @@ static int hear(int family, int type, uint16_t port)
     return steal_fd(&fd);
 }
 
-/* Sends from any address and hears nothing: a raw socket would be told of every packet. */
+/* Sends from any address and receives nothing: without the filter, a raw socket gets a copy of
+ * every packet. */
 int netns_open_raw(int family, int protocol)
 {
     struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -176,7 +176,8 @@ static int open_relay(struct netns_sockets *out, bool v6)
 {
     for (int six = 0; six <= (v6 ? 1 : 0); six++) {
         int family = six ? AF_INET6 : AF_INET;
-        int fds[] = {hear(family, SOCK_DGRAM, PORT_UDP), netns_open_raw(family, IPPROTO_UDP),
+        int fds[] = {open_receiver(family, SOCK_DGRAM, PORT_UDP),
+                     netns_open_raw(family, IPPROTO_UDP),
                      netns_open_raw(family, six ? IPPROTO_ICMPV6 : IPPROTO_ICMP)};
         out->fds[NETNS_UDP4 + six] = fds[0];
         out->fds[NETNS_BACK4 + six] = fds[1];
@@ -196,7 +197,7 @@ uint16_t netns_proxy_port(uint16_t usual, const struct local_port *local, size_t
     return usual;
 }
 
-/* Those of the table from first on. */
+/* Opens the listeners of the table from first on. */
 static int open_listeners(struct netns_sockets *out, bool v6, const struct netns_wishes *w,
                           enum netns_socket first)
 {
@@ -207,7 +208,7 @@ static int open_listeners(struct netns_sockets *out, bool v6, const struct netns
         if (i == NETNS_HTTP || i == NETNS_SOCKS)
             port = netns_proxy_port(port, w->local, w->nlocal);
         out->fds[i] = out->handed_over && i < NETNS_HTTP
-                          ? hear(sockets[i].family, sockets[i].type, port)
+                          ? open_receiver(sockets[i].family, sockets[i].type, port)
                           : netns_listen(sockets[i].family, sockets[i].type, port);
         if (out->fds[i] < 0)
             return out->fds[i];
@@ -215,7 +216,7 @@ static int open_listeners(struct netns_sockets *out, bool v6, const struct netns
     return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- setup ---- */
 
 static bool has_v6(void)
 {
@@ -278,9 +279,9 @@ int netns_network(const struct netns_wishes *wishes, struct netns_sockets *out)
 {
     bool v6 = has_v6();
     netns_none(out);
-    int err = netns_roads(v6);
+    int err = setup_routes(v6);
     bool rules = err == 0 && !wishes->no_rules;
-    /* Why they are refused does not matter: without them as little leads out of here. */
+    /* any failure is fine: without rules, packets still can't leave */
     out->handed_over = rules && !wishes->no_hand_over && netns_rules(true) == 0;
     rules = out->handed_over || (rules && netns_rules(false) == 0);
     if (err == 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Where a connection that the command made without a proxy wanted to go. */
+/* Finds the destination of a connection that the command made without a proxy. */
+
+#include "net/orig-dst.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -19,7 +21,7 @@ bool orig_dst_redirected(struct conn *c, bool v6)
                    &n) < 0 ||
         !addr_from_sockaddr(&to, addr, &c->port))
         return false;
-    return gate_names(c->gate, addr, &c->host);
+    return gate_host_of(c->gate, addr, &c->host);
 }
 
 bool orig_dst_as_sent(struct conn *c)
@@ -27,10 +29,10 @@ bool orig_dst_as_sent(struct conn *c)
     struct sockaddr_storage to;
     socklen_t n = sizeof(to);
     uint8_t addr[16];
-    /* loopback would be the host's from here on: a rule about the command's own must not lead there
-     */
+    /* a loopback address would now mean the host's; a rule about the sandbox's must not
+     * lead there */
     if (getsockname(c->client.watch.fd, (struct sockaddr *)&to, &n) < 0 ||
         !addr_from_sockaddr(&to, addr, &c->port) || netns_is_inside(addr))
         return false;
-    return gate_names(c->gate, addr, &c->host);
+    return gate_host_of(c->gate, addr, &c->host);
 }

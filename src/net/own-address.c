@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One question by netlink: how would a packet to this address be routed? To this machine, when it
- * is one of its own. The local table comes before all others, so that no route hides the answer.
- * Where the kernel does not know the question, its addresses are listed and compared.
+ * Asks the kernel over netlink how it would route a packet to the address: locally, if the address
+ * is its own. The local table has precedence, so no route can hide the answer. If the query fails,
+ * the list of all addresses is searched instead.
  */
 
 #include "net/own-address.h"
@@ -29,7 +29,7 @@ static void write_question(struct netlink *b, const uint8_t addr[16])
     netlink_end(b);
 }
 
-/* 1: its own, 0: not, or a negated errno. */
+/* Returns 1 if it is our own, 0 if not, or a negative errno. */
 static int read_answer(const uint8_t *data, size_t n, uint32_t sequence)
 {
     struct nlmsghdr h;
@@ -47,7 +47,7 @@ static int read_answer(const uint8_t *data, size_t n, uint32_t sequence)
     if (h.nlmsg_type != NLMSG_ERROR || h.nlmsg_len < sizeof(h) + sizeof(error))
         return -EBADMSG;
     memcpy(&error, data + sizeof(h), sizeof(error));
-    /* no way there, or one that is closed */
+    /* no route, or a prohibited one */
     bool elsewhere =
         error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES || error == -EINVAL;
     return elsewhere ? 0 : error ? error : -EBADMSG;
@@ -61,14 +61,14 @@ static int ask_kernel(struct own_address *o, const uint8_t addr[16])
         o->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (o->fd < 0)
         return -errno;
-    b.n = b.message = b.asked = 0;
+    b.n = b.message = b.acks_due = 0;
     b.full = false;
     b.sequence = o->sequence;
     write_question(&b, addr);
     o->sequence = b.sequence;
     if (send(o->fd, b.bytes, b.n, 0) != (ssize_t)b.n)
         return -errno;
-    /* it answers before sending returns */
+    /* the kernel answers before send() returns */
     ssize_t n = recv(o->fd, answer, sizeof(answer), MSG_DONTWAIT);
     return n < 0 ? -errno : read_answer(answer, (size_t)n, o->sequence);
 }
@@ -93,7 +93,7 @@ bool own_address_has(struct own_address *o, const uint8_t addr[16])
 {
     int found = ask_kernel(o, addr);
     if (found < 0) {
-        own_address_free(o); /* an answer that was not read would be taken for the next one */
+        own_address_free(o); /* an unread answer would be taken for the next one */
         found = compare_all(addr);
     }
     return found != 0;

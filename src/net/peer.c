@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Parses and prints hosts and addresses. Addresses are 16 bytes; IPv4 is mapped to ::ffff:a.b.c.d.
+ */
+
 #include "net/peer.h"
 
 #include <arpa/inet.h>
@@ -14,8 +18,7 @@ bool addr_is_v4(const uint8_t addr[16])
     return memcmp(addr, mapped, sizeof(mapped)) == 0;
 }
 
-/* As inet_ntop() does, which takes much longer over it: there is one for each
- * connection, and for each request to an address. */
+/* Like inet_ntop(), but much faster: it runs for each connection and each request to an address. */
 static size_t write_ipv4(const uint8_t v4[4], char *to)
 {
     char *at = to;
@@ -66,10 +69,10 @@ bool peer_equal(const struct peer *a, const struct peer *b)
     return a->address == b->address && a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* What inet_aton() takes: one to four numbers, decimal, octal or hexadecimal. It stops at white
- * space and takes the rest for nothing, which is not for us. */
+/* Accepts what inet_aton() does: one to four numbers, decimal, octal or hexadecimal. inet_aton()
+ * ignores everything after white space, so that is rejected here. */
 static bool read_ipv4(const char *text, uint8_t addr[16])
 {
     struct in_addr v4;
@@ -81,8 +84,7 @@ static bool read_ipv4(const char *text, uint8_t addr[16])
     return true;
 }
 
-/* The one spelling that is nearly always used, as write_ipv4() has it: four decimal numbers without
- * zeros in front. Whatever else there is takes longer. */
+/* A fast path for the usual spelling: four decimal numbers without leading zeros. */
 static bool read_plain_ipv4(const char *s, size_t n, uint8_t addr[16])
 {
     size_t at = 0;
@@ -112,7 +114,7 @@ static bool name_byte(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* Digits alone, or hexadecimal ones: what somebody else may take for part of an address. */
+/* Decimal or hexadecimal digits only: other software may take this for part of an address. */
 static bool is_number(const char *s, size_t n)
 {
     const char *digits = "0123456789";
@@ -124,7 +126,7 @@ static bool is_number(const char *s, size_t n)
     return strspn(s, digits) >= n;
 }
 
-/* Labels of 1 to 63 bytes, the last of which is no number. */
+/* Labels of 1 to 63 bytes; the last must not be a number. */
 static bool is_name(const char *s, size_t n)
 {
     size_t label = 0;
@@ -235,7 +237,7 @@ socklen_t addr_to_sockaddr(const uint8_t addr[16], uint16_t port, struct sockadd
     return sizeof(*in6);
 }
 
-/* ---- special places ---- */
+/* ---- special addresses ---- */
 
 struct special {
     uint8_t addr[16];
@@ -248,7 +250,7 @@ struct special {
         {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}, 96 + (n), what                     \
     }
 
-/* Private networks are not here: whoever allows a name of the company's means them. */
+/* Private networks are not listed: allowing a company's host name usually means one of them. */
 static const struct special specials[] = {
     V4(0, 0, 0, 0, 8, "this host"),
     V4(127, 0, 0, 0, 8, "loopback"),

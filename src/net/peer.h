@@ -9,10 +9,9 @@
 #include <sys/socket.h>
 
 /*
- * A host as somebody wrote it, in the one form that policy is asked about: a lower-case name
- * without the root's dot, or an address. Everything that the C library would take for an address is
- * one here ("127.1", "0x7f000001", "017700000001", "::ffff:127.0.0.1"): a rule about names must not
- * be led around by spelling.
+ * A host in canonical form: a lower-case name without a trailing dot, or an address. Everything
+ * that the C library accepts as an address is one here ("127.1", "0x7f000001", "017700000001",
+ * "::ffff:127.0.0.1"), so that no spelling bypasses a rule about names.
  */
 
 enum { PEER_MAX = 253 };
@@ -21,34 +20,35 @@ struct peer {
     bool address;
     uint8_t addr[16]; /* address: IPv4 as ::ffff:a.b.c.d */
     uint32_t len;
-    char name[PEER_MAX + 1]; /* the name, or the address as text; last, so that it can be cut off */
+    char name[PEER_MAX + 1]; /* the name, or the address as text; the last member, so that copies
+                                can be cut short */
 };
 
-/* Brackets around an IPv6 address are allowed. False when it is no host: empty, too long, with
- * bytes that no name has, or with a zone. */
+/* Accepts brackets around an IPv6 address. Returns false if it is not a host: empty, too long, with
+ * invalid bytes or with a zone. */
 bool peer_parse(const char *s, size_t n, struct peer *out);
-/* "host:port", "[v6]:port"; without a port *port is fallback, and 0 as fallback means it must be
- * there. */
+/* Parses "host:port" or "[v6]:port". If there is no port, *port is fallback; a fallback of 0 makes
+ * the port mandatory. */
 bool peer_parse_authority(const char *s, size_t n, uint16_t fallback, struct peer *out,
                           uint16_t *port);
 void peer_from_address(const uint8_t addr[16], struct peer *out);
-/* "host:port", with brackets where a colon would mislead; its length. */
+/* Writes "host:port", with brackets around IPv6 addresses. Returns the length. */
 enum { PEER_TEXT = PEER_MAX + 10 };
 size_t peer_text(const struct peer *p, uint16_t port, char out[PEER_TEXT]);
-/* "localhost", or a name below it, which means the same. */
+/* "localhost" or a name below it, which means the same. */
 bool peer_is_localhost(const struct peer *p);
 bool peer_equal(const struct peer *a, const struct peer *b);
 
 bool addr_is_v4(const uint8_t addr[16]);
-/* A socket's address; false for other families. */
+/* Converts a socket address; false for other families. */
 bool addr_from_sockaddr(const struct sockaddr_storage *from, uint8_t addr[16], uint16_t *port);
 socklen_t addr_to_sockaddr(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *to);
 
-/* Where an allowed name may not lead, unless a rule names that very address: to this machine, its
- * neighbours on the link, everybody at once, or the cloud's metadata. NULL when it may; otherwise
- * what it is, in words. */
+/* The reason why an allowed name may not lead to this address, or NULL. Special addresses are
+ * this machine, link-local, multicast and cloud metadata. Only a rule that names the address
+ * allows it. */
 const char *addr_is_special(const uint8_t addr[16]);
-/* Whether an IPv6 address carries an IPv4 address along, to which it leads somewhere on the way. */
+/* Extracts the IPv4 address that an IPv6 address embeds (NAT64, 6to4); false if there is none. */
 bool addr_carries(const uint8_t addr[16], uint8_t v4[16]);
 
 #endif

@@ -2,14 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Plain HTTP, once the destination is known (inspect.c): every request has to name it, so that
- * requests are read one by one, each only when the answer to the one before has ended. HTTP/2 does
- * not wait for answers; its requests are found in what the client says (h2.c).
+ * Plain HTTP to a known destination (inspect.c). Each request must name that destination, so
+ * requests are read one at a time, each after the previous answer has ended. HTTP/2 requests don't
+ * wait for answers; h2.c finds them in the client's bytes.
  *
- * A proxy of somebody else's takes requests for any host, CONNECT among them. It is one when a rule
- * names its very address and port, or its port on this machine: that is what a person wrote down.
- * At a host that was allowed by its name CONNECT would lead around the comparison of names.
+ * An external proxy accepts requests for any host, including CONNECT. A destination counts as a
+ * proxy only if a rule names its exact address and port, or its port on this machine: the user
+ * wrote that down. On a host that was allowed by name, CONNECT would bypass the check of names.
  */
+
+#include "net/plain-http.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +19,15 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/proxy.h"
 
-void plain_http_refuse_name(struct conn *c, const struct peer *said, const char *how)
+enum { H2_AT_ONCE = 1024 }; /* connections; each takes about ten kilobytes */
+
+void plain_http_refuse_name(struct conn *c, const struct peer *named, const char *how)
 {
     char why[PEER_MAX + 80];
-    struct graph_verdict v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
-    snprintf(why, sizeof(why), "%s names %s", how, said->name);
+    struct graph_verdict v = rules_ask(&c->gate->rules, named, c->port, NET_TCP);
+    snprintf(why, sizeof(why), "%s names %s", how, named->name);
     struct gate_denial d = {
         .host = &c->host, .port = c->port, .verdict = v, .why = why, .client = c->who};
     d.verdict.allow = false;
@@ -30,19 +35,19 @@ void plain_http_refuse_name(struct conn *c, const struct peer *said, const char 
     conn_reset(c);
 }
 
-/* An address was allowed as such, whatever name is used with it, and so is a port of this machine;
- * a name has to stay itself. */
-bool plain_http_agrees(const struct conn *c, const struct peer *said)
+/* An address or a local port was allowed as such, so any name may be used with it. A name must stay
+ * the same. */
+bool plain_http_agrees(const struct conn *c, const struct peer *named)
 {
     struct graph_verdict v;
-    if (peer_equal(said, &c->host))
+    if (peer_equal(named, &c->host))
         return true;
     if (c->host.address)
-        return !said->address;
+        return !named->address;
     if (!peer_is_localhost(&c->host))
         return false;
-    v = rules_ask(&c->gate->rules, said, c->port, NET_TCP);
-    return !said->address || v.allow; /* another spelling of the same machine */
+    v = rules_ask(&c->gate->rules, named, c->port, NET_TCP);
+    return !named->address || v.allow; /* another spelling of the same machine */
 }
 
 void plain_http_refuse(struct conn *c, const char *why)
@@ -83,14 +88,14 @@ static void send_head(struct conn *c, const struct http_head *h)
         side_send(&c->server, out.s, out.n);
 }
 
-/* A proxy's client may turn to another host with each request. */
-static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
+/* A proxy's client may switch to another host with each request. */
+static bool switch_host(struct conn *c, const struct peer *host, uint16_t port)
 {
     struct gate_verdict v;
     if (c->server.watch.fd >= 0 && !c->server.ended && peer_equal(host, &c->host) &&
         port == c->port)
         return true;
-    enum may may = gate_asks(c, host, port, &v);
+    enum may may = gate_check(c, host, port, &v);
     if (may == MAY_NOT)
         proxy_refuse(c, host, port, &v.rule, v.why);
     if (may != MAY)
@@ -103,14 +108,14 @@ static bool turn_to(struct conn *c, const struct peer *host, uint16_t port)
     return true;
 }
 
-/* Why a request may not go on as it is; NULL when it may, as far as its form goes. */
+/* The reason why the form of a request is not allowed, or NULL. */
 static const char *is_out_of_form(const struct conn *c, const struct http_head *h, bool their_proxy)
 {
     if (h->form == HTTP_AUTHORITY && (c->proxied || !their_proxy))
-        return "CONNECT is for proxies, which a rule names by address and port";
+        return "CONNECT needs a rule that allows the proxy by address and port";
     if (h->form == HTTP_AUTHORITY && h->framing != HTTP_NO_BODY)
-        return "CONNECT with a body";
-    return c->proxied && !h->named ? "a request that names no host" : NULL;
+        return "CONNECT has a body";
+    return c->proxied && !h->named ? "the request names no host" : NULL;
 }
 
 static bool begin_request(struct conn *c)
@@ -119,7 +124,7 @@ static bool begin_request(struct conn *c)
     enum http_result got = http_head_read(queue_data(&c->in), queue_size(&c->in), h);
     if (queue_size(&c->in) == 0 || got == HTTP_MORE)
         return false;
-    /* asked only where it matters */
+    /* check rules only if it matters */
     bool whole = got == HTTP_FOUND && (h->form == HTTP_AUTHORITY || h->form == HTTP_ABSOLUTE);
     bool theirs = whole && !c->proxied && rules_name_place(&c->gate->rules, &c->host, c->port);
     const char *wrong = got == HTTP_BAD ? h->wrong : is_out_of_form(c, h, theirs);
@@ -131,7 +136,7 @@ static bool begin_request(struct conn *c)
         plain_http_refuse_name(c, &h->host, "the request");
         return false;
     }
-    if (c->proxied && !turn_to(c, &h->host, h->port))
+    if (c->proxied && !switch_host(c, &h->host, h->port))
         return false;
     begin_exchange(c, h);
     send_head(c, h);
@@ -141,8 +146,8 @@ static bool begin_request(struct conn *c)
     return true;
 }
 
-/* Both halves have ended: the next request may come, if there is to be one. */
-static void rest(struct conn *c)
+/* Closes the connection if both directions have ended and no request may follow. */
+static void finish_exchange(struct conn *c)
 {
     if (!c->sending && !c->awaiting && c->close_after)
         conn_finish(c);
@@ -153,7 +158,7 @@ static bool pass_body(struct conn *c)
     size_t n = queue_size(&c->in);
     ssize_t used = n ? http_body_take(&c->body, queue_data(&c->in), n) : 0;
     if (used < 0) {
-        plain_http_refuse(c, "a body that is not framed as it says");
+        plain_http_refuse(c, "the body does not match its framing");
         return false;
     }
     if (used > 0) {
@@ -163,11 +168,11 @@ static bool pass_body(struct conn *c)
     if (!http_body_is_over(&c->body))
         return false;
     c->sending = false;
-    rest(c);
+    finish_exchange(c);
     return true;
 }
 
-bool plain_http_http(struct conn *c)
+bool plain_http_requests(struct conn *c)
 {
     if (c->sending)
         return pass_body(c);
@@ -176,12 +181,12 @@ bool plain_http_http(struct conn *c)
 
 /* ---- HTTP/2 ---- */
 
-static bool h2_agrees(void *arg, const struct peer *said)
+static bool h2_agrees(void *arg, const struct peer *named)
 {
     struct conn *c = arg;
-    if (plain_http_agrees(c, said))
+    if (plain_http_agrees(c, named))
         return true;
-    plain_http_refuse_name(c, said, "the request");
+    plain_http_refuse_name(c, named, "the request");
     return false;
 }
 
@@ -189,7 +194,7 @@ static bool begin_h2(struct conn *c)
 {
     struct gate *g = c->gate;
     if (g->nh2 >= H2_AT_ONCE) {
-        plain_http_refuse(c, "too many connections with HTTP/2 at once");
+        plain_http_refuse(c, "too many HTTP/2 connections");
         return false;
     }
     c->h2 = h2_new(c->upgraded, h2_agrees, c);
@@ -208,7 +213,7 @@ bool plain_http_h2(struct conn *c)
         return false;
     const char *data = queue_data(&c->in);
     ssize_t used = h2_read(c->h2, (const uint8_t *)data, n);
-    /* a name that was refused has ended the connection, and the bytes are gone with it */
+    /* refusing a name closes the connection, and its bytes are gone */
     if (used < 0 && !c->dead)
         plain_http_refuse(c, h2_wrong(c->h2));
     if (used <= 0)
@@ -224,11 +229,11 @@ bool plain_http_h2(struct conn *c)
 static void end_answer(struct conn *c)
 {
     c->awaiting = c->answering = false;
-    rest(c);
+    finish_exchange(c);
 }
 
-/* What it was asked to become: the next bytes have to be that. */
-static void become(struct conn *c)
+/* Switches to the protocol of the upgrade; the next bytes must belong to it. */
+static void switch_protocol(struct conn *c)
 {
     c->to_tls = !(c->upgrade_to & HTTP_TO_H2) && c->upgrade_to & HTTP_TO_TLS;
     c->upgraded = c->upgrade_to & HTTP_TO_H2;
@@ -236,19 +241,20 @@ static void become(struct conn *c)
     c->state = c->upgraded ? CONN_H2 : c->to_tls ? CONN_INSPECT : CONN_RELAY;
 }
 
-/* How long an answer's head is, 0 when it is not all there, or no answer. */
+/* Returns the length of an answer's header, or 0 if it is incomplete or malformed. */
 static size_t take_answer_head(struct conn *c, const char *data, size_t n)
 {
     struct http_answer a;
     enum http_result got = http_answer_read(data, n, c->head_method, &a);
     if (got == HTTP_BAD)
-        c->answer_raw = c->close_after = true; /* whatever it is, no request comes after it */
+        c->answer_raw = c->close_after =
+            true; /* treat it as opaque, and allow no further request */
     if (got != HTTP_FOUND)
         return 0;
     if (a.status == 101 && c->upgrading)
-        become(c);
+        switch_protocol(c);
     if (a.status < 200)
-        return a.size; /* the real one follows */
+        return a.size; /* an interim answer; the final one follows */
     if (c->connecting && a.status < 300) {
         c->state = CONN_RELAY;
         return a.size;
@@ -274,8 +280,8 @@ static size_t take_answer_body(struct conn *c, const char *data, size_t n)
     return (size_t)used;
 }
 
-/* Passes on what is understood, in one piece, and says how much it was; what is left is the
- * beginning of a head. */
+/* Forwards the parsed part in one piece and returns its length. The rest is the start of
+ * a header. */
 static size_t take_answer(struct conn *c, const char *data, size_t n)
 {
     size_t used = 0, step = 1;
@@ -287,14 +293,14 @@ static size_t take_answer(struct conn *c, const char *data, size_t n)
     if (c->answer_raw || c->state != CONN_HTTP)
         used = n;
     side_send(&c->client, data, used);
-    /* what was said without having been asked for nobody hears, and it is not kept */
+    /* drop an answer that no request asked for */
     return c->awaiting && c->state == CONN_HTTP ? used : n;
 }
 
 void plain_http_answer(struct conn *c, const char *data, size_t n)
 {
     size_t used = 0;
-    if (queue_size(&c->answer) == 0) { /* as nearly always */
+    if (queue_size(&c->answer) == 0) { /* the usual case */
         used = take_answer(c, data, n);
         if (used < n && queue_add(&c->answer, data + used, n - used) < 0)
             conn_finish(c);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The values of the environment variables in proxy-vars.def.
+ */
+
 #include "net/proxy-vars.h"
 
 #include <string.h>
@@ -40,9 +44,9 @@ bool proxy_vars_is_plain(const char *path)
                               "0123456789._+-")];
 }
 
-/* ssh has no proxies of its own. macOS's nc speaks SOCKS, without a password; we speak for whoever
- * has one, if our own name is plain enough for all the shells on the way. */
-static void say_ssh(const struct netenv *e, struct buf *out)
+/* ssh has no proxy setting. macOS's nc supports SOCKS without a password. If there is a password,
+ * our own program connects, provided its path needs no quoting in any of the shells involved. */
+static void append_ssh(const struct netenv *e, struct buf *out)
 {
     if (e->token && e->connector && proxy_vars_is_plain(e->connector))
         buf_fmt(out, "ssh -o ProxyCommand='%s connect %%h %%p'", e->connector);
@@ -50,7 +54,7 @@ static void say_ssh(const struct netenv *e, struct buf *out)
         buf_fmt(out, "ssh -o ProxyCommand='nc -X 5 -x localhost:%u %%h %%p'", e->socks);
 }
 
-static void say_url(const struct netenv *e, const char *scheme, uint16_t port, struct buf *out)
+static void append_url(const struct netenv *e, const char *scheme, uint16_t port, struct buf *out)
 {
     if (!port)
         return;
@@ -66,13 +70,13 @@ void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out)
     uint16_t port = v == VALUE_SOCKS_PORT ? e->socks : e->http;
     switch (v) {
     case VALUE_HTTP:
-        say_url(e, "http://", e->http, out);
+        append_url(e, "http://", e->http, out);
         break;
     case VALUE_SOCKS:
-        say_url(e, "socks5h://", e->socks, out);
+        append_url(e, "socks5h://", e->socks, out);
         break;
     case VALUE_RSYNC:
-        say_url(e, "", e->http, out);
+        append_url(e, "", e->http, out);
         break;
     case VALUE_HTTP_PORT:
     case VALUE_SOCKS_PORT:
@@ -80,7 +84,7 @@ void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out)
             buf_fmt(out, "%u", port);
         break;
     case VALUE_SSH:
-        say_ssh(e, out);
+        append_ssh(e, out);
         break;
     case VALUE_HOST:
     case VALUE_PROXY_TYPE:

@@ -8,11 +8,11 @@
 
 #include "base/buf.h"
 
-/* What the environment says about proxies on this machine (proxy-vars.def). */
+/* The proxies that the environment variables describe (proxy-vars.def). */
 struct netenv {
     uint16_t http, socks;  /* their ports; 0: none */
-    const char *token;     /* what they ask for, or NULL */
-    const char *connector; /* our own program, which can connect through them, or NULL */
+    const char *token;     /* their password, or NULL */
+    const char *connector; /* path of our program, which connects through them, or NULL */
 };
 
 enum {
@@ -23,11 +23,10 @@ enum {
 };
 
 const char *proxy_vars_name(size_t variable);
-/* Appends a variable's value; nothing when it has no meaning here. */
+/* Appends a variable's value, or nothing if it doesn't apply. */
 void proxy_vars_value(const struct netenv *e, size_t variable, struct buf *out);
 
-/* Whether a program's path means itself everywhere it is read: by git, by the shell it starts, by
- * ssh and by the shell that that starts. */
+/* Whether a path needs no quoting for git, ssh and the shells that they start. */
 bool proxy_vars_is_plain(const char *path);
 
 #endif

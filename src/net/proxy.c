@@ -2,9 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What is said to a proxy's clients before their connection stands, and to any client when it
- * cannot. Refusals say why, in words for people and in a field for programs.
+ * The proxy protocols before a connection exists, and the answer if it can't. Refusals give the
+ * reason as text for people and in a header field for programs.
  */
+
+#include "net/proxy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include "base/buf.h"
 #include "base/own.h"
 #include "net/gate-int.h"
+#include "net/socks.h"
 
 /* ---- refusing ---- */
 
@@ -83,11 +86,11 @@ static enum socks_code socks_code_of(int err)
 
 void proxy_failed(struct conn *c, const struct dial_end *end)
 {
-    char text[PEER_TEXT + 256], name[PEER_TEXT], place[DIAL_WORDS];
+    char text[PEER_TEXT + 256], name[PEER_TEXT], place[DIAL_REASON];
     int err = -end->err;
     if (end->why) {
         struct graph_verdict v = rules_ask(&c->gate->rules, &c->host, c->port, NET_TCP);
-        dial_words(end, place);
+        dial_reason(end, place);
         struct gate_denial d = {
             .host = &c->host, .port = c->port, .verdict = v, .why = place, .client = c->who};
         d.verdict.allow = false;
@@ -102,7 +105,7 @@ void proxy_failed(struct conn *c, const struct dial_end *end)
     } else {
         conn_reset(c);
     }
-    /* the reset has freed it */
+    /* conn_reset() has freed c */
 }
 
 void proxy_connected(struct conn *c)
@@ -117,8 +120,8 @@ void proxy_connected(struct conn *c)
 
 /* ---- SOCKS ---- */
 
-/* Compares all of it, however early it differs. */
-static bool same(const char *a, const char *b)
+/* Takes the same time wherever the strings differ. */
+static bool same_secret(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
     unsigned differ = n != m;
@@ -157,7 +160,7 @@ bool proxy_login(struct conn *c)
     enum socks_result got = socks_login_read(bytes_of(c), queue_size(&c->in), &login);
     if (got == SOCKS_MORE)
         return false;
-    bool known = got == SOCKS_FOUND && same(login.password, c->gate->o->token);
+    bool known = got == SOCKS_FOUND && same_secret(login.password, c->gate->o->token);
     side_send(&c->client, (uint8_t[]){1, known ? 0 : 1}, 2);
     if (got == SOCKS_FOUND)
         queue_take(&c->in, login.size);
@@ -176,7 +179,7 @@ bool proxy_request(struct conn *c)
         answer_socks(c, r.wrong ? (enum socks_code)r.wrong : SOCKS_FAILED);
         return false;
     }
-    enum may may = gate_asks(c, &r.host, r.port, &v);
+    enum may may = gate_check(c, &r.host, r.port, &v);
     if (may == MAY_NOT)
         proxy_refuse(c, &r.host, r.port, &v.rule, v.why);
     if (may != MAY)
@@ -196,7 +199,7 @@ static bool connect_request(struct conn *c, const struct http_head *h)
     struct gate_verdict v;
     c->host = h->host;
     c->port = h->port;
-    enum may may = gate_asks(c, &c->host, c->port, &v);
+    enum may may = gate_check(c, &c->host, c->port, &v);
     if (may == MAY_NOT)
         proxy_refuse(c, &c->host, c->port, &v.rule, v.why);
     if (may != MAY)
@@ -216,7 +219,7 @@ static bool is_known(const struct conn *c, const struct http_head *h)
         return false;
     memcpy(given, h->proxy_authorization.s, h->proxy_authorization.n);
     given[h->proxy_authorization.n] = '\0';
-    return same(given, c->gate->login);
+    return same_secret(given, c->gate->login);
 }
 
 static bool http_first(struct conn *c)
@@ -235,17 +238,17 @@ static bool http_first(struct conn *c)
     if (!is_known(c, h)) {
         answer_http(c, 407, "Proxy Authentication Required",
                     "Proxy-Authenticate: Basic realm=\"buckle\"\r\n",
-                    "buckle: this proxy is the sandbox's own; it wants the sandbox's token\n");
+                    "buckle: this proxy belongs to the sandbox and needs its token\n");
         return false;
     }
     if (h->form == HTTP_AUTHORITY)
         return connect_request(c, h);
     if (h->form != HTTP_ABSOLUTE) {
-        answer_http(c, 400, "Bad Request", "", "buckle: a proxy wants whole addresses\n");
+        answer_http(c, 400, "Bad Request", "", "buckle: requests to a proxy need a full URL\n");
         return false;
     }
     c->deadline_ms = 0;
-    c->state = CONN_HTTP; /* where this request is read again, like those that follow it */
+    c->state = CONN_HTTP; /* this request is read again there, like those that follow */
     return true;
 }
 

@@ -2,10 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the kernel refuses where packets lead to the gate at single ports only
- * (netns-setup-ports.c): it is overheard, so that it can be told. Nothing is answered, since the
- * kernel has done that.
+ * Without packet rules, only single ports lead to the gate (netns-setup-ports.c) and the kernel
+ * refuses the rest. Raw sockets observe those packets so that the gate can report them. It sends no
+ * reply: the kernel already did.
  */
+
+#include "net/refused-packets.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -16,8 +18,8 @@
 
 enum { AT_ONCE = 64, HEAD_BYTES = 128, SAME_MS = 5000, DNS_PORT = 53, PORTS_BYTES = 4 };
 
-/* The same is told once in a while. */
-static bool is_news(struct gate *g, const struct flow_key *k, bool udp)
+/* Reports the same packet only once per SAME_MS. */
+static bool is_new(struct gate *g, const struct flow_key *k, bool udp)
 {
     for (size_t i = 0; i < GATE_REFUSED; i++) {
         const struct gate_refused *r = &g->refused[i];
@@ -29,11 +31,11 @@ static bool is_news(struct gate *g, const struct flow_key *k, bool udp)
     return true;
 }
 
-static void tell(struct gate *g, const struct flow_key *k, bool udp)
+static void report_refused(struct gate *g, const struct flow_key *k, bool udp)
 {
-    static const char why[] = "this kernel has no packet rules that would lead there";
+    static const char why[] = "this kernel can't redirect packets to this port";
     struct peer host;
-    gate_names(g, k->to, &host);
+    gate_host_of(g, k->to, &host);
     struct graph_verdict v = rules_ask(&g->rules, &host, k->port, udp ? NET_UDP : NET_TCP);
     struct gate_denial d = {.host = &host,
                             .port = k->port,
@@ -46,7 +48,8 @@ static void tell(struct gate *g, const struct flow_key *k, bool udp)
     gate_deny(g, &d);
 }
 
-/* IPv4 shows its own head in front, and raw sockets know no ports of who sent something. */
+/* IPv4 packets start with their IP header. Raw sockets don't report the sender's port, so read it
+ * from the packet. */
 static bool read_ports(const uint8_t *head, size_t n, bool v6, struct flow_key *k)
 {
     size_t at = v6 || n == 0 ? 0 : (size_t)(head[0] & 15) * 4;
@@ -65,12 +68,12 @@ void refused_packets_receive(const struct listener *l)
     for (int i = 0; i < AT_ONCE; i++) {
         uint8_t head[HEAD_BYTES];
         struct flow_key k;
-        ssize_t n = datagram_hear(l->watch.fd, head, sizeof(head), &k);
+        ssize_t n = datagram_receive(l->watch.fd, head, sizeof(head), &k);
         if (n < 0)
             return;
         bool refused = read_ports(head, (size_t)n, v6, &k) && !netns_is_inside(k.to) &&
                        k.port != DNS_PORT && (udp || !gate_listens(g, k.port));
-        if (refused && is_news(g, &k, udp))
-            tell(g, &k, udp);
+        if (refused && is_new(g, &k, udp))
+            report_refused(g, &k, udp);
     }
 }

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Asks the policy graph about network-outbound. A connection has a host and a port; a name lookup
+ * has no port, so it tries one port from each range that rules distinguish.
+ *
+ * The policy may also be searched without a query: for the ports that it names, and for rules that
+ * spell out a host.
+ */
+
 #include "net/rules.h"
 
 #include <string.h>
@@ -46,8 +54,8 @@ static void add_port(struct net_rules *r, uint16_t port)
         r->any_port = true;
 }
 
-/* The ends of every range that a rule names, and a port of none: between two of them nothing
- * changes. */
+/* Collects one port from each range that rules name and one from none: within a range, the verdict
+ * is the same. */
 static void collect_ports(struct net_rules *r)
 {
     add_port(r, 443);
@@ -65,7 +73,7 @@ static void collect_ports(struct net_rules *r)
     add_port(r, 1);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int rules_init(struct net_rules *r, const struct graph *g)
 {
@@ -97,8 +105,8 @@ bool rules_explicit(const struct net_rules *r, const struct graph_verdict *v)
            graph_rule_at(r->graph, v->rule)->filtered;
 }
 
-/* The first verdict that allows some port of a host; the last one when there is none. *denied: the
- * one to tell of then. */
+/* Returns the first verdict that allows a port of the host, or the last denial. *denied is the
+ * denial to report. */
 static struct graph_verdict ask_ports(struct net_rules *r, const struct peer *host,
                                       struct graph_verdict *denied)
 {
@@ -109,7 +117,7 @@ static struct graph_verdict ask_ports(struct net_rules *r, const struct peer *ho
         if (!v.allow)
             v = rules_ask(r, host, r->ports[i], NET_UDP);
         if (rules_explicit(r, denied) && !rules_explicit(r, &v))
-            *denied = v; /* one port of it is denied, not the host */
+            *denied = v; /* only one port is denied, not the host */
     }
     return v;
 }
@@ -137,13 +145,13 @@ bool rules_are_open(struct net_rules *r)
     return r->open == 2;
 }
 
-/* ---- what a rule says of a host ---- */
+/* ---- how a rule names a host ---- */
 
-/* What the tests that hold say of it. */
-struct file_names {
+/* What the matching tests reveal about the rule. */
+struct rule_match {
     const struct graph *graph;
-    bool named;   /* the address, or a range that it is in */
-    bool spelled; /* the name, and no wildcard */
+    bool named;   /* it names the address or its range */
+    bool spelled; /* it spells out the name, without a wildcard */
 };
 
 static bool is_spelled(const struct graph_test *t)
@@ -153,27 +161,27 @@ static bool is_spelled(const struct graph_test *t)
 
 static void on_step(void *arg, uint32_t node, bool matched)
 {
-    struct file_names *n = arg;
+    struct rule_match *n = arg;
     const struct graph_test *t = graph_test_at(n->graph, graph_node_at(n->graph, node)->test);
     if (!matched || (t->filter != FILTER_REMOTE && t->filter != FILTER_DOMAIN))
         return;
-    /* no wildcard reaches an address, so a domain was written as one */
+    /* no wildcard matches an address, so the rule has the address itself */
     if (t->filter == FILTER_DOMAIN || t->net.host != NET_HOST_ANY)
         n->named = true;
     n->spelled = n->spelled || is_spelled(t);
 }
 
 static bool trace(struct net_rules *r, const struct peer *h, uint16_t port, uint16_t proto,
-                  struct file_names *n)
+                  struct rule_match *n)
 {
     char text[PEER_TEXT];
     struct graph_fact f = fact_of(h, port, proto, text);
     struct graph_query q = {.op = OP_NETWORK_OUTBOUND, .facts = &f, .nfacts = 1};
-    *n = (struct file_names){.graph = r->graph};
+    *n = (struct rule_match){.graph = r->graph};
     return graph_trace(r->graph, r->cache, &q, on_step, n).allow;
 }
 
-/* Another rule may decide before one that says more is looked at. */
+/* A less specific rule may have decided before the one that spells out the name. */
 static bool is_spelled_at(struct net_rules *r, const struct peer *host, uint16_t port)
 {
     char text[PEER_TEXT];
@@ -188,7 +196,7 @@ static bool is_spelled_at(struct net_rules *r, const struct peer *host, uint16_t
 
 bool rules_spell(struct net_rules *r, const struct peer *host)
 {
-    struct file_names n;
+    struct rule_match n;
     for (size_t i = 0; i < r->nports; i++) {
         bool allow = trace(r, host, r->ports[i], NET_TCP, &n) && n.spelled;
         if (allow || (trace(r, host, r->ports[i], NET_UDP, &n) && n.spelled))
@@ -223,23 +231,23 @@ bool rules_name_place(struct net_rules *r, const struct peer *host, uint16_t por
     return named;
 }
 
-static bool name_address_address(struct net_rules *r, const uint8_t addr[16], uint16_t port,
-                                 uint16_t proto, bool allowed)
+static bool address_verdict_is(struct net_rules *r, const uint8_t addr[16], uint16_t port,
+                               uint16_t proto, bool allowed)
 {
     struct peer h;
-    struct file_names n;
+    struct rule_match n;
     peer_from_address(addr, &h);
     return trace(r, &h, port, proto, &n) == allowed && n.named;
 }
 
 bool rules_name_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
 {
-    return name_address_address(r, addr, port, proto, true);
+    return address_verdict_is(r, addr, port, proto, true);
 }
 
 bool rules_deny_address(struct net_rules *r, const uint8_t addr[16], uint16_t port, uint16_t proto)
 {
-    return name_address_address(r, addr, port, proto, false);
+    return address_verdict_is(r, addr, port, proto, false);
 }
 
 bool rules_lead_out(const struct graph *g)
@@ -251,7 +259,7 @@ bool rules_lead_out(const struct graph *g)
             (t->filter == FILTER_REMOTE && t->net.host == NET_HOST_ADDRESS))
             return true;
     }
-    /* hosts are all alike then */
+    /* the policy treats all hosts alike */
     if (rules_init(&r, g) < 0)
         return true;
     bool out = rules_ask_name(&r, &stranger).allow;
@@ -266,7 +274,7 @@ struct port_list {
     size_t n, cap;
 };
 
-/* A range that cannot be listed is one that names no port. */
+/* Ignores a range that is too large to list. */
 static void list_ports(struct port_list *l, uint32_t lo, uint32_t hi)
 {
     if (lo == 0 || hi - lo >= l->cap)
@@ -349,7 +357,7 @@ static bool may_be_called(const struct graph *g, struct graph_cache *cache, uint
 
 size_t rules_published_ports(const struct graph *g, uint16_t *ports, size_t cap)
 {
-    struct graph_cache *cache = NULL; /* few profiles need one */
+    struct graph_cache *cache = NULL; /* created only if needed: few profiles do */
     size_t n = 0;
     for (uint32_t i = 0; i < graph_test_count(g) && n < cap; i++) {
         const struct graph_test *t = graph_test_at(g, i);

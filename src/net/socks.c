@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Parses the client's messages and writes replies. Each message has a length byte in front of its
+ * variable part, which is checked before it is used.
+ */
+
 #include "net/socks.h"
 
 #include <string.h>
@@ -34,7 +39,7 @@ enum socks_result socks_login_read(const uint8_t *data, size_t n, struct socks_l
     return SOCKS_FOUND;
 }
 
-static enum socks_result bad(struct socks_request *out, enum socks_code code)
+static enum socks_result reject_request(struct socks_request *out, enum socks_code code)
 {
     out->wrong = (uint8_t)code;
     return SOCKS_BAD;
@@ -52,20 +57,20 @@ enum socks_result socks_request_read(const uint8_t *data, size_t n, struct socks
     uint8_t addr[16];
     memset(out, 0, sizeof(*out));
     if ((n >= 1 && data[0] != SOCKS_VERSION) || (n >= 3 && data[2] != 0))
-        return bad(out, 0);
+        return reject_request(out, 0);
     if (n < 5)
         return SOCKS_MORE;
     out->command = data[1];
     size_t len = data[3] == SOCKS_IPV4 ? 4 : data[3] == SOCKS_IPV6 ? 16 : data[4] + 1u;
     if (data[3] != SOCKS_IPV4 && data[3] != SOCKS_IPV6 && data[3] != SOCKS_NAME)
-        return bad(out, SOCKS_NO_ADDRESS);
+        return reject_request(out, SOCKS_NO_ADDRESS);
     out->size = 4 + len + 2;
     if (n < out->size)
         return SOCKS_MORE;
     const uint8_t *at = data + 4;
     if (data[3] == SOCKS_NAME) {
         if (!peer_parse((const char *)at + 1, len - 1, &out->host))
-            return bad(out, SOCKS_FAILED);
+            return reject_request(out, SOCKS_FAILED);
     } else if (data[3] == SOCKS_IPV4) {
         v4_mapped(at, addr);
         peer_from_address(addr, &out->host);
@@ -74,8 +79,8 @@ enum socks_result socks_request_read(const uint8_t *data, size_t n, struct socks
     }
     out->port = (uint16_t)(at[len] << 8 | at[len + 1]);
     if (out->command != SOCKS_CONNECT)
-        return bad(out, SOCKS_NO_COMMAND);
-    return out->port ? SOCKS_FOUND : bad(out, SOCKS_FAILED);
+        return reject_request(out, SOCKS_NO_COMMAND);
+    return out->port ? SOCKS_FOUND : reject_request(out, SOCKS_FAILED);
 }
 
 void socks_reply(enum socks_code code, uint8_t out[SOCKS_REPLY])

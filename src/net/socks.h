@@ -9,7 +9,7 @@
 
 #include "net/peer.h"
 
-/* SOCKS 5 (RFC 1928, 1929), the server's side of it; upstream.h has the client's. */
+/* SOCKS 5 (RFC 1928, 1929), the server's side. upstream.h has the client's. */
 
 enum socks_result { SOCKS_MORE, SOCKS_BAD, SOCKS_FOUND };
 
@@ -44,7 +44,7 @@ struct socks_login {
 struct socks_request {
     size_t size;
     uint8_t command;
-    uint8_t wrong; /* SOCKS_BAD: enum socks_code to answer with, 0 for none */
+    uint8_t wrong; /* SOCKS_BAD: the enum socks_code to reply with, 0 for none */
     struct peer host;
     uint16_t port;
 };

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A ClientHello may be cut into several TLS records anywhere, so that looking at one record would
- * miss its name: the pieces are put together first.
+ * A ClientHello may be split across TLS records at any byte, so the records are joined before the
+ * name is read.
  */
 
 #include "net/tls-hello.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    RECORD_CHANGE = 20, /* of ciphers: one byte */
-    RECORD_ALERT = 21,  /* two bytes */
+    RECORD_CHANGE = 20, /* change cipher spec: one byte */
+    RECORD_ALERT = 21,  /* alert: two bytes */
     RECORD_HANDSHAKE = 22,
     RECORD_HEAD = 5,
     RECORD_MAX = 16384,
@@ -22,13 +22,13 @@ enum {
     NAME_HOST = 0,
 };
 
-/* What is left to read; empty after the first thing that does not fit. */
+/* The rest of the input; empty after the first error. */
 struct reader {
     const uint8_t *at, *end;
     bool bad;
 };
 
-static uint32_t number(struct reader *r, unsigned bytes)
+static uint32_t read_number(struct reader *r, unsigned bytes)
 {
     uint32_t v = 0;
     if ((size_t)(r->end - r->at) < bytes) {
@@ -41,10 +41,10 @@ static uint32_t number(struct reader *r, unsigned bytes)
     return v;
 }
 
-/* A part with its length in front. */
-static struct reader part(struct reader *r, unsigned length_bytes)
+/* A vector with its length in front. */
+static struct reader read_vector(struct reader *r, unsigned length_bytes)
 {
-    uint32_t n = number(r, length_bytes);
+    uint32_t n = read_number(r, length_bytes);
     struct reader out = {r->at, r->at, r->bad};
     if ((size_t)(r->end - r->at) < n) {
         r->bad = out.bad = true;
@@ -56,10 +56,10 @@ static struct reader part(struct reader *r, unsigned length_bytes)
     return out;
 }
 
-/* What begins like TLS and is not the record that a hello is in. Servers have been seen to pass
- * over an alert before the hello, and over its version, so that such are refused; but the first
- * bytes of something else may look the same. */
-static enum tls_hello_result look_at_first(const uint8_t *data, size_t n)
+/* Classifies a record that isn't a normal handshake record. Some servers skip an alert before
+ * the hello or ignore its version, so those are refused. Other protocols may start with similar
+ * bytes. */
+static enum tls_hello_result classify_first(const uint8_t *data, size_t n)
 {
     if (data[0] < RECORD_CHANGE || data[0] > RECORD_HANDSHAKE)
         return HELLO_OTHER;
@@ -79,10 +79,11 @@ static enum tls_hello_result look_at_first(const uint8_t *data, size_t n)
     return hello && len && len <= RECORD_MAX ? HELLO_BAD : HELLO_OTHER;
 }
 
-/* Puts the records' contents together: how much of the message there is, or a result. */
-static enum tls_hello_result join(const uint8_t *data, size_t n, uint8_t *message, size_t *have)
+/* Joins the records' contents into message and sets *have to its length so far. */
+static enum tls_hello_result join_records(const uint8_t *data, size_t n, uint8_t *message,
+                                          size_t *have)
 {
-    enum tls_hello_result first = look_at_first(data, n);
+    enum tls_hello_result first = classify_first(data, n);
     *have = 0;
     if (first != HELLO_FOUND)
         return first;
@@ -116,13 +117,13 @@ static enum tls_hello_result join(const uint8_t *data, size_t n, uint8_t *messag
     return HELLO_MORE;
 }
 
-/* A list that may hold one name of each type, and in practice holds one host. */
+/* The list may hold one name per type; in practice it is one host. */
 static bool read_names(struct reader list, struct hello *out)
 {
-    struct reader names = part(&list, 2);
+    struct reader names = read_vector(&list, 2);
     while (names.at < names.end) {
-        uint32_t type = number(&names, 1);
-        struct reader name = part(&names, 2);
+        uint32_t type = read_number(&names, 1);
+        struct reader name = read_vector(&names, 2);
         if (names.bad || type != NAME_HOST || out->named)
             return false;
         if (!peer_parse((const char *)name.at, (size_t)(name.end - name.at), &out->name))
@@ -138,19 +139,19 @@ static bool read_message(const uint8_t *message, size_t n, struct hello *out)
     if (n < MESSAGE_HEAD + 2 + 32) /* version and random */
         return false;
     r.at += 2 + 32;
-    part(&r, 1); /* session */
-    part(&r, 2); /* ciphers */
-    part(&r, 1); /* compression */
+    read_vector(&r, 1); /* session */
+    read_vector(&r, 2); /* ciphers */
+    read_vector(&r, 1); /* compression methods */
     if (r.bad)
         return false;
     if (r.at == r.end)
         return true; /* no extensions, so no name */
-    struct reader extensions = part(&r, 2);
+    struct reader extensions = read_vector(&r, 2);
     if (r.bad || r.at != r.end)
         return false;
     while (extensions.at < extensions.end) {
-        uint32_t type = number(&extensions, 2);
-        struct reader body = part(&extensions, 2);
+        uint32_t type = read_number(&extensions, 2);
+        struct reader body = read_vector(&extensions, 2);
         if (extensions.bad || (type == EXTENSION_NAME && !read_names(body, out)))
             return false;
     }
@@ -164,7 +165,7 @@ enum tls_hello_result tls_hello_read(const uint8_t *data, size_t n, struct hello
     memset(out, 0, sizeof(*out));
     if (n == 0)
         return HELLO_MORE;
-    enum tls_hello_result joined = join(data, n, message, &have);
+    enum tls_hello_result joined = join_records(data, n, message, &have);
     if (joined != HELLO_FOUND)
         return joined;
     return read_message(message, have, out) ? HELLO_FOUND : HELLO_BAD;

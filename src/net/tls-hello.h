@@ -10,19 +10,19 @@
 #include "net/peer.h"
 
 /*
- * The first message of a TLS client, which says in the open which name it wants. Nothing is
- * decrypted or changed: the bytes are looked at and passed on as they are.
+ * The first message of a TLS client, which has the server's name in clear text. Nothing is
+ * decrypted or changed; the bytes are read and passed on.
  */
 
 enum tls_hello_result {
-    HELLO_MORE,  /* it is one so far, and not all there */
+    HELLO_MORE,  /* incomplete */
     HELLO_OTHER, /* it is not TLS */
-    HELLO_BAD,   /* it is TLS, and broken, odd or more than anybody needs */
-    HELLO_FOUND, /* read to its end */
+    HELLO_BAD,   /* TLS, but malformed, unusual or too large */
+    HELLO_FOUND, /* complete */
 };
 
 struct hello {
-    bool named; /* there was a name in it */
+    bool named; /* it contains a name */
     struct peer name;
 };
 

@@ -2,14 +2,16 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Datagrams. A flow is what one socket of the command sends to one address and port: it is asked
- * about once, by the name behind the address, and then has a socket of its own on this side, which
- * hears answers from nowhere else. An answer goes back as if it came from where the command had
- * written to. What is denied is told once for each flow and answered as a closed port is.
+ * Datagrams. A flow is what one socket of the command sends to one address and port. The gate
+ * checks it once, by the name behind the address, and gives it a socket outside that receives from
+ * that host only. Replies go back as if they came from the original destination. A denied flow is
+ * reported once and answered with "port unreachable".
  *
- * The table is of one size; who was silent for longest makes room. Datagrams get lost on any
- * network, so whatever has no room here is lost as well.
+ * The table has a fixed size; the flow that was silent longest makes room. Datagrams may get lost
+ * on any network, so those without room here are dropped.
  */
+
+#include "net/udp.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,35 +20,35 @@
 #include <sys/socket.h>
 
 #include "graph/net.h"
-#include "net/gate-int.h"
+#include "net/gate-ask.h"
 
 enum {
     FLOWS = 1024, /* a power of two */
     NONE = FLOWS,
     IDLE_MS = 120000,
-    DENIED_MS = 5000,       /* until the same denial is told again */
-    WAITING_MAX = 68 << 10, /* while the name is looked up: one of the largest, many small ones */
-    WAITING_ALL = 4 << 20,  /* in all flows */
+    DENIED_MS = 5000,       /* before the same denial is reported again */
+    WAITING_MAX = 68 << 10, /* queued during the lookup: room for one of maximum size */
+    WAITING_ALL = 4 << 20,  /* for all flows */
     AT_ONCE = 64,
     DATAGRAM_MAX = 65535 - 8 - 20,
 };
 
 struct flow {
-    struct watch watch; /* to the host; -1 while it is looked up */
+    struct watch watch; /* connected to the host; -1 during the lookup */
     struct gate *gate;
-    uint16_t next; /* with the same hash; NONE: last */
+    uint16_t next; /* in the same hash chain; NONE: last */
     bool used, denied;
     struct flow_key key;
     struct dial *dial;
-    uint32_t asked;       /* the question that it waits for; 0: none */
-    int local;            /* the socket that hears what is sent to a port of the host's; or -1 */
-    struct queue waiting; /* each datagram with its length in front */
-    uint64_t heard_ms;
+    uint32_t asked;       /* the pending question; 0: none */
+    int local;            /* the listener of a port of the host's loopback, or -1 */
+    struct queue waiting; /* datagrams, each with its length in front */
+    uint64_t active_ms;
 };
 
 struct flows {
     uint16_t heads[FLOWS];
-    size_t waiting; /* bytes, in all of them */
+    size_t waiting; /* bytes queued in all flows */
     struct flow all[FLOWS];
 };
 
@@ -106,7 +108,7 @@ static struct flow *make_room(struct flows *t)
     for (size_t i = 0; i < FLOWS; i++) {
         if (!t->all[i].used)
             return &t->all[i];
-        if (t->all[i].heard_ms < oldest->heard_ms)
+        if (t->all[i].active_ms < oldest->active_ms)
             oldest = &t->all[i];
     }
     flow_end(oldest);
@@ -122,7 +124,7 @@ static struct flow *flow_new(struct gate *g, const struct flow_key *k, int local
     *f = (struct flow){
         .watch = {-1, on_answers}, .gate = g, .used = true, .key = *k, .local = local};
     f->next = *head;
-    f->heard_ms = g->loop.now_ms;
+    f->active_ms = g->loop.now_ms;
     g->sweeps = true;
     *head = (uint16_t)(f - g->flows->all);
     return f;
@@ -132,7 +134,7 @@ void udp_sweep(struct gate *g)
 {
     for (size_t i = 0; g->flows && i < FLOWS; i++) {
         struct flow *f = &g->flows->all[i];
-        if (f->used && g->loop.now_ms - f->heard_ms >= (f->denied ? DENIED_MS : IDLE_MS))
+        if (f->used && g->loop.now_ms - f->active_ms >= (f->denied ? DENIED_MS : IDLE_MS))
             flow_end(f);
         g->sweeps |= f->used;
     }
@@ -147,7 +149,7 @@ void udp_end(struct gate *g)
     g->flows = NULL;
 }
 
-/* ---- back to the command ---- */
+/* ---- towards the command ---- */
 
 static void send_answer(const struct flow *f, const char *data, size_t n)
 {
@@ -171,13 +173,13 @@ static void on_answers(struct watch *w, unsigned what)
             datagram_refuse(g, &f->key);
         if (n < 0)
             return;
-        f->heard_ms = g->loop.now_ms;
+        f->active_ms = g->loop.now_ms;
         if (n <= DATAGRAM_MAX)
             send_answer(f, g->scratch, (size_t)n);
     }
 }
 
-/* ---- out of the sandbox ---- */
+/* ---- towards the host ---- */
 
 static struct gate_client client_of(const struct flow_key *k)
 {
@@ -186,7 +188,8 @@ static struct gate_client client_of(const struct flow_key *k)
     return c;
 }
 
-static void deny(struct flow *f, const struct peer *host, struct graph_verdict v, const char *why)
+static void deny_flow(struct flow *f, const struct peer *host, struct graph_verdict v,
+                      const char *why)
 {
     struct gate_denial d = {.host = host,
                             .port = f->key.port,
@@ -212,7 +215,7 @@ static void send_waiting(struct flow *f)
     drop_waiting(f);
 }
 
-/* Until there is somebody to send it to; what does not fit is lost. */
+/* Queues a datagram until the lookup ends; drops it if it doesn't fit. */
 static void keep_waiting(struct flow *f, const uint8_t *data, size_t n)
 {
     struct flows *t = f->gate->flows;
@@ -231,7 +234,7 @@ static void on_dialled(void *arg, const struct dial_end *end)
     struct flow *f = arg;
     struct gate *g = f->gate;
     struct peer host;
-    char place[DIAL_WORDS];
+    char place[DIAL_REASON];
     f->dial = NULL;
     if (end->made) {
         f->watch.fd = end->made->fd;
@@ -242,18 +245,18 @@ static void on_dialled(void *arg, const struct dial_end *end)
             flow_end(f);
         return;
     }
-    gate_names(g, f->key.to, &host);
+    gate_host_of(g, f->key.to, &host);
     if (end->why) {
-        dial_words(end, place);
-        deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP), place);
+        dial_reason(end, place);
+        deny_flow(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP), place);
         return;
     }
     datagram_refuse(g, &f->key);
     flow_end(f);
 }
 
-/* A first packet of QUIC: the name it asks for is enciphered, and could be any that the same server
- * has. Clients that are refused go on with TCP, where it can be read. */
+/* The first packet of QUIC. The server name in it is encrypted and could be any on the same server.
+ * Refused clients fall back to TCP, where the name is readable. */
 static bool is_quic(const uint8_t *data, size_t n)
 {
     static const uint32_t one = 0x00000001, two = 0x6b3343cf, drafts = 0xff000000;
@@ -264,7 +267,7 @@ static bool is_quic(const uint8_t *data, size_t n)
     return version == one || version == two || (version & 0xffffff00) == drafts;
 }
 
-/* Whether it may go; told when not. */
+/* Whether the flow is allowed; reports it if not. */
 static enum may flow_may(struct flow *f, const struct peer *host)
 {
     struct gate *g = f->gate;
@@ -274,12 +277,12 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     enum may may = v.allow ? MAY : MAY_NOT;
     if (g->o->upstream && f->local < 0) {
         may = MAY_NOT;
-        why = v.allow ? "datagrams do not go through the proxy upstream" : NULL;
+        why = v.allow ? "datagrams can't go through the parent proxy" : NULL;
     } else if (gate_ask_could(g, host, &v)) {
         may = gate_ask_may(g, &who, host, f->key.port, NET_UDP, &f->asked, &why);
     }
     if (may == MAY_NOT)
-        deny(f, host, v, why);
+        deny_flow(f, host, v, why);
     if (may == MAY && v.allow && v.flags & VOCAB_FLAG_REPORT) {
         struct gate_denial d = {
             .host = host, .port = f->key.port, .udp = true, .verdict = v, .client = who};
@@ -288,14 +291,14 @@ static enum may flow_may(struct flow *f, const struct peer *host)
     return may;
 }
 
-/* Asks, and dials when it may go; false when it may not, or cannot. */
-static bool flow_go(struct flow *f)
+/* Checks the flow and dials; false if it is denied or fails. */
+static bool flow_start(struct flow *f)
 {
     struct gate *g = f->gate;
     struct peer host;
-    if (!gate_names(g, f->key.to, &host)) {
-        deny(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP),
-             "an address that stands for no name");
+    if (!gate_host_of(g, f->key.to, &host)) {
+        deny_flow(f, &host, rules_ask(&g->rules, &host, f->key.port, NET_UDP),
+                  "no name has this address");
         return false;
     }
     enum may may = flow_may(f, &host);
@@ -315,11 +318,11 @@ void udp_answered(struct gate *g, uint32_t id)
         if (!f->used || f->asked != id)
             continue;
         f->asked = 0;
-        flow_go(f);
+        flow_start(f);
     }
 }
 
-/* No longer looks for where to go. */
+/* Cancels a pending dial or question. */
 static void flow_stop(struct flow *f)
 {
     dial_cancel(f->dial);
@@ -329,8 +332,8 @@ static void flow_stop(struct flow *f)
     f->asked = 0;
 }
 
-/* local: as in a flow. */
-static void pass_out(struct gate *g, const struct flow_key *k, int local, const uint8_t *data,
+/* local: see struct flow. */
+static void send_out(struct gate *g, const struct flow_key *k, int local, const uint8_t *data,
                      size_t n)
 {
     struct flow *f = flow_find(g->flows, k);
@@ -338,18 +341,18 @@ static void pass_out(struct gate *g, const struct flow_key *k, int local, const 
         datagram_refuse(g, k);
         return;
     }
-    if (!f && !flow_go(f = flow_new(g, k, local)))
+    if (!f && !flow_start(f = flow_new(g, k, local)))
         return;
-    f->heard_ms = g->loop.now_ms;
+    f->active_ms = g->loop.now_ms;
     if (is_quic(data, n) && name_address_covers(k->to)) {
         struct peer host;
-        gate_names(g, k->to, &host);
+        gate_host_of(g, k->to, &host);
         flow_stop(f);
-        deny(f, &host, rules_ask(&g->rules, &host, k->port, NET_UDP),
-             "QUIC hides the names it asks for");
+        deny_flow(f, &host, rules_ask(&g->rules, &host, k->port, NET_UDP),
+                  "QUIC hides the server's name");
     } else if (f->watch.fd >= 0) {
         if (send(f->watch.fd, data, n, MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED)
-            datagram_refuse(g, k); /* to the one before */
+            datagram_refuse(g, k); /* about the previous datagram */
     } else {
         keep_waiting(f, data, n);
     }
@@ -361,11 +364,11 @@ void udp_datagrams(struct gate *g, int fd)
         return;
     for (int i = 0; i < AT_ONCE; i++) {
         struct flow_key k;
-        ssize_t n = datagram_hear(fd, g->scratch, sizeof(g->scratch), &k);
+        ssize_t n = datagram_receive(fd, g->scratch, sizeof(g->scratch), &k);
         if (n < 0)
             return;
         if (k.client_port && k.port)
-            pass_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
+            send_out(g, &k, -1, (const uint8_t *)g->scratch, (size_t)n);
     }
 }
 
@@ -384,6 +387,6 @@ void udp_local(const struct listener *l)
             return;
         memcpy(k.to, loopback[l->v6], 16);
         if (addr_from_sockaddr(&from, k.client, &k.client_port))
-            pass_out(g, &k, l->watch.fd, (const uint8_t *)g->scratch, (size_t)n);
+            send_out(g, &k, l->watch.fd, (const uint8_t *)g->scratch, (size_t)n);
     }
 }

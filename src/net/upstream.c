@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * The client's side of HTTP CONNECT (RFC 9110) and SOCKS 5 (RFC 1928, 1929), as a state machine
+ * without I/O: the dialer sends what is in out and passes in what it receives.
+ */
+
 #include "net/upstream.h"
 
 #include <errno.h>
@@ -10,11 +15,11 @@
 #include "net/http.h"
 #include "net/socks.h"
 
-/* ---- its address ---- */
+/* ---- URL ---- */
 
-static bool copy(char to[UPSTREAM_LOGIN], const char *from, size_t n)
+static bool copy_credential(char to[UPSTREAM_LOGIN], const char *from, size_t n)
 {
-    /* escapes would have to be undone, and control characters end lines */
+    /* Escapes are not decoded, and control characters would end a header line. */
     for (size_t i = 0; i < n; i++)
         if (from[i] == '%' || (unsigned char)from[i] <= ' ' || from[i] == 0x7f)
             return false;
@@ -29,8 +34,8 @@ static bool read_login(const char *s, size_t n, struct upstream *out)
 {
     const char *colon = memchr(s, ':', n);
     out->login = true;
-    return colon && copy(out->user, s, (size_t)(colon - s)) &&
-           copy(out->password, colon + 1, n - (size_t)(colon + 1 - s));
+    return colon && copy_credential(out->user, s, (size_t)(colon - s)) &&
+           copy_credential(out->password, colon + 1, n - (size_t)(colon + 1 - s));
 }
 
 int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
@@ -57,9 +62,9 @@ int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
     if (n && at[n - 1] == '/')
         n--;
     if (!good || !peer_parse_authority(at, n, port, &u.host, &u.port)) {
-        err_set(err, BK_E_INPUT, "%.80s is no proxy to go through", url);
-        err_hint(err, "write http://host:port or socks5://host:port, with user:password@ in front "
-                      "of the host if it wants them (without percent signs)");
+        err_set(err, BK_E_INPUT, "%.80s is not the URL of a proxy", url);
+        err_hint(err, "write http://host:port or socks5://host:port; if the proxy needs a login, "
+                      "put user:password@ before the host (without percent signs)");
         return -1;
     }
     *out = u;
@@ -68,19 +73,19 @@ int upstream_parse(const char *url, struct upstream *out, struct bk_err *err)
 
 /* ---- HTTP ---- */
 
-static void say_connect(struct upstream_talk *t)
+static void put_connect(struct upstream_exchange *t)
 {
     char name[PEER_TEXT], basic[HTTP_BASIC] = "";
     peer_text(t->host, t->port, name);
     if (t->to->login)
         http_basic(t->to->user, t->to->password, basic);
     int n = snprintf(
-        (char *)t->says, sizeof(t->says), "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", name,
-        name, t->to->login ? "Proxy-Authorization: " : "", basic, t->to->login ? "\r\n" : "");
-    t->nsays = n > 0 && (size_t)n < sizeof(t->says) ? (size_t)n : 0;
+        (char *)t->out, sizeof(t->out), "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s%s%s\r\n", name, name,
+        t->to->login ? "Proxy-Authorization: " : "", basic, t->to->login ? "\r\n" : "");
+    t->nout = n > 0 && (size_t)n < sizeof(t->out) ? (size_t)n : 0;
 }
 
-static ssize_t hear_http(struct upstream_talk *t, const uint8_t *data, size_t n)
+static ssize_t read_http(struct upstream_exchange *t, const uint8_t *data, size_t n)
 {
     struct http_answer a;
     switch (http_answer_read((const char *)data, n, true, &a)) {
@@ -94,7 +99,7 @@ static ssize_t hear_http(struct upstream_talk *t, const uint8_t *data, size_t n)
     if (a.status == 101)
         return -EPROTO;
     if (a.status < 200)
-        return (ssize_t)a.size; /* the real one follows */
+        return (ssize_t)a.size; /* an interim answer; the final one follows */
     if (a.status < 300) {
         t->done = true;
         return (ssize_t)a.size;
@@ -108,55 +113,55 @@ static ssize_t hear_http(struct upstream_talk *t, const uint8_t *data, size_t n)
 
 enum { STEP_METHOD, STEP_LOGIN, STEP_REQUEST };
 
-static void say(struct upstream_talk *t, const void *data, size_t n)
+static void put_bytes(struct upstream_exchange *t, const void *data, size_t n)
 {
-    memcpy(t->says + t->nsays, data, n);
-    t->nsays += n;
+    memcpy(t->out + t->nout, data, n);
+    t->nout += n;
 }
 
-static void say_text(struct upstream_talk *t, const char *s)
+static void put_text(struct upstream_exchange *t, const char *s)
 {
-    say(t, (uint8_t[]){(uint8_t)strlen(s)}, 1);
-    say(t, s, strlen(s));
+    put_bytes(t, (uint8_t[]){(uint8_t)strlen(s)}, 1);
+    put_bytes(t, s, strlen(s));
 }
 
-static void say_greeting(struct upstream_talk *t)
+static void put_greeting(struct upstream_exchange *t)
 {
     if (t->to->login)
-        say(t, (uint8_t[]){SOCKS_VERSION, 2, SOCKS_NO_LOGIN, SOCKS_PASSWORD}, 4);
+        put_bytes(t, (uint8_t[]){SOCKS_VERSION, 2, SOCKS_NO_LOGIN, SOCKS_PASSWORD}, 4);
     else
-        say(t, (uint8_t[]){SOCKS_VERSION, 1, SOCKS_NO_LOGIN}, 3);
+        put_bytes(t, (uint8_t[]){SOCKS_VERSION, 1, SOCKS_NO_LOGIN}, 3);
 }
 
-static void say_login(struct upstream_talk *t)
+static void put_login(struct upstream_exchange *t)
 {
-    say(t, (uint8_t[]){1}, 1);
-    say_text(t, t->to->user);
-    say_text(t, t->to->password);
+    put_bytes(t, (uint8_t[]){1}, 1);
+    put_text(t, t->to->user);
+    put_text(t, t->to->password);
     t->step = STEP_LOGIN;
 }
 
-static void say_request(struct upstream_talk *t)
+static void put_request(struct upstream_exchange *t)
 {
     bool v4 = t->host->address && addr_is_v4(t->host->addr);
     uint8_t kind = v4 ? SOCKS_IPV4 : t->host->address ? SOCKS_IPV6 : SOCKS_NAME;
-    say(t, (uint8_t[]){SOCKS_VERSION, SOCKS_CONNECT, 0, kind}, 4);
+    put_bytes(t, (uint8_t[]){SOCKS_VERSION, SOCKS_CONNECT, 0, kind}, 4);
     if (kind == SOCKS_NAME)
-        say_text(t, t->host->name);
+        put_text(t, t->host->name);
     else
-        say(t, v4 ? t->host->addr + 12 : t->host->addr, v4 ? 4 : 16);
-    say(t, (uint8_t[]){(uint8_t)(t->port >> 8), (uint8_t)t->port}, 2);
+        put_bytes(t, v4 ? t->host->addr + 12 : t->host->addr, v4 ? 4 : 16);
+    put_bytes(t, (uint8_t[]){(uint8_t)(t->port >> 8), (uint8_t)t->port}, 2);
     t->step = STEP_REQUEST;
 }
 
-static ssize_t hear_method(struct upstream_talk *t, const uint8_t *data)
+static ssize_t read_method(struct upstream_exchange *t, const uint8_t *data)
 {
     if (data[0] != SOCKS_VERSION)
         return -EPROTO;
     if (data[1] == SOCKS_NO_LOGIN)
-        say_request(t);
+        put_request(t);
     else if (data[1] == SOCKS_PASSWORD && t->to->login)
-        say_login(t);
+        put_login(t);
     else
         return -EACCES;
     return 2;
@@ -174,7 +179,7 @@ static int error_of(uint8_t code)
     }
 }
 
-static ssize_t hear_reply(struct upstream_talk *t, const uint8_t *data, size_t n)
+static ssize_t read_reply(struct upstream_exchange *t, const uint8_t *data, size_t n)
 {
     if (data[0] != SOCKS_VERSION)
         return -EPROTO;
@@ -182,7 +187,7 @@ static ssize_t hear_reply(struct upstream_talk *t, const uint8_t *data, size_t n
         return -error_of(data[1]);
     if (n < 5)
         return 0;
-    /* the address that it dials from does not matter, but has to be taken away */
+    /* skip the proxy's bound address */
     size_t size = data[3] == SOCKS_IPV4   ? 10
                   : data[3] == SOCKS_IPV6 ? 22
                   : data[3] == SOCKS_NAME ? 7u + data[4]
@@ -193,36 +198,36 @@ static ssize_t hear_reply(struct upstream_talk *t, const uint8_t *data, size_t n
     return t->done ? (ssize_t)size : 0;
 }
 
-static ssize_t hear_socks(struct upstream_talk *t, const uint8_t *data, size_t n)
+static ssize_t read_socks(struct upstream_exchange *t, const uint8_t *data, size_t n)
 {
     if (n < 2)
         return 0;
     if (t->step == STEP_METHOD)
-        return hear_method(t, data);
+        return read_method(t, data);
     if (t->step == STEP_REQUEST)
-        return hear_reply(t, data, n);
+        return read_reply(t, data, n);
     if (data[1] != 0)
         return -EACCES;
-    say_request(t);
+    put_request(t);
     return 2;
 }
 
 /* ---- both ---- */
 
-void upstream_begin(struct upstream_talk *t)
+void upstream_begin(struct upstream_exchange *t)
 {
-    t->nsays = 0;
+    t->nout = 0;
     t->step = STEP_METHOD;
     t->done = false;
     if (t->to->socks)
-        say_greeting(t);
+        put_greeting(t);
     else
-        say_connect(t);
+        put_connect(t);
 }
 
-ssize_t upstream_hear(struct upstream_talk *t, const uint8_t *data, size_t n)
+ssize_t upstream_read(struct upstream_exchange *t, const uint8_t *data, size_t n)
 {
-    t->nsays = 0;
-    ssize_t used = t->to->socks ? hear_socks(t, data, n) : hear_http(t, data, n);
-    return used == 0 && n >= UPSTREAM_HEARS ? -EPROTO : used;
+    t->nout = 0;
+    ssize_t used = t->to->socks ? read_socks(t, data, n) : read_http(t, data, n);
+    return used == 0 && n >= UPSTREAM_IN_MAX ? -EPROTO : used;
 }

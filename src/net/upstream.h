@@ -12,11 +12,11 @@
 #include "net/peer.h"
 
 /*
- * A parent proxy, through which connections leave: HTTP's CONNECT or SOCKS 5, the client's side of
- * them. It is asked for names, and looks them up itself.
+ * A parent proxy for all outbound connections: HTTP CONNECT or SOCKS 5. It gets host names and
+ * looks them up itself.
  */
 
-enum { UPSTREAM_LOGIN = 128, UPSTREAM_SAYS = 1024, UPSTREAM_HEARS = 8192 };
+enum { UPSTREAM_LOGIN = 128, UPSTREAM_OUT_MAX = 1024, UPSTREAM_IN_MAX = 8192 };
 
 struct upstream {
     bool socks;
@@ -26,25 +26,25 @@ struct upstream {
     char user[UPSTREAM_LOGIN], password[UPSTREAM_LOGIN];
 };
 
-/* "http://host:port", "socks5://user:password@host:port". On failure *out is untouched. */
+/* Parses "http://host:port", "socks5://user:password@host:port". On failure *out is untouched. */
 int upstream_parse(const char *url, struct upstream *out, struct bk_err *err);
 
-/* A conversation about one connection, up to the point where it stands. */
-struct upstream_talk {
+/* The exchange for one connection, until it is established. */
+struct upstream_exchange {
     const struct upstream *to;
-    const struct peer *host; /* where the connection is to lead */
+    const struct peer *host; /* the destination */
     uint16_t port;
     uint8_t step;
-    uint8_t says[UPSTREAM_SAYS]; /* what is to be sent next */
-    size_t nsays;
+    uint8_t out[UPSTREAM_OUT_MAX]; /* bytes to send next */
+    size_t nout;
     bool done;
 };
 
-/* Fills says. */
-void upstream_begin(struct upstream_talk *t);
-/* Hears an answer. How many of the n bytes it was, with says filled or done set; 0 when more of
- * them have to come; or a negated errno: EPROTO when they are malformed, or why there is no
- * connection. */
-ssize_t upstream_hear(struct upstream_talk *t, const uint8_t *data, size_t n);
+/* Starts the exchange and fills out. */
+void upstream_begin(struct upstream_exchange *t);
+/* Reads an answer. Returns how many of the n bytes it used, with out filled or done set; 0 if it
+ * is incomplete; or a negative errno: EPROTO if it is malformed, otherwise the reason why there is
+ * no connection. */
+ssize_t upstream_read(struct upstream_exchange *t, const uint8_t *data, size_t n);
 
 #endif

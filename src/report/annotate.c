@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Adds the block of violations to a command's error output. The command controls both that output
+ * and the file names in the block, so tags in the first and brackets in the second are escaped.
+ */
+
 #include "report/annotate.h"
 
 #include <string.h>
@@ -15,7 +20,7 @@ static bool begins(const char *at, size_t left, const char *word, size_t n)
     return left >= n && memcmp(at, word, n) == 0;
 }
 
-/* Whatever a reader might take for one of ours: in any case, with anything behind the name. */
+/* Anything that a reader might take for our tag: any case, any attributes. */
 static bool is_tag(const char *at, size_t left)
 {
     static const char name[] = "sandbox_violations";
@@ -24,7 +29,7 @@ static bool is_tag(const char *at, size_t left)
            strncasecmp(at + 1 + slash, name, sizeof(name) - 1) == 0;
 }
 
-/* Brackets would be tags, and what they enclose is up to whoever named a file. */
+/* Escapes brackets: file names may contain tags. */
 static void add_line(struct buf *out, const char *line)
 {
     for (const char *at = line; *at;) {

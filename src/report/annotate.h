@@ -6,22 +6,21 @@
 #include "report/store.h"
 
 /*
- * What an agent reads after a command's own error output, and a person does not:
+ * The block that agents read after a command's error output:
  *
  *     <sandbox_violations>
  *     cat(4711) deny(1) file-read-data /home/me/.ssh/id_ed25519
  *     </sandbox_violations>
  *
- * There is only one such block, and it is ours: tags that a command printed, or hid in the name of
- * a file, lose their brackets.
+ * Only Buckle writes this block. Tags that the command printed, or put into a file name, are
+ * escaped.
  */
 
-/* The block alone, after a line's end; nothing without violations. */
+/* Appends only the block, on a new line; nothing without violations. */
 void annotate_block(const struct violations *v, struct buf *out);
-/* A command's error output with its tags disarmed, and the block. */
+/* Appends a command's error output, with its own tags escaped, and the block. */
 void annotate(const char *text, size_t n, const struct violations *v, struct buf *out);
-/* The text without any block, and then without white space around it; as it is when there is none.
- */
+/* Appends the text without blocks and then trims it. Text without a block is unchanged. */
 void annotate_strip(const char *text, size_t n, struct buf *out);
 
 #endif

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * One event: its bytes between judge and controller, and its two spellings. The bytes are the
- * record itself, cut after the path; both ends are one program, so there is no encoding, but what
- * arrives is checked before it is used: the sender works on data of the sandboxed command.
+ * One event: its wire format between judge and controller, and as text and JSON. The wire format is
+ * the struct itself, cut off after the path. Both ends are the same program, but the receiver
+ * checks every field, because the sender handles data of the sandboxed command.
  *
- * Paths and program names are the command's own choice. In a line for a terminal they go through
- * buf_safe(), in JSON through buf_json().
+ * The command chooses paths and program names. Text output escapes them with buf_safe(), JSON with
+ * buf_json().
  */
 
 #include "report/event.h"
@@ -18,7 +18,7 @@
 #include "base/own.h"
 #include "report/report-int.h"
 
-/* ---- the wire ---- */
+/* ---- wire format ---- */
 
 enum { WIRE_HEAD = offsetof(struct event, path) };
 
@@ -36,7 +36,7 @@ int event_from_wire(const void *bytes, size_t n, struct event *e)
     const char *b = bytes;
     uint32_t path_len, count;
     uint16_t op;
-    uint8_t allow; /* a bool of any other value is not one */
+    uint8_t allow; /* reading any other value as a bool is undefined */
     if (n < WIRE_HEAD + 1 || n > sizeof(*e))
         return -1;
     WIRE_FIELD(b, path_len, &path_len);
@@ -54,7 +54,7 @@ int event_from_wire(const void *bytes, size_t n, struct event *e)
     return 0;
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
 bool event_is_failure(const struct event *e)
 {
@@ -80,7 +80,7 @@ void event_line(const struct event *e, struct buf *out)
     }
 }
 
-/* ---- as JSON ---- */
+/* ---- JSON ---- */
 
 static void json_text(struct buf *out, const char *key, const char *s, size_t n)
 {
@@ -117,7 +117,7 @@ static void json_rule(struct buf *out, const struct graph *g, uint32_t rule)
     buf_chr(out, '}');
 }
 
-/* What the operation was about, by the name that fits it. */
+/* The operation's argument, under the key that fits. */
 static void json_argument(struct buf *out, const struct event *e)
 {
     bool path = vocab_op_subject(e->op) == FILTER_PATH;

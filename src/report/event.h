@@ -11,62 +11,61 @@
 #include "graph/graph.h"
 
 /*
- * One operation that a policy denied (or allowed "with report"), as it happened. Events are plain
- * records of fixed size: the judge fills one without allocating and writes it to a socket whole.
+ * An operation that the policy denied, or allowed "with report". Events have a fixed size: the
+ * judge fills one without allocating and writes it to a socket in one call.
  */
 enum { EVENT_PATH = 4096, EVENT_EXE = 256, EVENT_DETAIL = 96 };
-/* What stands for a path when somebody wanted one. */
+/* The path of an event about creating a user namespace. */
 #define EVENT_USER_NAMESPACE "user namespace"
 
 struct event {
     uint64_t time_ns; /* CLOCK_REALTIME */
-    int32_t pid, tid; /* as seen outside */
-    uint32_t policy;  /* which of the run's: 0, or 1 after it was changed once… */
-    uint32_t rule;    /* of that policy's graph, or GRAPH_NO_RULE */
+    int32_t pid, tid; /* as seen from outside */
+    uint32_t policy;  /* index of the policy in this run: 0, or 1 after the first update, … */
+    uint32_t rule;    /* in that policy's graph, or GRAPH_NO_RULE */
     uint16_t op;      /* enum vocab_op */
     uint16_t nr;      /* system call */
     bool allow;       /* (allow … (with report)) */
     uint32_t flags;   /* of the decision */
-    int32_t err;      /* what the call was answered */
-    uint32_t count;   /* identical events folded into this one; 1 as they happen */
+    int32_t err;      /* the call's result */
+    uint32_t count;   /* identical events merged into this one; 1 at first */
     uint32_t path_len;
-    char exe[EVENT_EXE]; /* the program's path, shortened from the front */
-    char
-        detail[EVENT_DETAIL]; /* which part of the object decided: a key of git's settings; or "" */
-    char path[EVENT_PATH];    /* path or other argument; path_len bytes, then NUL */
+    char exe[EVENT_EXE];       /* the program's path; a long one loses its start */
+    char detail[EVENT_DETAIL]; /* the part of the object that decided, such as a git settings key;
+                                  or "" */
+    char path[EVENT_PATH];     /* path or other argument; path_len bytes, then NUL */
 };
 
-/* Bytes of an event on the wire: the record up to and including the path's NUL. */
+/* Size on the wire: the struct up to and including the path's NUL. */
 size_t event_wire_size(const struct event *e);
-/* Checks lengths and terminators of n received bytes and fills *e. -1 when they are no event. */
+/* Checks n received bytes and fills *e. Returns -1 if they are not a valid event. */
 int event_from_wire(const void *bytes, size_t n, struct event *e);
 
-/* macOS's wording: `name(pid) deny(1) operation path`. */
+/* Appends macOS's wording: `name(pid) deny(1) operation path`. */
 void event_line(const struct event *e, struct buf *out);
-/* One JSON object without a line's end: time, pid, exe, operation, path, verdict, rule file and
- * line, message, command tag, line. */
+/* Appends one JSON object without a newline: time, pid, exe, operation, path, verdict, rule file
+ * and line, message, tag, line. */
 void event_json(const struct event *e, const struct graph *g, const char *tag, struct buf *out);
 
 /* ---- the summary at the end ---- */
 
-/* The graphs of a run's policies, in the order they came; some may be NULL. */
+/* The graphs of all policies of a run, in order; entries may be NULL. */
 struct policies {
     const struct graph *const *at;
     size_t n;
 };
 const struct graph *policies_graph(const struct policies *p, uint32_t policy); /* or NULL */
 
-/* Groups events by (operation family, path or folder, rule) in a table of fixed size, newest kept,
- * counts exact. */
+/* Groups events by operation, path and rule in a table of fixed size. The newest groups stay; the
+ * total is exact. */
 struct report;
 struct report *report_new(size_t groups); /* 0: the default, 256 */
 void report_free(struct report *r);
 void report_add(struct report *r, const struct event *e);
-/* Denials so far, also those whose group had to make room; what was allowed is not counted. */
+/* All denials so far, including dropped groups; allowed operations don't count. */
 uint64_t report_total(const struct report *r);
-/* What a person sees once at the end on stderr: nothing when nothing was denied; otherwise one line
- * a group with operation, path, times, rule file:line, and the shortest flag that would allow it.
- */
+/* The summary on stderr at the end of a run; nothing if nothing was denied. Otherwise one line per
+ * group with operation, path, count and rule, and the shortest flag that would allow it. */
 void report_summary(const struct report *r, const struct policies *policies, struct buf *out);
 
 #endif

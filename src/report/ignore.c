@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Filters denials that the user doesn't want to see.
+ */
+
 #include "report/ignore.h"
 
 #include <string.h>

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Denials that nobody wants to hear of: by words in their line, for commands that contain a text
- * or, with "*", for all. Nothing is allowed by it. */
+/* Denials that are not reported: those with certain words in their line, for commands that contain
+ * a text or, with "*", for all. It doesn't allow anything. */
 struct ignore_rule {
-    const char *command; /* a part of the command, or "*" */
+    const char *command; /* part of the command, or "*" */
     const char *const *words;
     size_t nwords;
 };
@@ -19,7 +19,7 @@ struct ignore_rules {
     size_t n;
 };
 
-/* line: `name(pid) deny(1) operation path`. command: NULL when nobody knows it. */
+/* line: `name(pid) deny(1) operation path`. command: NULL if unknown. */
 bool ignore_line(const struct ignore_rules *rules, const char *line, const char *command);
 
 #endif

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The table behind the summary. Its size is fixed when it is made: a command that is denied a
- * million things costs no more memory than one that is denied three. Events that say the same
- * (operation, path, rule) are one group with a count. A new group in a full table takes the place
- * of the one that was quiet for longest, whose count goes on to the total and to "and N others".
+ * The table behind the summary. Its size is fixed, so a million denials take no more memory than
+ * three. Events with the same operation, path and rule form one group with a count. If the table is
+ * full, a new group replaces the one that was silent longest; that one's count goes to the total
+ * and to "and N others".
  *
- * Groups hang in chains by hash, and in one list by the time of their last event.
+ * Groups are in hash chains, and in one list ordered by their last event.
  */
 
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static uint32_t *chain_of(const struct report *r, uint16_t op, uint32_t rule, co
     return &r->heads[hash_bytes(h, path, len) % r->cap];
 }
 
-static uint32_t find(const struct report *r, const struct event *e, uint32_t at)
+static uint32_t find_group(const struct report *r, const struct event *e, uint32_t at)
 {
     for (; at != GROUP_NONE; at = r->groups[at].chain) {
         const struct group *g = &r->groups[at];
@@ -95,9 +95,9 @@ static void unchain(struct report *r, uint32_t gone)
     *link = g->chain;
 }
 
-/* ---- the order of arrival ---- */
+/* ---- order of events ---- */
 
-static void take_out(struct report *r, uint32_t at)
+static void unlink_group(struct report *r, uint32_t at)
 {
     struct group *g = &r->groups[at];
     *(g->newer == GROUP_NONE ? &r->newest : &r->groups[g->newer].older) = g->older;
@@ -115,13 +115,13 @@ static void put_newest(struct report *r, uint32_t at)
 
 /* ---- adding ---- */
 
-/* A group without content, in no chain and no list. */
+/* A free group, in no chain and no list. */
 static uint32_t make_room(struct report *r)
 {
     if (r->used < r->cap)
         return (uint32_t)r->used++;
     uint32_t at = r->oldest;
-    take_out(r, at);
+    unlink_group(r, at);
     unchain(r, at);
     r->forgotten += r->groups[at].count;
     return at;
@@ -131,7 +131,7 @@ void report_add(struct report *r, const struct event *e)
 {
     if (e->allow || e->path_len >= EVENT_PATH)
         return;
-    uint32_t at = find(r, e, *chain_of(r, e->op, e->rule, e->path, e->path_len));
+    uint32_t at = find_group(r, e, *chain_of(r, e->op, e->rule, e->path, e->path_len));
     if (at == GROUP_NONE) {
         at = make_room(r);
         struct group *g = &r->groups[at];
@@ -149,7 +149,7 @@ void report_add(struct report *r, const struct event *e)
         g->chain = *head;
         *head = at;
     } else {
-        take_out(r, at);
+        unlink_group(r, at);
     }
     put_newest(r, at);
     r->groups[at].count += e->count;

@@ -2,14 +2,13 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Groups → lines. Three or more files of one folder, denied the same thing by the same rule, are
- * one line, and so are three such folders in their turn; but not folders near the root or a home
- * folder itself, where a person wants to see each name. When that leaves more lines than anybody
- * reads, the neighbours with the deepest folder in common are folded together until there are few
- * enough.
+ * Turns groups into lines. Three or more files of one folder that the same rule denied become one
+ * line, and so do three or more such folders. Folders near the root and the home folder itself stay
+ * apart, because their names matter. If too many lines remain, the neighbours with the deepest
+ * common folder are merged until they fit.
  *
- * Rows are sorted before each kind of folding, so that what can be folded lies side by side and
- * each step looks at neighbours only. The work is bounded by rows² × path length.
+ * Rows are sorted before each step, so that candidates are neighbours. The work is bounded by rows²
+ * × path length.
  */
 
 #include <stdlib.h>
@@ -28,7 +27,7 @@ static int by_kind(const struct row *a, const struct row *b)
     return 0;
 }
 
-/* '/' sorts before all else, so that what lies beneath a folder follows it at once. */
+/* '/' sorts first, so that a folder's contents follow it directly. */
 static int by_bytes(const char *x, uint32_t n, const char *y, uint32_t m)
 {
     for (uint32_t i = 0; i < n && i < m; i++) {
@@ -39,7 +38,7 @@ static int by_bytes(const char *x, uint32_t n, const char *y, uint32_t m)
     return n < m ? -1 : n > m;
 }
 
-/* Length of the folder that a path lies in; 0 when it has none to speak of. */
+/* Length of a path's folder; 0 if it has none. */
 static uint32_t folder_len(const char *path, uint32_t n)
 {
     while (n > 0 && path[n - 1] != '/')
@@ -78,7 +77,7 @@ unsigned path_depth(const char *path, uint32_t n)
     return depth;
 }
 
-/* Length of the deepest folder at or above both rows; 0 when they do not belong together. */
+/* Length of the deepest folder that contains both rows; 0 if they differ in kind. */
 static uint32_t common_folder(const struct row *a, const struct row *b)
 {
     const char *x = a->group->path, *y = b->group->path;
@@ -93,7 +92,7 @@ static uint32_t common_folder(const struct row *a, const struct row *b)
     return x_ends && y_ends ? i : folder;
 }
 
-/* Takes row b into a, which becomes the folder of len bytes. */
+/* Merges row b into a, which becomes the folder of len bytes. */
 static void absorb(struct row *a, const struct row *b, uint32_t len)
 {
     a->path_len = len;
@@ -109,7 +108,7 @@ static bool same_folder(const struct row *a, const struct row *b, uint32_t len)
            memcmp(a->group->path, b->group->path, len) == 0;
 }
 
-/* Three or more rows of one folder become that folder. */
+/* Merges three or more rows of one folder into that folder. */
 static size_t fold_folders(struct row *rows, size_t n)
 {
     size_t kept = 0;
@@ -129,8 +128,8 @@ static size_t fold_folders(struct row *rows, size_t n)
     return kept;
 }
 
-/* The two neighbours whose common folder is deepest become that folder, together with everything
- * else beneath it; false when there are none. */
+/* Merges the two neighbours with the deepest common folder, and everything else in that folder.
+ * Returns false if there are none. */
 static bool fold_deepest(struct row *rows, size_t *n)
 {
     size_t best = 0, kept;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * How a deciding rule is told to a person: where it was written and, when its author left one, the
- * reason in words. A message is kept with the rule's decision, so it is found by looking through
- * the graph's decisions; denials are few, and nothing has to be kept beside the graph.
+ * How a rule appears in reports: its file and line, and its message if it has one. Messages belong
+ * to decisions, so finding one means searching the graph's decisions. Denials are few, so that
+ * needs no index.
  */
 
 #include <string.h>

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A ring of slots that keep their memory, so that a flood of violations allocates nothing once it
- * is going. One lock guards what is stored; another is held while subscribers are told, who may
- * look into the store meanwhile.
+ * A ring of slots that keep their buffers, so that a flood of violations soon stops allocating. One
+ * lock protects the contents. Another is held while subscribers are called; they may read the store
+ * meanwhile.
  */
 
 #include "report/store.h"
@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/own.h"
 
-/* command, line and json, each with its NUL, one after the other in text */
+/* text holds command, line and json, each NUL-terminated */
 struct slot {
     uint64_t number, time_ns, command_id;
     struct buf text;
-    size_t line, json; /* where they begin */
+    size_t line, json; /* offsets in text */
 };
 
 struct subscriber {
@@ -30,14 +30,14 @@ struct subscriber {
 };
 
 struct store {
-    pthread_mutex_t lock, telling;
+    pthread_mutex_t lock, notifying;
     size_t size, first, n;
     struct slot *slots;
     uint64_t total;
-    struct store_ignore *ignored; /* texts in words */
+    struct store_ignore *ignored; /* strings are in words */
     size_t nignored;
     char *words;
-    struct subscriber *subscribers; /* guarded by `telling` */
+    struct subscriber *subscribers; /* protected by the lock notifying */
     size_t nsubscribers;
     int last_number;
 };
@@ -52,7 +52,7 @@ struct store *store_new(size_t size)
     if (!s->slots)
         return free(s), NULL;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->telling, NULL);
+    pthread_mutex_init(&s->notifying, NULL);
     return s;
 }
 
@@ -63,7 +63,7 @@ void store_free(struct store *s)
     for (size_t i = 0; i < s->size; i++)
         buf_free(&s->slots[i].text);
     pthread_mutex_destroy(&s->lock);
-    pthread_mutex_destroy(&s->telling);
+    pthread_mutex_destroy(&s->notifying);
     free(s->slots);
     free(s->ignored);
     free(s->words);
@@ -73,18 +73,18 @@ void store_free(struct store *s)
 
 /* ---- subscribers ---- */
 
-static void tell(struct store *s)
+static void notify(struct store *s)
 {
-    pthread_mutex_lock(&s->telling);
+    pthread_mutex_lock(&s->notifying);
     for (size_t i = 0; i < s->nsubscribers; i++)
         s->subscribers[i].fn(s->subscribers[i].arg, s);
-    pthread_mutex_unlock(&s->telling);
+    pthread_mutex_unlock(&s->notifying);
 }
 
 int store_subscribe(struct store *s, store_fn *fn, void *arg)
 {
     int number = -1;
-    pthread_mutex_lock(&s->telling);
+    pthread_mutex_lock(&s->notifying);
     struct subscriber *grown = realloc(s->subscribers, (s->nsubscribers + 1) * sizeof(*grown));
     if (grown) {
         s->subscribers = grown;
@@ -92,22 +92,22 @@ int store_subscribe(struct store *s, store_fn *fn, void *arg)
         grown[s->nsubscribers++] = (struct subscriber){fn, arg, number};
         fn(arg, s);
     }
-    pthread_mutex_unlock(&s->telling);
+    pthread_mutex_unlock(&s->notifying);
     return number;
 }
 
 void store_unsubscribe(struct store *s, int number)
 {
-    pthread_mutex_lock(&s->telling);
+    pthread_mutex_lock(&s->notifying);
     for (size_t i = 0; i < s->nsubscribers; i++)
         if (s->subscribers[i].number == number) {
             s->subscribers[i] = s->subscribers[--s->nsubscribers];
             break;
         }
-    pthread_mutex_unlock(&s->telling);
+    pthread_mutex_unlock(&s->notifying);
 }
 
-/* ---- what is ignored ---- */
+/* ---- ignored violations ---- */
 
 int store_ignore(struct store *s, const struct store_ignore *rules, size_t n)
 {
@@ -147,7 +147,7 @@ static bool is_ignored(const struct store *s, const struct violation *v)
 
 /* ---- adding ---- */
 
-static bool fill(struct slot *to, const struct violation *v, uint64_t number)
+static bool fill_slot(struct slot *to, const struct violation *v, uint64_t number)
 {
     struct buf *text = &to->text;
     if (text->failed)
@@ -164,7 +164,7 @@ static bool fill(struct slot *to, const struct violation *v, uint64_t number)
     return buf_ok(text);
 }
 
-/* The one after the newest, which is the oldest when all are in use. */
+/* The slot after the newest; if all are in use, that is the oldest. */
 static struct slot *next_slot(struct store *s)
 {
     struct slot *slot = &s->slots[(s->first + s->n) % s->size];
@@ -175,7 +175,7 @@ static struct slot *next_slot(struct store *s)
     return slot;
 }
 
-static void take_back(struct store *s)
+static void drop_newest(struct store *s)
 {
     s->n--;
 }
@@ -186,13 +186,13 @@ bool store_add(struct store *s, const struct violation *v)
     bool stored = !is_ignored(s, v);
     if (stored) {
         s->total++;
-        stored = fill(next_slot(s), v, s->total);
+        stored = fill_slot(next_slot(s), v, s->total);
         if (!stored)
-            take_back(s);
+            drop_newest(s);
     }
     pthread_mutex_unlock(&s->lock);
     if (stored)
-        tell(s);
+        notify(s);
     return stored;
 }
 
@@ -217,10 +217,10 @@ void store_missed(struct store *s, uint64_t n)
     pthread_mutex_lock(&s->lock);
     s->total += n;
     pthread_mutex_unlock(&s->lock);
-    tell(s);
+    notify(s);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 uint64_t store_total(struct store *s)
 {
@@ -243,7 +243,7 @@ void store_clear(struct store *s)
     pthread_mutex_lock(&s->lock);
     s->n = s->first = 0;
     pthread_mutex_unlock(&s->lock);
-    tell(s);
+    notify(s);
 }
 
 static bool is_wanted(const struct slot *slot, const struct store_wanted *w)
@@ -252,7 +252,7 @@ static bool is_wanted(const struct slot *slot, const struct store_wanted *w)
            (!w->command || strcmp(slot->text.s, w->command) == 0);
 }
 
-/* From this one on, counted from the oldest, there are no more than the limit. */
+/* The first slot, counted from the oldest, of the newest that match within the limit. */
 static size_t first_wanted(const struct store *s, const struct store_wanted *w, size_t *n,
                            size_t *bytes)
 {

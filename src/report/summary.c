@@ -2,21 +2,21 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What a person reads once at the end:
+ * The summary that the user reads at the end:
  *
  *     buckle: 3 operations were denied
  *       write   /home/u/p/.git/hooks/pre-commit  2×  protected.sb:41  protected: git would run it
  *       create  /etc/x                               default.sb:12
  *     allow with: --allow-write /etc/x
- *     protected names need their own: --allow-write /home/u/p/.git/hooks/pre-commit
+ *     protected path; to allow it: --allow-write /home/u/p/.git/hooks/pre-commit
  *
- * A filtered rule that gives its reason in words guards a name on purpose: allowing the folder
- * around it does not lift it, so its flag names the path itself and stands on a line of its own.
- * When reading is guarded, that is the store as a whole: --allow-read /home/u/.aws. What the person
- * denied by a flag or in settings has no flag that would allow it.
+ * A filtered rule with a message protects a path on purpose. Allowing the folder around it doesn't
+ * lift the rule, so its flag has the exact path and a line of its own. For protected reads, that is
+ * the whole store: --allow-read /home/u/.aws. Nothing is suggested for what the user denied by a
+ * flag or in settings.
  *
- * Names are hostile. What is shown goes through buf_safe(), and a name in a flag is quoted so that
- * a shell reads back the very bytes, and --allow-write no pattern.
+ * File names are hostile. Output goes through buf_safe(), and a path in a flag is quoted so that
+ * the shell and --allow-write see exactly its bytes and no pattern.
  */
 
 #include <string.h>
@@ -27,9 +27,9 @@
 
 enum { PATH_COLUMN = 56, PATH_SHOWN = 160, MESSAGE_SHOWN = 120, FLAGS_SHOWN = 4 };
 
-/* ---- operations in a word ---- */
+/* ---- operations as verbs ---- */
 
-/* The first that the operation is or lies within. */
+/* The first entry that contains the operation applies. */
 static const struct {
     uint16_t op;
     const char *verb;
@@ -73,8 +73,8 @@ static const char *verb_text(const struct group *g)
     return g->failure || v == NO_VERB ? vocab_ops[g->op].name : verbs[v].verb;
 }
 
-/* A host, with a port or without: neither a socket's path, nor a host with a reason behind it,
- * which no flag overcomes. */
+/* A host, with or without a port; neither a socket's path nor a host with a reason appended, which
+ * no flag overrides. */
 static bool is_host(const struct group *g)
 {
     return g->op == OP_NETWORK_OUTBOUND && g->path[0] != '/' && g->path[0] != '@' &&
@@ -95,7 +95,7 @@ static enum bk_remedy remedy_of(const struct group *g)
 
 /* ---- columns ---- */
 
-/* Characters, as a terminal counts most of them. */
+/* Counts characters, as a terminal shows most of them. */
 static size_t width_of(const char *s, size_t n)
 {
     size_t w = 0;
@@ -110,7 +110,7 @@ static void pad(struct buf *out, size_t have, size_t want)
         buf_chr(out, ' ');
 }
 
-/* The ends of a long name tell more than its middle. */
+/* Cuts the middle: the ends of a long name say more. */
 static void add_shortened(struct buf *out, const char *s, size_t n, size_t max)
 {
     if (n <= max) {
@@ -119,7 +119,7 @@ static void add_shortened(struct buf *out, const char *s, size_t n, size_t max)
     }
     size_t head = max / 2, tail = n - max / 2;
     while (head > 0 && ((unsigned char)s[head] & 0xc0) == 0x80)
-        head--; /* not within a character */
+        head--; /* not inside a character */
     while (tail < n && ((unsigned char)s[tail] & 0xc0) == 0x80)
         tail++;
     buf_safe(out, s, head);
@@ -159,7 +159,7 @@ static size_t times_width(const struct row *row)
     return row->count > row->groups ? digits + 1 : 0;
 }
 
-/* Of the policy that decided it. */
+/* The graph of the policy that decided it. */
 static const struct graph *graph_of(const struct policies *p, const struct group *group)
 {
     return policies_graph(p, group->policy);
@@ -246,8 +246,8 @@ static enum quoting quoting_of(const char *s, size_t n)
     return q;
 }
 
-/* A path as a shell reads it back; bytes that a terminal must not see become $'\xHH'. A pattern's
- * characters stand in brackets, where they mean themselves. */
+/* Quotes a path for a shell; bytes that a terminal must not see become $'\xHH'. Wildcards go in
+ * brackets, so that they match literally. */
 static void add_quoted(struct buf *out, const char *s, size_t n)
 {
     static const char *const open[] = {"", "'", "$'"};
@@ -273,20 +273,19 @@ static bool is_within(const struct row *row, const struct row *folder)
            (row->path_len == n || row->group->path[n] == '/');
 }
 
-/* What suggesting needs to know: the rows, and whether it is the guarded ones' turn. */
+/* The state for suggesting flags. guarded: whether this pass is for protected paths. */
 struct suggesting {
     const struct row *rows;
     size_t n;
     const struct policies *policies;
-    const struct graph *graph; /* the last of them, */
+    const struct graph *graph; /* the current policy */
     struct graph_cache
-        *cache; /* and its. NULL when memory is short: guarded rows then suggest nothing */
+        *cache; /* its cache; NULL without memory: then no flags for protected paths */
     bool guarded;
 };
 
-/* Whether a flag with the row's path lifts what guards it. It does when making that very name is
- * denied by such a rule; a folded row is known by its folder, which is seldom guarded itself, and a
- * folder that may only not be moved stays so. */
+/* Whether a flag with the row's path lifts the protection: creating that exact name must be denied
+ * by a protecting rule. A folded row stands for a folder, which is seldom protected itself. */
 static bool names_guarded(const struct suggesting *s, const struct row *row)
 {
     struct graph_fact path = {.filter = FILTER_PATH, .str = row->group->path, .len = row->path_len};
@@ -303,7 +302,7 @@ static bool is_rule_of(const struct suggesting *s, const struct group *group, co
     return info && info->origin.file && strcmp(info->origin.file, text) == 0;
 }
 
-/* Whether settings denied it, by a rule that no flag lifts. */
+/* Whether settings denied it with a rule that no flag lifts. */
 static bool is_by_settings(const struct suggesting *s, const struct group *group)
 {
     return is_rule_of(s, group, "<policy>") ||
@@ -311,7 +310,7 @@ static bool is_by_settings(const struct suggesting *s, const struct group *group
             rule_guards(graph_of(s->policies, group), group->rule));
 }
 
-/* Whether a rule denied it that has the last word. */
+/* Whether the rule takes precedence over all flags. */
 static bool is_final(const struct suggesting *s, const struct group *group)
 {
     return is_rule_of(s, group, "<flags>") || is_rule_of(s, group, "<buckle>/own.sb") ||
@@ -332,12 +331,12 @@ static bool has_flag(const struct suggesting *s, const struct row *row)
         return false;
     if (guarded)
         return names_guarded(s, row);
-    if (remedy_of(row->group) == REMEDY_ALLOW_SOCKET) /* one at a time */
+    if (remedy_of(row->group) == REMEDY_ALLOW_SOCKET) /* never a folder of sockets */
         return row->groups == 1 && row->group->rule != GRAPH_NO_RULE;
     return row->groups == 1 || path_depth(row->group->path, row->path_len) >= FOLD_DEPTH;
 }
 
-/* Whether another row's flag allows this one too. An equal row counts when it comes first. */
+/* Whether another row's flag allows this one too. Of equal rows, the first counts. */
 static bool is_covered(const struct suggesting *s, size_t at)
 {
     const struct row *row = &s->rows[at];
@@ -352,7 +351,7 @@ static bool is_covered(const struct suggesting *s, size_t at)
     return false;
 }
 
-/* Length of the outermost folder around a path that the same rule closes, or of the path. */
+/* Length of the outermost folder that the same rule denies, or of the path. */
 static uint32_t store_len(const struct suggesting *s, const struct group *group)
 {
     struct graph_fact path = {.filter = FILTER_PATH, .str = group->path};
@@ -370,7 +369,7 @@ static uint32_t store_len(const struct suggesting *s, const struct group *group)
     return store;
 }
 
-/* Names each store once; *shown counts the flags of the line. */
+/* Prints each secret store once. *shown counts the flags on the line. */
 static void print_stores(const struct suggesting *s, const struct report *r, size_t *shown,
                          struct buf *out)
 {
@@ -391,7 +390,7 @@ static void print_stores(const struct suggesting *s, const struct report *r, siz
             continue;
         named[n].path = group->path;
         named[n++].len = len;
-        buf_str(out, (*shown)++ == 0 ? "protected names need their own: " : " ");
+        buf_str(out, (*shown)++ == 0 ? "protected path; to allow it: " : " ");
         buf_fmt(out, "%s ", remedy_words(REMEDY_ALLOW_READ));
         add_quoted(out, group->path, len);
     }
@@ -405,12 +404,12 @@ static void print_flags(const struct suggesting *s, const struct report *r, stru
         if (!has_flag(s, row) || is_covered(s, i))
             continue;
         if (shown++ == 0)
-            buf_str(out, s->guarded ? "protected names need their own:" : "allow with:");
+            buf_str(out, s->guarded ? "protected path; to allow it:" : "allow with:");
         buf_fmt(out, " %s", remedy_words(remedy_of(row->group)));
         if (remedy_of(row->group) == REMEDY_ALLOW_USERNS)
             continue;
         buf_chr(out, ' ');
-        if (remedy_of(row->group) == REMEDY_ALLOW_NET) /* where brackets belong to the address */
+        if (remedy_of(row->group) == REMEDY_ALLOW_NET) /* brackets belong to the IPv6 address */
             buf_fmt(out, row->group->path[0] == '[' ? "'%s'" : "%s", row->group->path);
         else
             add_quoted(out, row->group->path, row->path_len);
@@ -425,12 +424,12 @@ static void print_settings(const struct suggesting *s, struct buf *out)
 {
     for (size_t i = 0; i < s->n; i++)
         if (is_by_settings(s, s->rows[i].group)) {
-            buf_str(out, "no flag lifts what settings deny: `buckle settings` shows where\n");
+            buf_str(out, "no flag can allow what settings deny: `buckle settings` shows where\n");
             return;
         }
 }
 
-/* ---- all of it ---- */
+/* ---- the summary ---- */
 
 void report_summary(const struct report *r, const struct policies *p, struct buf *out)
 {

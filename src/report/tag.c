@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
+/*
+ * Encodes and finds tags. The log may cut or repeat messages, so tag_find() checks all parts.
+ */
+
 #include "report/tag.h"
 
 #include <ctype.h>
@@ -19,7 +23,7 @@ int tag_session(char out[TAG_SESSION], struct bk_err *err)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     uint8_t random[9];
     if (getentropy(random, sizeof(random)) < 0)
-        return err_sys(err, "no random numbers");
+        return err_sys(err, "cannot get random numbers");
     char *to = out;
     *to++ = '_';
     for (size_t i = 0; i < sizeof(random); i++)
@@ -28,8 +32,8 @@ int tag_session(char out[TAG_SESSION], struct bk_err *err)
     return 0;
 }
 
-/* How much of a command is in its tag: whole characters. */
-static size_t beginning(const char *s, size_t n)
+/* How much of the command fits in the tag, in whole characters. */
+static size_t fitting_length(const char *s, size_t n)
 {
     size_t at = 0;
     while (at < n) {
@@ -46,7 +50,7 @@ void tag_encode(const char *command, size_t n, const char *session, struct buf *
 {
     char text[BASE64_SIZE(TAG_COMMAND)];
     buf_str(out, head);
-    buf_add(out, text, base64_encode(command, beginning(command, n), text));
+    buf_add(out, text, base64_encode(command, fitting_length(command, n), text));
     buf_str(out, middle);
     buf_str(out, session);
 }

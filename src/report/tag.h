@@ -9,31 +9,31 @@
 #include "base/err.h"
 
 /*
- * What leads from a line in a log back to a command: `CMD64_<base64 of the command>_END_<session>`,
- * the message of every denial in the command's profile. A log cuts long messages off, and then
- * would not find the session at their end, so that no more than the command's beginning is in it;
- * whoever looks for a command compares tags.
+ * Leads from a log line back to a command: `CMD64_<base64 of the command>_END_<session>` is the
+ * message of every denial in the command's profile. A log cuts long messages, which would lose the
+ * session at the end. So the tag has only the start of the command; to find a command, compare
+ * tags.
  */
 enum {
-    TAG_SESSION = 16,  /* with its NUL */
-    TAG_COMMAND = 100, /* bytes of a command */
+    TAG_SESSION = 16,  /* including the NUL */
+    TAG_COMMAND = 100, /* bytes of the command */
 };
 
-/* A session of one's own: `_`, nine letters and digits, `_SBX`. */
+/* Makes a random session: `_`, nine letters and digits, `_SBX`. */
 int tag_session(char out[TAG_SESSION], struct bk_err *err);
 
 void tag_encode(const char *command, size_t n, const char *session, struct buf *out);
 
 struct tag {
-    const char *encoded; /* in the text */
+    const char *encoded; /* points into the text */
     size_t encoded_len;
     const char *session; /* the same */
     size_t session_len;
-    char command[TAG_COMMAND + 8]; /* terminated; empty when what is encoded is no text of ours */
+    char command[TAG_COMMAND + 8]; /* NUL-terminated; empty if the encoding is invalid */
     size_t command_len;
 };
 
-/* The first tag in a text; -1 when there is none. */
+/* Finds the first tag in a text. Returns -1 if there is none. */
 int tag_find(const char *text, size_t n, struct tag *out);
 
 #endif

@@ -18,6 +18,7 @@
 #include "graph/net.h"
 #include "run/links.h"
 #include "settings/paths.h"
+#include "vocab/rule-words.h"
 
 #define READ_OPERATIONS                                                                            \
     "file-read* file-read-data file-read-metadata file-read-xattr file-test-existence"
@@ -80,15 +81,6 @@ static void shipped_rule(struct buf *out, bool allow, const struct place *p)
     buf_str(out, ")\n");
 }
 
-/* Denying to read keeps files visible: programs look around more than they read. */
-static const struct flag {
-    const char *option;
-    bool allow, write;
-} flags[] = {{"allow-read", true, false},
-             {"allow-write", true, true},
-             {"deny-read", false, false},
-             {"deny-write", false, true}};
-
 int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
                 enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err)
 {
@@ -112,24 +104,26 @@ int rule_places(struct arena *a, const char *option, const char *given, const ch
     return -1;
 }
 
-static int flag_rule(const struct flag *f, const char *given, const char *cwd, bool shipped,
+static int file_rule(const struct rule_word *w, const char *given, const char *cwd, bool shipped,
                      struct buf *out, struct buf *links, struct bk_err *err)
 {
-    enum rule_kind kind = !f->allow ? RULE_DENIES : f->write ? RULE_WRITES : RULE_READS;
+    bool write = w->op == OP_FILE_WRITE;
+    enum rule_kind kind = !w->allow ? RULE_DENIES : write ? RULE_WRITES : RULE_READS;
     struct arena arena;
     struct places places = {0};
-    /* a device that may be written takes orders as well */
+    /* Denied reads keep files visible, because programs look up more files than they read. A
+     * writable device accepts ioctls as well. */
     const char *const operations[2][2] = {{"file-read-data", READ_OPERATIONS},
                                           {WRITE_OPERATIONS, WRITE_OPERATIONS " file-ioctl"}};
     arena_init(&arena, 1 << 20);
-    int result = rule_places(&arena, f->option, given, cwd, kind, &places, links, err);
+    int result = rule_places(&arena, w->word, given, cwd, kind, &places, links, err);
     for (size_t i = 0; i < places.n; i++)
-        if (shipped && f->write)
-            shipped_rule(out, f->allow, &places.at[i]);
+        if (shipped && write)
+            shipped_rule(out, w->allow, &places.at[i]);
         else
-            plain_rule(out, f->allow ? "allow" : "deny", operations[f->write][f->allow],
+            plain_rule(out, w->allow ? "allow" : "deny", operations[write][w->allow],
                        &places.at[i]);
-    for (size_t i = 0; i < places.n && !shipped && f->allow && f->write; i++)
+    for (size_t i = 0; i < places.n && !shipped && w->allow && write; i++)
         if (strncmp(places.at[i].path, "/dev/", 5) == 0)
             device_rule(out, &places.at[i]);
     arena_free(&arena);
@@ -167,11 +161,10 @@ static int net_rule(const char *option, const char *given, struct buf *out, stru
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err)
 {
-    for (size_t f = 0; f < sizeof(flags) / sizeof(flags[0]); f++)
-        if (strcmp(flags[f].option, option) == 0) {
-            if (flag_rule(&flags[f], value, cwd, shipped, out, links, err) < 0)
-                return -1;
-            return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);
-        }
-    return net_rule(option, value, out, err);
+    const struct rule_word *w = rule_word_find(option);
+    if (!w || rule_word_takes_host(w))
+        return net_rule(option, value, out, err);
+    if (file_rule(w, value, cwd, shipped, out, links, err) < 0)
+        return -1;
+    return buf_ok(out) && buf_ok(links) ? 0 : err_nomem(err);
 }

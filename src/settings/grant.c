@@ -8,13 +8,7 @@
 
 #include "base/clock.h"
 #include "settings/flag-rule.h"
-
-static const struct {
-    const char *option;
-    enum vocab_op op;
-} kinds[] = {{"allow-read", OP_FILE_READ},
-             {"allow-write", OP_FILE_WRITE},
-             {"allow-net", OP_NETWORK_OUTBOUND}};
+#include "vocab/rule-words.h"
 
 void grants_init(struct grants *g, struct run *r)
 {
@@ -30,10 +24,8 @@ void grants_free(struct grants *g)
 
 bool grants_know(const char *option)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(option, kinds[i].option) == 0)
-            return true;
-    return false;
+    const struct rule_word *w = rule_word_find(option);
+    return w && w->allow;
 }
 
 static int renew(struct grants *g, const struct run_source *base, size_t n, struct buf *waits,
@@ -80,17 +72,16 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
 static void tell(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
+    const struct rule_word *w = rule_word_find(option);
     e = (struct event){.time_ns = date_ns(),
                        .pid = getpid(),
                        .tid = getpid(),
                        .policy = (uint32_t)g->run->nupdated,
                        .rule = GRAPH_NO_RULE,
+                       .op = w ? w->op : OP_DEFAULT,
                        .allow = true,
                        .count = 1,
                        .exe = "buckle grant"};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(kinds[i].option, option) == 0)
-            e.op = (uint16_t)kinds[i].op;
     size_t n = strlen(what);
     e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
     memcpy(e.path, what, e.path_len);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A whole session of an agent, once through `buckle mcp` and once through `buckle hook`: the same ten
+"""A complete agent session, once through `buckle mcp` and once through `buckle hook`: the same ten
 commands (allowed, denied by file and by network, excluded, a bypass that policy refuses, in the
-background, timed out, cancelled, after a change of settings, of a sub-agent), with what the agent
-reads, what the person reads, what the session keeps and what a model is told.
+background, timed out, cancelled, after a change of settings, of a sub-agent). Checks what the agent,
+the user and the model see, and what the session keeps.
 """
 
 import json
@@ -23,12 +23,12 @@ BLOCK = re.compile(r"<sandbox_violations>\n([\s\S]*?)</sandbox_violations>")
 
 
 def for_person(stderr):
-    """What a person is shown, as agents do it: without the block, and without space around."""
+    """What agents show the user: the output without the block, stripped."""
     return BLOCK.sub("", stderr).strip()
 
 
 def denied(stderr):
-    """What the block says was denied, without who: `file-write-create /x`."""
+    """The denials in the block, without the process: `file-write-create /x`."""
     found = BLOCK.search(stderr)
     return {line.split(" deny(1) ")[1] for line in found.group(1).splitlines()} if found else set()
 
@@ -68,7 +68,7 @@ class ByMcp:
         return self.client.bash(command, run_in_background=True).facts["job"]
 
     def left(self, job):
-        """All that a job has printed, once it is over."""
+        """Everything a job has printed, once it has ended."""
         said = self.client.tool("bash_output", job=job)
         self.jobs[job] = self.jobs.get(job, "") + said.text
         return None if said.facts["running"] else self.jobs[job]
@@ -80,7 +80,7 @@ class ByMcp:
         self.client.close()
 
 
-# An agent as a process: asks the hook before each command, as agents do, and runs what it is told.
+# An agent as a process: calls the hook before each command, as agents do, and runs its answer.
 AGENT = """
 import json, os, signal, subprocess, sys
 buckle, folder = sys.argv[1:3]
@@ -128,7 +128,7 @@ for line in sys.stdin:
 
 
 class ByHook:
-    """An agent whose own shell tool is told by the hook what to run."""
+    """An agent whose own shell tool runs what the hook answers."""
 
     name = "hook"
 
@@ -183,7 +183,7 @@ class ByHook:
 
 
 def test_commands(agent, t, outside):
-    """One to eight; what each was denied, by its text."""
+    """Commands one to eight. Returns what each was denied, by its text."""
     expected = {}
     status, out, err = agent.bash("echo hello > made && cat made")
     t.equal((status, out, err), (0, "hello\n", ""), "1 allowed: as if there were no sandbox")
@@ -193,7 +193,7 @@ def test_commands(agent, t, outside):
     expected[command] = {f"file-write-create {outside}/file"}
     t.ok(status == 1 and denied(err) == expected[command], "2 a file: the agent reads what was denied",
          err)
-    t.equal(for_person(err), "mine", "  and the person what the command said")
+    t.equal(for_person(err), "mine", "  and the user what the command said")
 
     command = "getent hosts host.example"
     status, out, err = agent.bash(command)
@@ -246,7 +246,7 @@ def test_session(person, t, how):
     t.equal(agent.bash(f"touch {outside}/file"), (0, "", ""), "9 after a change of settings: allowed")
     again = agent.told()
     t.ok(again != told and f"{folder}, {outside}" in again and "disabled by policy" not in again and
-         "dangerouslyDisableSandbox" in again, "  and told", again)
+         "dangerouslyDisableSandbox" in again, "  and reported", again)
 
     t.equal(agent.bypass(f"touch {elsewhere}/main")[0], 0, "10 a bypass that policy allows")
     sub = agent.sub_agent()
@@ -280,4 +280,4 @@ def test_hook(person, t):
 
 if __name__ == "__main__":
     for_everybody([test_mcp, test_hook])
-    done()
+    sys.exit(done())

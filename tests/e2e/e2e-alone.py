@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A command without a network: what it tries is refused and told, what it has at home works. Prints TAP.
+"""A command without a network: connections fail and are reported, loopback works. Prints TAP.
 """
 
 import json
@@ -39,13 +39,13 @@ def inside(person, script, *options):
 
 
 def events(person, script, *options):
-    """What is told, as programs read it: (operation, what, errno)."""
+    """The JSON events: (operation, what, errno)."""
     ran = inside(person, script, "--report", "json", *options)
     lines = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     return [(e.get("operation"), e.get("target"), e.get("errno")) for e in lines], ran
 
 
-# what is done, and the address that is told
+# action, and the reported address
 ROADS = (
     ('connect(S, ("192.0.2.1", 443))', "192.0.2.1:443"),
     ('connect(S, ("2001:db8::7", 80), socket.AF_INET6)', "[2001:db8::7]:80"),
@@ -73,7 +73,7 @@ def test_roads(person, t):
     for road, told in ROADS:
         got, ran = events(person, f"tried('it', lambda: {road})")
         t.equal(ran.out, "it EPERM\n", f"{told} is refused: {road}", ran)
-        t.ok([e[1] for e in got] == [told], f"{told} is told, once", got, ran)
+        t.ok([e[1] for e in got] == [told], f"{told} is reported, once", got, ran)
     got, ran = events(person, MANY)
     t.ok(ran.out == "many -1 EPERM\n" and [e[1] for e in got] == ["192.0.2.6:9"], "sendmmsg() as well", got, ran)
     ran = inside(person, 'tried("it", lambda: connect(S, ("192.0.2.1", 443)))')
@@ -82,7 +82,7 @@ def test_roads(person, t):
 
 
 def test_names(person, t):
-    """Programs that look a name up ask a name server, and that is what is told."""
+    """Programs that resolve a name contact a name server, which is what the report shows."""
     for server in ("192.0.2.53", "127.0.0.53"):
         ran = inside(person, f'tried("it", lambda: datagram().sendto(b"?", ("{server}", 53)))')
         t.ok(f"{server}:53 (a name was looked up; --watch-net tells which)" in ran.err and
@@ -97,10 +97,10 @@ def test_modifiers(person, t):
     got, ran = events(person, "for p in (80, 81, 82):\n tried(p, lambda: connect(S, ('192.0.2.1', p)))",
                       "--profile", profile)
     t.equal(ran.out, "80 EPERM\n81 ECONNREFUSED\n82 EPERM\n", "a rule says what is answered", ran)
-    t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is told", ran)
+    t.equal([e[1] for e in got], ["192.0.2.1:80", "192.0.2.1:81"], "and whether it is reported", ran)
 
 
-# a server whose queue is full: who waits for it waits alone
+# a server with a full backlog: only its own client waits
 HOME = r"""
 def serve(address, family=socket.AF_INET):
     server = socket.socket(family, S); server.bind((address, 0)); server.listen()
@@ -161,7 +161,7 @@ tried("unix", lambda: waits(socket.AF_UNIX, "full", "EAGAIN"))
 
 def test_home(person, t):
     ran = inside(person, HOME)
-    t.quiet(ran, "servers of its own, and nothing is told",
+    t.quiet(ran, "servers of its own, and nothing is reported",
             "v4 b'hello'\nany b'hello'\nv6 b'hello'\nnobody ECONNREFUSED\ndatagrams (b'x', b'y')\n"
             "its own patience (7, 0)\n")
     ran = inside(person, HOME.split("tried(")[0] + FULL)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle run --ask: hosts that no rule names are asked about on the terminal (tmux), in a small internet.
+"""buckle run --ask: asks on the terminal (tmux) about hosts that no rule names, in a small internet.
 Prints TAP."""
 
 import os
@@ -35,7 +35,7 @@ CURL = "curl -fsS -m 20 "
 
 
 def serve_http(net):
-    """Says hello at every address, and notes who was asked for."""
+    """Serves a greeting at every address, and records the requested hosts."""
     def one(client):
         data = b""
         while b"\r\n\r\n" not in data:
@@ -101,7 +101,7 @@ class Terminal:
         return eventually(lambda: re.search(pattern, self.screen(), re.M), PATIENCE)
 
     def asks(self, host):
-        """Whether a question about it comes to stand at the end; it listens only a moment later."""
+        """Whether the screen ends in a question about it. The prompt accepts input a moment later."""
         found = self.shows(QUESTION.format(re.escape(host)))
         time.sleep(0.4)
         return found
@@ -110,7 +110,7 @@ class Terminal:
         return eventually(lambda: re.search(rf"^{prompt} *\Z", self.screen(), re.M), PATIENCE)
 
     def run(self, script, *options):
-        """Begins a script in a sandbox; the file spares quoting."""
+        """Starts a script in a sandbox, from a file to avoid quoting."""
         path = self.world.path("script")
         with open(path, "w", encoding="utf-8") as f:
             f.write(script)
@@ -166,8 +166,8 @@ def test_answers(x, t):
     x.key("d")
     t(x.asks("four.test"), "d denies one host and not the next", x.screen())
     x.key("d")
-    t(x.rests("out>") and "hello" not in x.screen() and "denied.test:80 (denied when asked)" in x.screen() and
-      "four.test:80 (denied when asked)" in x.screen(), "and the summary says so", x.screen())
+    t(x.rests("out>") and "hello" not in x.screen() and "denied.test:80 (the user denied it)" in x.screen() and
+      "four.test:80 (the user denied it)" in x.screen(), "and the summary says so", x.screen())
     x.run(f"{CURL} http://denied.test/; {CURL} http://four.test/; {CURL} http://allowed.test/")
     x.asks("denied.test")
     x.key("n")
@@ -185,7 +185,7 @@ def test_not_asked(x, t):
     x.run(f"{CURL} -x $HTTP_PROXY -p http://127.0.0.1:22/; {DIRECT} {CURL} https://half.test/; "
           f"{CURL} http://half.test/", "--ask-timeout", "1")
     t(x.shows("wants to connect to half.test:80"), "a host of which one port is denied", x.screen())
-    t(x.rests("out>") and "half.test:80 (nobody answered in time)" in x.screen() and
+    t(x.rests("out>") and "half.test:80 (no answer in time)" in x.screen() and
       x.screen().count("wants to") == 1, "a question has its time", x.screen())
 
 
@@ -322,11 +322,11 @@ def test_nobody(net, who):
            f"{who.name}: without a terminal the answer is no, and says so", done.stderr, done.stdout)
 
 
-# what differs for root is whom it may stop
+# for root, only the processes it may stop differ
 AS_ROOT = ["test_terminal", "test_nobody"]
 @with_terminal
 def test_always(x, t):
-    """What is answered with always is in the user's settings, and not asked about again."""
+    """The answer "always" goes to the user's settings, and the question is not repeated."""
     path = os.path.join(x.who.home, ".config/buckle/settings.json")
     script = x.world.path("script")
     with open(script, "w", encoding="utf-8") as f:
@@ -347,7 +347,7 @@ def test_always(x, t):
 
 @with_terminal
 def test_strict(x, t):
-    """strictAllowlist, said while the command runs."""
+    """strictAllowlist, set while the command runs."""
     path = os.path.join(x.who.home, "strict.json")
 
     def say(text):

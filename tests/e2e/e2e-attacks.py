@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ways past a network that is filtered by name: each is refused or harmless, told, and bounded in the memory
-it takes. Prints TAP.
+"""Attacks on a network that is filtered by name: each is refused or harmless, reported, and limited in
+memory. Prints TAP.
 """
 
 import os
@@ -20,10 +20,10 @@ from netbox import CURL, PROFILE, TALK, is_reached, listener_at_home, talk
 from running import SLOW
 from world import World
 
-ROOM = 5 if SLOW else 1  # the sanitizers put space around everything
+ROOM = 5 if SLOW else 1  # sanitizers pad all allocations
 if "ASAN_OPTIONS" in os.environ:
-    os.environ["ASAN_OPTIONS"] += ":quarantine_size_mb=16"  # and keep what was freed, 256 MiB of it
-GATE_KIB = 4096 * ROOM  # beyond what it has when nothing happens
+    os.environ["ASAN_OPTIONS"] += ":quarantine_size_mb=16"  # and keep up to 256 MiB of freed memory
+GATE_KIB = 4096 * ROOM  # beyond idle memory
 
 # ---- other names ----
 
@@ -31,11 +31,11 @@ GATE_KIB = 4096 * ROOM  # beyond what it has when nothing happens
 def test_fronting(net, who):
     done = net.boxed(who, CURL + "-H 'Host: denied.test' http://allowed.test/where")
     tap.ok("denied.test" not in done.out and "the request names denied.test" in done.err,
-           f"{who.name}: another Host is refused and told", done)
+           f"{who.name}: another Host is refused and reported", done)
     done = net.boxed(who, CURL + f"-k --connect-to denied.test:443:allowed.test:443 "
                      "https://denied.test/where")
     tap.ok("denied.test" not in done.out and "hello names denied.test" in done.err,
-           f"{who.name}: another name in the TLS hello is refused and told", done)
+           f"{who.name}: another name in the TLS hello is refused and reported", done)
     done = net.boxed(who, CURL + "-k -x http://allowed.test:3128 http://x.test/; "
                      "curl -sS -m 5 -k --proxytunnel -x $HTTPS_PROXY --connect-to "
                      "denied.test:443:allowed.test:443 https://denied.test/where", way="proxy")
@@ -47,10 +47,10 @@ def test_fronting(net, who):
     done = net.boxed(who, second)
     tap.ok("allowed.test" in done.out and "denied.test " not in done.out
            and "the request names denied.test" in done.err,
-           f"{who.name}: another Host in a second request is refused and told", done)
+           f"{who.name}: another Host in a second request is refused and reported", done)
 
 
-# name: what is sent to allowed.test; {host} is nothing where a connection stands, and the address for a proxy
+# name: what is sent to allowed.test; {host} is empty for a connection, and the address for a proxy
 SMUGGLED = {
     "CL.TE": "POST {host}/ HTTP/1.1\r\nHost: allowed.test\r\n{login}Content-Length: 6\r\n"
              "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nG",
@@ -73,7 +73,7 @@ SMUGGLED = {
     "a method in small letters": "get {host}/where HTTP/1.1\r\nHost: allowed.test\r\n{login}\r\n",
 }
 
-# prints the status line of what is answered, or nothing
+# prints the status line of the answer, or nothing
 SMUGGLE = """
 text = {text!r}.replace("{{login}}", BASIC.decode() if {proxied} else "")
 text = text.replace("{{host}}", "http://allowed.test" if {proxied} else "")
@@ -98,13 +98,13 @@ def test_smuggling(net, who):
             tap.ok(done.out and (answer == "" or answer.split()[1][0] == "4") and not log.read(),
                    f"{who.name}: {name}, {way}: refused, and no server hears of it", answer, done)
             if not proxied:
-                tap.ok("allowed.test:80 (" in done.err, f"{who.name}: {name}, {way}: told", done)
+                tap.ok("allowed.test:80 (" in done.err, f"{who.name}: {name}, {way}: reported", done)
             log.close()
 
 
 # ---- addresses ----
 
-# the same place, spelled as clients and servers have understood it
+# the same address in all spellings that clients and servers accept
 LOOPBACK = ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.0.0.1.",
             "[::1]", "[::ffff:127.0.0.1]", "localhost", "0.0.0.0", "[::]", "localhost.", "LOCALHOST", "a.localhost"]
 
@@ -129,7 +129,7 @@ def test_connect_to_loopback(net, who):
     rows = [line.split() for line in done.out.splitlines()]
     tap.ok(len(rows) == len(LOOPBACK) and all(row[1] in ("403", "400") and row[2] != "0" for row in rows) and
            not is_reached(listener), f"{who.name}: CONNECT and SOCKS to loopback spelled {len(LOOPBACK)} ways", done)
-    tap.ok("127.0.0.1:18022" in done.err and "denied" in done.err, f"{who.name}: and told", done)
+    tap.ok("127.0.0.1:18022" in done.err and "denied" in done.err, f"{who.name}: and reported", done)
     listener.close()
 
 
@@ -142,7 +142,7 @@ def test_raw_addresses(net, who):
 
 
 def test_itself(net, who):
-    """The proxies, asked for themselves, for each other and for the ports behind them."""
+    """Requests to the proxies for themselves, each other and the ports behind them."""
     hosts = ["127.0.0.1", "localhost", "198.18.0.1", "[::1]"]
     for port in (3128, 1080, 64053, 64055):
         done = talk(net, who, ASK_PROXY.format(hosts=hosts, port=port))
@@ -152,7 +152,7 @@ def test_itself(net, who):
 
 
 def test_rebinding(net, who):
-    """A name that leads elsewhere when it is asked for again."""
+    """A name that resolves differently the second time."""
     listener = listener_at_home(net, "127.0.0.1", 80)
     net.net.turns.clear()
     done = net.boxed(who, f"for i in 1 2 3 4; do {CURL} http://flip.test/hello; done",
@@ -200,10 +200,10 @@ def test_very_many_names(net, who):
     tap.ok(done.out.startswith("[") and "3" in done.out and done.out.endswith(" 0\n"),
            f"{who.name}: 32,000 names: answered or refused, and the first still works", done)
     tap.ok(before and after - before <= 4 * GATE_KIB, f"{who.name}: they take {after - before} KiB of the gate", before)
-    tap.equal(net.net.asked[asked:], [], f"{who.name}: and none is told to the world")
+    tap.equal(net.net.asked[asked:], [], f"{who.name}: and none reaches the world")
 
 
-# ---- other roads ----
+# ---- other protocols ----
 
 ROADS = """python3 - <<'E'
 import errno, os, socket, struct
@@ -245,7 +245,7 @@ def test_other_roads(net, who):
 
 
 def test_inherited(net, who):
-    """A connection that was made before: it does not come along, nor does it come back by another name."""
+    """A connection from before the run is not inherited, and cannot be reached by another name."""
     before = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
     before.connect((OTHER4, 80))
     before.set_inheritable(True)
@@ -267,7 +267,7 @@ def test_inherited(net, who):
 
 
 def test_cut_off(net, who):
-    """Whoever ends in mid-sentence is not waited for."""
+    """The gate does not wait for peers that stop in mid-message."""
     script = """python3 - <<'E'
 import socket, ssl
 for first in (b"GE", b"GET /where HTTP/1.1\\r\\nHost: allo", b"\\x16\\x03\\x01\\x00\\x50\\x01"):
@@ -284,7 +284,7 @@ E"""
     tap.equal(done.out, "ended 0\n" * 3, f"{who.name}: what is cut off is closed")
 
 
-# ---- very many ----
+# ---- floods ----
 
 HALF_OPEN = """python3 - <<'E'
 import os, resource, socket, time, urllib.request
@@ -313,7 +313,7 @@ E"""
 
 
 def memory_around(going, seconds):
-    """The gate's memory before the attack and while it holds, and how the attacker ended."""
+    """The gate's memory before and during the attack, and the attacker's result."""
     going.await_file("begun")
     before = going.gate_memory()
     going.touch("go")
@@ -324,9 +324,9 @@ def memory_around(going, seconds):
 
 
 def test_half_open(net, who):
-    """Connections on which nothing, or only the beginning of a head, is said."""
+    """Connections that send nothing, or only the start of a head."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    many = min(10000, (hard - 500) * 2 // 3)  # every second one is joined to a server, too
+    many = min(10000, (hard - 500) * 2 // 3)  # every second one also connects to a server
     going = net.start(who, f"export MANY={many}; " + HALF_OPEN)
     before, during, done = memory_around(going, 120)
     tap.ok(done.out == f"{many} hello there\nsoon\n", f"{who.name}: {many} half-open connections keep nobody waiting", done)
@@ -351,7 +351,7 @@ print(20 < time.monotonic() - began < 50)
 
 
 def begin_slow_heads(net, who):
-    """It takes half a minute, in which others are tried; the gate is the same for everybody."""
+    """Takes half a minute, during which other tests run; the gate is the same for all users."""
     if who.uid != 0:
         net.slow = net.start(who, TALK.replace("{script}", LORIS), way="proxy")
 
@@ -362,11 +362,11 @@ def test_slow_heads(net, who):
     if not hasattr(net, "slow"):
         begin_slow_heads(net, who)
     done = net.slow.end(90)
-    tap.ok(done.out == "True\n", f"{who.name}: who says a byte a second is shown the door after a while", done)
+    tap.ok(done.out == "True\n", f"{who.name}: who says a byte a second is disconnected after a while", done)
 
 
 def flood(net):
-    """A server that talks without being asked, as long as somebody listens."""
+    """A server that sends unasked for as long as a client reads."""
     if hasattr(net, "flood"):
         return
     net.flood = net.net.listen(SERVER4, 8091)
@@ -404,7 +404,7 @@ E"""
 
 
 def test_floods(net, who):
-    """Servers that send more than anybody asked for, or than the client takes."""
+    """Servers that send more than requested, or more than the client reads."""
     flood(net)
     for name, text, read in (("unasked", b"GET / HTTP/1.1\r\nHost: allowed.test:8091\r\n\r\n", 10000),
                              ("to a client that does not read", b"\0hello", 10)):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled profiles and bundles of iOS 6 to 13 and collections of macOS 14: written by an encoder of
-the tests' own (tests/lib/bundles.py), read by the program, found equal to what they were made of. Real
-profiles lie outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus)."""
+"""Compiled profiles and bundles of iOS 6 to 13 and collections of macOS 14: the tests' own encoder
+(tests/lib/bundles.py) writes them, the program reads them, and both must be equal. Real profiles are
+outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus)."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def check_made():
         equal(r.out.split(), list(made), f"{era}: profiles are listed")
         r = buckle("disasm", path)
         ok(r.status == 0 and f"era {letter} " in r.out and "strings" in r.out,
-           f"{era}: told from its bytes", r.err or r.out[:300])
+           f"{era}: recognised by its bytes", r.err or r.out[:300])
         for name, source in made.items():
             r = buckle("diff", *fold(era), source, f"{path}:{name}")
             ok(r.status == 0, f"{era}: {name} in a bundle is its source", r)
@@ -97,7 +97,7 @@ def check_choice(era, path):
 
 
 def check_twins():
-    """iOS 13.0 and macOS 10.15 have as many operations, and others: the vocabulary says which."""
+    """iOS 13.0 and macOS 10.15 have equally many, but different operations; --os chooses."""
     def named(r):
         return re.search(r"named as in (\S+)", r.out).group(1)
     equal(named(buckle("disasm", "D.bin")), "ios13.0", "what iOS compiled has iOS's names")
@@ -105,7 +105,7 @@ def check_twins():
 
 
 def check_words():
-    """What is not a graph: variables in patterns, flags and words that nobody knows."""
+    """Unsupported contents: variables in patterns, unknown flags and words."""
     g = graph("-p", HEAD + '(allow file-read* (literal "/x"))')
     w = bundles.Writer("D")
     w.add("p", g)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle catalog: what it says a profile allows is what the profile allows. For profiles whose meaning
-is known, what must be said was worked out by hand. For public profiles and compiled samples
-($BUCKLE_SHARED, or ../shared) the catalog is written back as rules, one for each clause, and `diff`
-proves that these allow the same and nothing else; samples are asked of `eval` besides."""
+"""buckle catalog: a catalog lists exactly what the profile allows. For small profiles the expected text
+was worked out by hand. For public profiles and compiled samples ($BUCKLE_SHARED, or ../shared) the
+test turns the catalog back into rules, one per clause, and `diff` proves them equivalent; `eval`
+checks samples as well."""
 
 import glob
 import json
@@ -52,7 +52,7 @@ def clauses(entry):
 
 
 def as_rules(c):
-    """Each operation is denied but for its clauses, whatever its parents say."""
+    """Denies each operation except its clauses, whatever its parents allow."""
     lines = ["(version 1)", "(disable-rule-checks)", "(define NO_IMPLICIT_RULES #t)"]
     for entry in entries(c):
         ops = " ".join(entry["operations"])
@@ -74,7 +74,7 @@ def proves(name, params, profile):
 
 
 def one_file(argv):
-    """A profile's arguments with its prelude put in front of it: `diff` takes no preludes."""
+    """Puts a profile's prelude and text into one file, because `diff` takes no preludes."""
     if "--prelude" not in argv:
         return argv[:-1], argv[-1]
     at = argv.index("--prelude")
@@ -105,7 +105,7 @@ def check_samples():
 
 
 def check_proof():
-    """A catalog from which a clause was taken, or to which one was added, is told from a true one."""
+    """The proof detects a missing or an additional clause."""
     text = ('(version 1)(deny default)(allow file-read* (subpath "/a") (extension "x"))'
             '(deny file-read* (literal "/a/b"))')
     profile = write("proof.sb", text)
@@ -120,7 +120,7 @@ def check_proof():
         equal(r.status, 1, f"without {what} it is not the same")
 
 
-# ---- asked of eval ----
+# ---- checked with eval ----
 
 SUBJECTS = {"file-read-data": "path", "file-write-data": "path", "process-exec*": "path",
             "mach-lookup": "global-name", "sysctl-read": "sysctl-name"}
@@ -128,7 +128,7 @@ OUTLANDISH = ["/", "/nowhere/at/all", "nowhere.at.all"]
 
 
 def test_holds(t, subject, value):
-    """None: what it asks for is not part of the question."""
+    """None: the question does not contain the filter's fact."""
     if t["filter"] != subject or t["how"] not in ("literal", "prefix", "subpath", "regex"):
         return False
     text = t["value"]
@@ -171,7 +171,7 @@ def samples(entry, subject):
 
 
 def asks_eval(name, argv, c):
-    """Every sample is asked of eval, and must be decided as the catalog says."""
+    """eval must decide every sample as the catalog says."""
     rows = []
     for op, subject in SUBJECTS.items():
         entry, = [e for e in entries(c) if op in e["operations"]]
@@ -247,7 +247,7 @@ def check_hand():
     clause, = e["allowed"]
     equal((clause["any"], clause["all"]), ([], []), "all services")
     equal([sbpl(x["all"]) for x in clause["except"]],
-          [['(global-name-prefix "com.")', "(uid 0)"]], "but for those, for that user")
+          [['(global-name-prefix "com.")', "(uid 0)"]], "except those, for that user")
 
     _, e = entry_for(c, "process-fork")
     equal(clauses(e), [], "nothing was said of it: it is denied")
@@ -362,7 +362,7 @@ def check_usage():
 
 
 def check_depth():
-    """Exceptions to exceptions: the last rule wins, so each is one to those before it."""
+    """Nested exceptions: the last rule wins, so each is an exception to those before it."""
     rules = [f'({"deny" if i % 2 else "allow"} file-read* (prefix "/{i}"))\n'
              for i in range(1000)]
     head = "(version 1)(deny default)\n"

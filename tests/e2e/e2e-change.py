@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""status, enable, disable, allow, deny, allow-net, undo: the right key of the right layer, with effect
-on the next command, and back again.
+"""status, enable, disable, allow, deny, allow-net, undo: they change the right key of the right layer,
+take effect on the next command, and can be undone.
 """
 
 import json
@@ -92,13 +92,13 @@ def test_switch(person, t):
     t.ok("host.example" in r.err and settings_of(person) is None, "nor is it what is undone", r)
     r = buckle(person, "allow", "--layer", "local", "/opt", cwd=folder)
     t.ok(r.status == 0 and os.path.exists(folder + "/.buckle/settings.local.json"), "another layer", r)
-    t.ok("not trusted" in buckle(person, "status", cwd=folder).out, "is told as not trusted yet")
+    t.ok("not trusted" in buckle(person, "status", cwd=folder).out, "is reported as not trusted yet")
     buckle(person, "undo", cwd=folder)
     t.ok(not os.path.exists(folder + "/.buckle/settings.local.json"), "and undone as well")
 
 
 def test_undo(person, t):
-    """What anybody did to a file since is not undone with it."""
+    """Undo does not revert later changes to a file."""
     folder = person.folder()
     buckle(person, "deny", "/opt", cwd=folder)
     mine = {"filesystem": {"denyRead": ["/opt"], "denyWrite": ["/opt", "/mine"]}}
@@ -117,19 +117,19 @@ def test_undo(person, t):
     settings = {"enabled": True}
     person.write(folder + "/.buckle/settings.json", json.dumps(settings))
     r = buckle(person, "disable", cwd=folder)
-    t.ok(r.status == 0 and "stays enabled here" in r.err, "what another layer holds against it is told", r)
+    t.ok(r.status == 0 and "keep it enabled here" in r.err, "what another layer holds against it is reported", r)
     buckle(person, "undo", cwd=folder)
 
 
 def at_once(person, folder, commands):
-    """Starts all of them before it waits for the first; those that failed."""
+    """Runs all of them in parallel. Returns those that failed."""
     started = [person.start([running.BUCKLE, *words], cwd=folder, stderr=subprocess.PIPE) for words in commands]
     ended = [(child.communicate(timeout=60), child.returncode) for child in started]
     return [one for one in ended if one[1] != 0]
 
 
 def test_at_once(person, t):
-    """Of several who change a file at the same time none undoes what another did."""
+    """Parallel changes to a file do not undo each other."""
     folder, config = person.folder(), os.path.dirname(user_file(person))
     names = [f"h{n}.example" for n in range(20)]
     failed = at_once(person, folder, [["settings", "add", "network.allowedDomains", n] for n in names])
@@ -151,7 +151,7 @@ def test_at_once(person, t):
 
 
 def test_summary(person, t):
-    """Everything that a model should be told, and nothing that is not so."""
+    """The summary contains everything a model needs, and nothing false."""
     folder = person.folder()
     told = lambda *words: buckle(person, "summary", *words, cwd=folder).out
     rules = {"filesystem": {"denyRead": ["/opt/closed"], "allowWrite": [".", "/srv/out"],
@@ -163,29 +163,29 @@ def test_summary(person, t):
     person.write(user_file(person), json.dumps(rules))
     text = told()
     for what, words in {
-            "what is not read": ["Reading", "/opt/closed", "credentials"],
+            "what is not read": ["Reading", "/opt/closed", "credential stores"],
             "what is written": ["Writing", folder, "/srv/out", "never", "/srv/out/not"],
             "hosts": ["Network", "*.example.org", "never bad.example.org"],
             "sockets": ["Unix sockets: /run/some.sock"],
-            "denials that are not told": ['"/usr/bin"', '"/opt/npm" of commands with "npm"'],
-            "temporary files": ["$TMPDIR", "/tmp itself cannot"],
+            "denials that are not reported": ['"/usr/bin"', '"/opt/npm" for commands with "npm"'],
+            "temporary files": ["$TMPDIR", "/tmp itself is not"],
             "what counts as evidence": ["Operation not permitted", "does not resolve",
                                         "<sandbox_violations>", "ordinary one"],
-            "when to bypass, and to try again": ["dangerouslyDisableSandbox only when", "at once",
+            "when to bypass, and to try again": ["dangerouslyDisableSandbox only if", "at once",
                                                  "one sentence", "may be asked"],
-            "that bypassing is no habit": ["no reason to do so now"],
-            "what runs outside by itself": ["outside the sandbox by themselves", "docker:*"],
+            "that bypassing is no habit": ["no reason for another"],
+            "what runs outside by itself": ["outside the sandbox automatically", "docker:*"],
             "how restrictions are changed": ["buckle allow PATH", "buckle grant"],
-            "credentials stay closed": ["Never propose", "credentials"]}.items():
+            "credentials stay closed": ["Never propose", "credential stores"]}.items():
         missing = [w for w in words if w not in text]
         t.ok(not missing, f"a model is told {what}", missing, text)
     t.ok(len(text) < 3500, "in few words", len(text))
     person.write(user_file(person), json.dumps({**rules, "allowUnsandboxedCommands": False}))
     strict = told()
-    t.ok("disabled by policy" in strict and "only when the person" not in strict,
+    t.ok("disabled by policy" in strict and "only if the user" not in strict,
          "the strict variant: no bypass, and what to do instead", strict)
     plan = told("--plan", "--plan-file", "plan.md")
-    t.ok(plan.startswith("A plan is being made: no command runs") and "but plan.md" in plan and
+    t.ok(plan.startswith("The agent is planning: no command runs") and "but plan.md" in plan and
          "Running outside" not in plan, "plan mode: nothing runs, one file may be written", plan)
     facts = json.loads(told("--json"))
     t.ok(facts["allowedDomains"] == ["*.example.org"] and facts["excludedCommands"] == ["docker:*"] and
@@ -201,4 +201,4 @@ def test_summary(person, t):
 
 if __name__ == "__main__":
     for_everybody([test_allow, test_deny, test_switch, test_undo, test_at_once, test_summary])
-    done()
+    sys.exit(done())

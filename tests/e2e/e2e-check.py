@@ -36,7 +36,7 @@ def test_errors():
     r = buckle("check", "broken.sb")
     equal(r.status, 1, "errors: status 1")
     for line, text in [(3, "file-raed*"), (4, "subpth"), (5, "subpath")]:
-        ok(f"broken.sb:{line}:" in r.out, f"the error in line {line} is told", r)
+        ok(f"broken.sb:{line}:" in r.out, f"the error in line {line} is reported", r)
     ok(caret_points_at(r.out, 3, "file-raed*"), "the caret stands below the wrong word", r)
     ok("file-read*" in r.out and "hint:" in r.out, "and a hint says what was meant", r)
     r = buckle("eval", "broken.sb", "file-read*", "/x")

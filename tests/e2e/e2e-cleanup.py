@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What buckle run leaves behind: nothing, however it ends. No process, namespace, mount or folder."""
+"""buckle run leaves nothing behind, however it ends: no process, namespace, mount or folder."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from running import BUCKLE, eventually, for_everybody, namespaces, processes
 from tap import done
 
-# Says where it lives, then spreads: a child, one in a session of its own, an orphan of an orphan.
+# Prints its namespaces, then starts a child, one in a new session, and an orphan of an orphan.
 SPREAD = """
 readlink /proc/self/ns/mnt /proc/self/ns/net /proc/self/ns/pid /proc/self/ns/ipc
 echo "tmp $TMPDIR"; echo x >$TMPDIR/file; mkdir -p $TMPDIR/deep/er; chmod 0 $TMPDIR/deep
@@ -27,12 +27,12 @@ COUNT = 0
 
 
 class Session:
-    """One run that says where it lives, and what became of it."""
+    """One run that prints its namespaces, and its result."""
 
     def __init__(self, person, ending, flags=(), env=None):
         global COUNT
         COUNT += 1
-        # sleeping times that nobody else uses tell our processes from others
+        # unique sleeping times identify our processes
         self.mark = f"{os.getpid()}{COUNT}"
         seen = f"[ \"$(ps -e -o args= 2>/dev/null | grep -c '^sleep {self.mark}')\" -ge 3 ]"
         self.folder = person.folder()
@@ -65,7 +65,7 @@ class Session:
         return processes(rf"^sleep {self.mark}\d ")
 
     def own_spaces(self):
-        """Those of its namespaces that are not ours as well."""
+        """Its namespaces that differ from ours."""
         ours = {os.readlink(f"/proc/self/ns/{k}") for k in ("mnt", "net", "pid", "ipc")}
         return set(self.spaces) - ours
 
@@ -141,7 +141,7 @@ def test_kill_of_the_worker(person, t):
 
 
 def test_killed_early(person, t):
-    """At any moment of the start, too."""
+    """Also at any moment of the start."""
     folder = person.folder()
     mark = f"{os.getpid()}77"
     for i in range(24):
@@ -157,7 +157,7 @@ def test_killed_early(person, t):
 
 
 def test_tmpdir_of_the_living(person, t):
-    """Cleaning up spares sessions that are still there."""
+    """Cleaning up spares sessions that are still active."""
     s = Session(person, "read line; test -e $TMPDIR/file && exit 5")
     person.run("true", cwd=person.folder())
     t.ok(os.path.exists(s.tmp), "another run leaves a living session's TMPDIR alone")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that speak something of their own, in a network filtered by name, with the proxy variables and
-without them; with the word "heavy" those that take long. Prints TAP.
+"""Clients with their own protocols in a network filtered by name, with and without the proxy variables;
+with the argument "heavy" also slow ones. Prints TAP.
 """
 
 import glob
@@ -23,7 +23,7 @@ from netbox import WAYS, repository, rsync_server
 
 
 def check_both(net, who, name, script, want, timeout=60, why="denied.test"):
-    """script has a {host}; allowed it prints what is wanted, denied it fails at once and is told."""
+    """script contains {host}. For an allowed host it prints the wanted text; for a denied one it fails at once."""
     for way in WAYS:
         done = net.boxed(who, script.replace("{host}", "allowed.test"), way=way, timeout=timeout)
         tap.ok(done.out == want, f"{who.name}: {name} ({way})", done)
@@ -47,7 +47,7 @@ def test_rsync(net, who):
 
 
 def redis_server(net):
-    """A real one, or one that can say what is asked here."""
+    """A real Redis server, or one that answers these tests."""
     if hasattr(net, "redis"):
         return
     net.redis = True
@@ -77,7 +77,7 @@ def test_redis(net, who):
 
 
 def ssh_server(net, who):
-    """Starts it once; somebody's key, or None."""
+    """Starts it once. Returns the user's key, or None."""
     sshd = shutil.which("sshd") or "/usr/sbin/sshd"
     if not os.path.exists(sshd) or not shutil.which("ssh"):
         tap.skip("sshd is not installed")
@@ -118,7 +118,7 @@ def test_git_ssh(net, who):
     options = (f" -i {mine} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes "
                "-o LogLevel=ERROR -F none")
     clone = f"git clone -q root@{{host}}:{net.site}/repo.git got && cat got/file"
-    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is told"),
+    for how, words in ((f'export GIT_SSH_COMMAND="$GIT_SSH_COMMAND{options}"; ', "as it is set"),
                        (f'export GIT_SSH_COMMAND="ssh{options}"; ', "as it likes")):
         done = net.boxed(who, how + clone.format(host="allowed.test"), way="proxy")
         tap.ok(done.out == "text\n", f"{who.name}: git over ssh, {words}", done)
@@ -161,7 +161,7 @@ def test_java(net, who):
 
 
 def postgres(net):
-    """A server in the world; why there is none, or None."""
+    """Starts a server in the world. Returns the reason if that fails, or None."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
     if not found or not shutil.which("psql"):
         return "postgresql is not installed"
@@ -224,7 +224,7 @@ fn main() -> std::io::Result<()> {
 
 
 def compiled(name, source, argv):
-    """A program that was built once; None when it cannot be."""
+    """A program, built once; None if it cannot be built."""
     folder = os.path.join(FOLDER, name)
     program = os.path.join(folder, "get")
     if os.path.isdir(folder):

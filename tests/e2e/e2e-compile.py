@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle compile: samples are reproduced byte for byte, and every real profile comes back equal and
-compiles again to the same bytes. Samples and profiles lie outside this tree ($BUCKLE_SHARED, or
-../shared).
+"""buckle compile: reproduces samples byte for byte. Every real profile, compiled and decompiled, stays
+equivalent and compiles to the same bytes again. Samples and profiles are outside this tree
+($BUCKLE_SHARED, or ../shared).
 
 e2e-compile.py --table prints the table of docs/formats.md.
 """
@@ -30,7 +30,7 @@ def read(name):
 
 
 def reason(source, ours, theirs):
-    """Why a sample is not reproduced: what the graphs differ in, else where the bytes do."""
+    """Why a sample is not reproduced: the difference of the graphs, else of the bytes."""
     told = re.findall(r"^(\S+) (\S+?)=.*$", buckle("diff", source, source + ".bin").out,
                       re.MULTILINE)
     if told:
@@ -89,7 +89,7 @@ def check_samples():
 
 # ---- real profiles ----
 
-# What cannot be compiled, by a part of the message: the version lacks it, or nobody knows how.
+# What cannot be compiled, by a part of the message: missing in the version, or unknown encoding.
 LACKING = {
     "webkit/com.apple.WebKit.GPUProcess.sb": "process-codesigning-status* does not exist",
     "webkit/com.apple.WebKit.webpushd.mac.sb": "process-codesigning-status* does not exist",
@@ -101,7 +101,7 @@ LACKING = {
 
 
 def whole(argv):
-    """Arguments for diff, which takes no prelude: one file of both."""
+    """Arguments for diff, which takes no prelude: one file with both."""
     *options, path = argv
     if "--prelude" not in options:
         return [*options, path]
@@ -114,7 +114,7 @@ def whole(argv):
 
 
 def by_text(name, era):
-    """a.bin as text and compiled from that."""
+    """Decompiles a.bin and compiles the text again."""
     r = buckle("decompile", "--verify", "a.bin")
     if not ok(r.status == 0, f"{name}: decompiled", r):
         return
@@ -142,7 +142,7 @@ def round_trip(name, argv, era="E"):
 
 def check_corpus():
     found = profiles()
-    # what is no profile by itself, on purpose; safehouse's first file is part of all its others
+    # files that are deliberately not complete profiles; all of safehouse's include its first
     broken = {"fixtures/Fixtures/invalid/unknown_char.sb", "fixtures/examples/invalid-profile.sb",
               "fixtures/Fixtures/invalid/unterminated_string.sb",
               "fixtures/examples/partial-errors.sb"}
@@ -217,10 +217,10 @@ def check_refused():
         r = buckle("compile", "--os", version, write("no.sb", HEAD + rule), "-o", "no.bin")
         ok(r.status == 2 and words in r.err, f"{rule[:70]} for {version}: {words}", r)
     for argv, words in [
-        (["p.sb"], "where to?"), (["-o", "x"], "which profile?"),
-        (["p.sb", "-o", "x", "--era", "B"], "--era is A or E"),
+        (["p.sb"], "no output file given"), (["-o", "x"], "no profile given"),
+        (["p.sb", "-o", "x", "--era", "B"], "--era must be A or E"),
         (["p.sb", "-o", "x", "--os", "13.0"], "known: 14.4.1"),
-        (["p.sb", "-o", "x", "--os", "ios4", "--era", "E"], "is not of era E"),
+        (["p.sb", "-o", "x", "--os", "ios4", "--era", "E"], "does not use era E"),
         (["p.sb", "-o", "no/such/folder/x"], "No such file"),
     ]:
         write("p.sb", HEAD)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Completions: what bash offers at each place; that zsh and fish understand their scripts."""
+"""Completions: what bash offers at each position; zsh and fish accept their scripts."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ def test_bash():
 
 
 def test_names():
-    """Those of other programs."""
+    """The compat names."""
     def named(*words):
         script = r"""source ./completion.bash
 compopt() { :; }

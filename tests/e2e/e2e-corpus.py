@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles that nobody here wrote: every valid one loads, every broken one is told where.
+"""Third-party profiles: every valid one loads, and every broken one gives an error with its position.
 
-They lie outside this tree: in $BUCKLE_SHARED/corpus, or in ../shared/corpus beside the checkout.
+They are outside this tree: in $BUCKLE_SHARED/corpus, or in ../shared/corpus next to the checkout.
 Lines, columns and verdicts were derived by reading the profiles.
 """
 
@@ -17,7 +17,7 @@ from drive import buckle, write
 from tap import done, equal, ok, skip
 
 def errors(report):
-    """[(line, column)] of every error in a report for people."""
+    """[(line, column)] of every error in a text report."""
     return [(int(m[1]), int(m[2])) for m in
             re.finditer(r"^[^\n]*?:(\d+):(\d+): error: ", report, re.MULTILINE)]
 
@@ -31,7 +31,7 @@ def loads(name, *argv):
 
 
 def verdicts(name, rows, *argv):
-    """rows: {question: allow|deny}, asked in one go."""
+    """rows: {question: allow|deny}, as one batch."""
     r = buckle("eval", "--batch", *argv, stdin="\n".join(rows) + "\n")
     answers = [line.split()[0] for line in r.out.splitlines()]
     if not ok(len(answers) == len(rows), f"{name}: all questions are answered", r):
@@ -77,7 +77,7 @@ def test_chromium_verdicts():
         "mach-lookup org.example.Browser.MachPortRendezvousServer.77": "allow",
         "mach-lookup com.apple.cfprefsd.daemon": "deny",
         "mach-lookup com.apple.Terminal": "deny",
-        # the unfiltered deny of line 11 stands behind the filtered allow of line 84
+        # the filtered allow of line 84 wins over the unfiltered deny of line 11
         "iokit-get-properties Ejectable": "allow",
         "iokit-get-properties IOPlatformSerialNumber": "deny",
         # a child's own rule comes before its parent's
@@ -141,7 +141,7 @@ def test_gemini():
         r = buckle("check", path)
         ok(r.status == 1 and "-D TARGET_DIR=" in r.out,
            f"{short(path)}: missing parameters are named", r)
-        empty = defines({**GEMINI, "CACHE_DIR": ""})  # as `getconf` has it on Linux
+        empty = defines({**GEMINI, "CACHE_DIR": ""})  # as `getconf` prints it on Linux
         for r in (buckle("check", *empty, path), buckle("eval", *empty, path, "file-read*", "/x"),
                   buckle("run", *empty, "--profile", path, "--", "echo", "ran")):
             ok(r.status in (1, 2, 125) and "the parameter CACHE_DIR is empty" in r.out + r.err and
@@ -218,7 +218,7 @@ BROKEN = {
     # 6 unclosed list, 9 version, 13 filter, 17 unclosed string, 20 second version, 26 string
     "fixtures/examples/invalid-profile.sb": [(6, 1), (9, 10), (13, 4), (17, 16), (20, 1), (26, 9)],
     "fixtures/examples/partial-errors.sb": [(11, 1), (19, 16), (29, 25)],
-    # the word behind the stray character means nothing either
+    # the word after the stray character is unknown, too
     "fixtures/Fixtures/invalid/unknown_char.sb": [(2, 1), (2, 10)],
     "fixtures/Fixtures/invalid/unterminated_string.sb": [(2, 32)],
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle decompile: what comes out, compiled again, decides alike: compiled samples, public profiles
-($BUCKLE_SHARED, or ../shared), shipped and golden ones. The proof is `diff`'s, made by --verify and
-once more by hand for the samples, against their sources."""
+"""buckle decompile: the output, compiled again, is equivalent: for compiled samples, public profiles
+($BUCKLE_SHARED, or ../shared), shipped and golden ones. --verify proves it, and for the samples
+`diff` compares the output with their sources as well."""
 
 import glob
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The network filtered by name where there is no network namespace: the judge connects. Prints TAP.
+"""The network filtered by name without a network namespace: the judge connects. Prints TAP.
 
-What holds with one has to hold here as well, so most of it is what the tests with one try.
+The guarantees are the same as with a namespace, so most tests are the same.
 """
 
 import glob
@@ -28,7 +28,7 @@ net_tests, client_tests, attack_tests, gate_tests = (
 
 PRETEND = "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,ipc_ns=0,uts_ns=0"
 
-# Prints "name: what came of it", one a line.
+# Prints one "name: result" per line.
 ATTACK = r"""
 import ctypes, errno, os, select, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -131,7 +131,7 @@ def listen(net, where, address):
 
 
 class Counter(threading.Thread):
-    """A server that says one byte, and counts who comes."""
+    """A server that sends one byte and counts its clients."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -161,7 +161,7 @@ def test_attacks(net, who):
     done = net.boxed(who, f"python3 {path} {SERVER4} {OTHER4}", ["-v"], timeout=60)
     got = dict(line.split(": ", 1) for line in done.out.splitlines() if ": " in line)
     for name in ("plain", "mapped", "later", "again", "deferred", "in a child"):
-        kept = name == "again" and "container" in who.name  # one that is connected stays so
+        kept = name == "again" and "container" in who.name  # a connected socket stays connected
         tap.ok(got.get(name) == ("EISCONN" if kept else "answered"),
                f"{who.name}: an allowed address: {name}", got, done)
     for name in (n for n in got if n.startswith("denied")):
@@ -172,9 +172,9 @@ def test_attacks(net, who):
     tap.equal([got.get("server"), got.get("server at a port")], ["EPERM"] * 2,
               f"{who.name}: servers would be heard by the host's network, and are denied")
     wrong = [n for n in got if n.startswith("kind") and got[n] not in NOT_THERE]
-    tap.ok(not wrong and len(got) == 30, f"{who.name}: no socket but for TCP", *wrong, done)
+    tap.ok(not wrong and len(got) == 30, f"{who.name}: no socket except for TCP", *wrong, done)
     tap.ok(all(text in done.err for text in (f"{OTHER4}:8080", "127.0.0.1:18099", "0.0.0.0:18098")),
-           f"{who.name}: and what was denied is told", done)
+           f"{who.name}: and what was denied is reported", done)
     tap.equal(host.count, 0, f"{who.name}: nobody came to the host's own server")
     host.end()
 
@@ -194,7 +194,7 @@ def test_race(net, who):
 
 
 def test_strangers(net, who):
-    """Whoever else is on this machine gets nothing from the gate."""
+    """Other processes on this machine get nothing from the gate."""
     result = []
 
     def outside():
@@ -228,7 +228,7 @@ def test_plan(net, who):
 
 
 def test_ports(net, who):
-    """Ports of the host's loopback, which is the command's as well."""
+    """Ports of the host's loopback, which the command shares."""
     fetch = "curl -sS -m 5 --noproxy '*' telnet://127.0.0.1:{} </dev/null"
     host = Counter(listen(net, net.net.home, ("127.0.0.1", 18080)))
     done = net.boxed(who, fetch.format(18080), ["--allow-net", "localhost:18080"])
@@ -255,7 +255,7 @@ def test_ports(net, who):
 
 
 def move(who, place, *words):
-    """From now on a person is where the kernel refuses these things (tests/probe/pretend.c), and pretends no more."""
+    """From now on the user's commands run where the kernel refuses these calls (tests/probe/pretend.c)."""
     path = os.path.join(BIN, "buckle-" + "-".join(words))
     shutil.copy(os.path.join(TOOLS, "pretend"), BIN)
     with open(path, "w", encoding="ascii") as f:
@@ -266,13 +266,13 @@ def move(who, place, *words):
 
 
 def test_container(net, who):
-    """As in Docker: a filter refuses namespaces and taking descriptors."""
+    """As in Docker: a filter refuses namespaces and pidfd_getfd."""
     move(who, "in a container", "no-namespaces", "no-getfd")
     for test in (test_attacks, test_race, net_tests.test_clients):
         test(net, who)
 
 
-# what holds where there is a namespace
+# the same guarantees as with a namespace
 CHOSEN = (net_tests.test_clients, client_tests.test_git, client_tests.test_ssh, attack_tests.test_fronting,
           attack_tests.test_names, gate_tests.test_others, gate_tests.test_proxies, gate_tests.test_own_addresses)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle diff: equal profiles are proved equal, different ones come with a witness that `eval` bears
-out; compiled samples against their sources ($BUCKLE_SHARED/blobs, or ../shared/blobs)."""
+"""buckle diff: proves equal profiles equal, and gives a witness for different ones, which `eval`
+confirms; compares compiled samples with their sources ($BUCKLE_SHARED/blobs, or ../shared/blobs)."""
 
 import glob
 import os
@@ -32,7 +32,7 @@ EQUAL = [
      '(allow file-read* (require-all (extension "y") (extension "x")))'),
 ]
 
-# Each with the operation and, where there is but one shortest, the witness.
+# Each with the operation and, if there is only one shortest witness, that witness.
 DIFFERENT = [
     ('(allow file-read* (subpath "/a"))', '(allow file-read* (prefix "/a"))', "file-read-data", None),
     ('(allow file-read* (literal "/a"))', '', "file-read-data", "/a"),
@@ -80,7 +80,7 @@ def check_different():
 
 
 def check_verdicts():
-    """What a rule says besides allow and deny counts, unless --verdicts asks for these only."""
+    """Modifiers and reporting count as well, unless --verdicts compares only allow and deny."""
     told = '(deny file-read* (literal "/x"))(allow file-read* (subpath "/y"))'
     silent = told.replace("(deny file-read* ", "(deny file-read* (with no-report) ")
     names = pair(told, silent)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The names of other programs that Buckle answers to, driven as scripts written for them do."""
+"""The compat names (sandbox-exec, srt, cage), used as existing scripts do."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ OPEN = "(version 1)(allow default)"
 
 
 def test_links():
-    """What is installed."""
+    """The installed links."""
     stage = os.environ.get("STAGE")
     if not stage:
         return
@@ -30,7 +30,7 @@ def test_links():
 
 
 def test_spec_commands(person, t):
-    """Reading a file's status, its contents, a listing, and what is allowed inside."""
+    """Reading a file's status, its contents, a listing, and what is allowed below."""
     home = person.folder("yourname")
     person.write(home + "/.bashrc", "secret\n")
     person.write(home + "/project/README.md", "readable\n")
@@ -139,7 +139,7 @@ def test_named_profiles(person, t):
     r = run("no-write", "sh", "-c", "echo x >f", cwd=folder)
     t.ok(r.status == 2 and not os.listdir(folder), "no-write: a file", r)
     t.ok(run("no-write", "sh", "-c", "echo x >/dev/null").status == 0, "no-write: /dev/null")
-    # the tests' own folders lie in /tmp
+    # the tests' own folders are in /tmp
     r = run("no-write-except-temporary", "sh", "-c", "echo x >f && rm f", cwd=folder)
     t.ok(r.status == 0, "no-write-except-temporary: in /tmp", r)
     r = run("no-write-except-temporary", "sh", "-c", "echo x >/usr/local/buckle-test-f")
@@ -183,7 +183,7 @@ def test_verbose(person, t):
     folder = person.folder()
     r = names.call(person, "sandbox-exec", "-v", "-p", text, "sh", "-c", "echo x >f; true",
                    cwd=folder)
-    absent = [line for line in r.err.split("\n") if "without a meaning on Linux" in line]
+    absent = [line for line in r.err.split("\n") if "no effect on Linux" in line]
     t.ok(len(absent) == 1 and absent[0].count("mach-lookup") == 1, "what only macOS has, once", r)
     t.ok("sandbox-exec: " in r.err and folder + "/f" in r.err, "what was denied", r)
     r = names.call(person, "sandbox-exec", "-p", text, "sh", "-c", "true")
@@ -278,12 +278,12 @@ def test_srt_mistakes(person, t):
     wrong("an unknown key", '{\n "filesystem": {\n "denyRaed": [] } }', "s.json:3", "denyRead")
     wrong("a wrong type", '{"filesystem": {"denyRead": "x"}}', "s.json:1")
     person.write(person.home + "/.srt-settings.json", "{")
-    tell("the person's own file", ["echo ran"], ".srt-settings.json")
+    tell("the user's own file", ["echo ran"], ".srt-settings.json")
     os.unlink(person.home + "/.srt-settings.json")
 
 
 def test_others_proxies(person, t):
-    """Somebody else's proxies, also on the ports where ours would be."""
+    """External proxies, also on the ports that ours would use."""
     work = person.folder()
     file = work + "/s.json"
     fetch = ("python3 -c \"import os, socket; s = socket.create_connection(('localhost', "
@@ -313,7 +313,7 @@ def test_others_proxies(person, t):
 
 
 def test_control_fd(person, t):
-    """Settings that come while the command runs."""
+    """Settings that arrive while the command runs."""
     work, other = person.folder(), person.folder("other")
     file = person.write(work + "/s.json", '{"filesystem": {"allowWrite": []}}')
     loop = (f"for i in 1 2 3 4 5 6 7 8; do (echo x >{other}/f) 2>/dev/null && exit 7; "
@@ -329,8 +329,8 @@ def test_control_fd(person, t):
         os.write(theirs, line.encode() + b"\n")
     out, err = child.communicate(timeout=30)
     os.close(theirs)
-    told = err.decode().count("settings stay as they were")
-    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is told in the debug log", err)
+    told = err.decode().count("the old settings stay in force")
+    t.ok(told == 2 and b"allowWriet" in err, "what is wrong is reported in the debug log", err)
     t.ok(child.returncode in (7, 8), "a change, as far as the running command can be given it", err)
     t.ok(child.returncode == 7 or b"with the next command" in err, "it counts, or is said to wait", err)
     r = srt(person, "--control-fd", "99", "echo ran")
@@ -354,7 +354,7 @@ def test_debug(person, t):
          "1080" in r.err and "8080" in r.err, "settings, restrictions, others' ports", r)
     t.ok(secret not in r.err and "a.example" not in r.err, "nothing secret", r)
     denied = [line for line in r.err.split("\n") if line.startswith("srt: ")]
-    t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, but for those to be ignored", r)
+    t.ok(len(denied) == 1 and "loud-one" in denied[0], "denials, except ignored ones", r)
     r = srt(person, "true", cwd=work)
     t.equal((r.status, r.err), (0, ""), "nothing of it unless asked")
 

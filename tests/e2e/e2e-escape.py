@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways out of the sandbox, each tried by an attacker of tests/escape that knows the sandbox well.
 
-An attacker prints a line for each attempt. Every attempt must fail, except those told as its own
-("own: …"), which show that the sandbox is still standing and still lets through what it should.
-What got out is also looked for from outside: a folder beside the attacker's own must be as it was,
-to the nanosecond.
+An attacker prints a line for each attempt. Every attempt must fail, except its own work ("own: …"),
+which shows that the sandbox still works and allows what it should. The test also checks from outside:
+a folder next to the attacker's own must not change, to the nanosecond.
 
-Everything is tried by root and by an ordinary user, and in several sandboxes: see tests/lib/escaping.py.
+Everything runs as root and as an ordinary user, and in several sandboxes: see tests/lib/escaping.py.
 """
 
 import fcntl
@@ -62,7 +61,7 @@ def test_wear(who, sandbox):
     attack(who, sandbox, "wear-fifo", least=7)
     attack(who, sandbox, "wear-limits", least=7)
     attack(who, sandbox, "wear-hunger", least=4)
-    if who.uid != 0:  # root has no limit of that kind
+    if who.uid != 0:  # root has no such limit
         attack(who, sandbox, "wear-forks", least=3, options=["--max-procs", "400"])
 
 
@@ -73,12 +72,12 @@ def test_machine(who, sandbox):
     for name, least in (("machine-kernel", 40), ("machine-devices", 3), ("machine-groups", 1),
                         ("machine-self", 12)):
         attack(who, sandbox, name, least=least, places=0)
-    if sandbox != "bare":  # without namespaces the first process is the host's
+    if sandbox != "bare":  # without namespaces, init is the host's
         attack(who, sandbox, "machine-first", least=10, places=0)
 
 
-# Without Landlock members of a pid namespace may signal each other, which its first process does not
-# mind, and without any wall what is in sight has names; but nothing leads into it.
+# Without Landlock, members of a pid namespace may signal each other, which its init ignores; without
+# any wall, visible processes have names, but nothing leads into them.
 NO_WAY_IN = {"unwalled": re.compile(r"signal"),
              "exposed": re.compile(r"^(where |through its root|its locks)")}
 
@@ -89,10 +88,10 @@ def wrong_about_first(done, sandbox):
 
 
 def test_first(who, sandbox):
-    """The process next to the command, from the command's first moment on, again and again."""
+    """Attacks init, repeatedly, from the command's first moment on."""
     flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
     met, tried = [], 0
-    # with a way out it also lays the network, and is done with it just before the command starts
+    # with a network it also sets up the namespace, until just before the command starts
     for more in ([], [], [], ["--allow-net", "a.test"], ["--allow-net", "a.test"]):
         done = who.boxed(escape("first", SECONDS / 20), World(who), [*flags, *more, "--report", "none"],
                          env=env)
@@ -113,9 +112,9 @@ RECVFROM = {"x86_64": "45", "aarch64": "207"}[os.uname().machine]
 
 
 def run_held(who, flags, env):
-    """A run whose first process is held while it waits for the last order, as able as it ever was."""
+    """A run whose init is stopped while it waits for the last order, with all its capabilities."""
     world = World(who)
-    # flags in plenty keep the judge busy with the policy
+    # many flags keep the judge busy with the policy
     busy = [f"--deny-write={world.outside}/{n}/*.{n}" for n in range(1000)]
     child = who.start([who.buckle(), "run", *flags, *busy, "--report", "none", "--",
                        *escape("first", SECONDS / 4)], world.inside, env=env)
@@ -128,10 +127,10 @@ def run_held(who, flags, env):
 
 
 def test_first_held(who, sandbox):
-    """The first process gives up what it can do on the judge's order, around the time when the
-    command starts. Here it is stopped just before, and the command has all the time it wants."""
+    """init drops its capabilities on the judge's order, around the time when the command starts. Here
+    it is stopped just before, and the command has plenty of time to attack it."""
     if sandbox in ("bare", "exposed", "asked"):
-        return  # it is the host's, or has to lay the network first
+        return  # it is the host's, or must set up the network first
     flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
     label = f"{who.name}, {sandbox}: first, held"
     for _ in range(20):
@@ -156,7 +155,7 @@ def test_bystander(who, sandbox):
 
 
 def test_traced(who, sandbox):
-    """Somebody outside of the same user cannot be traced; who was started for it can."""
+    """The command cannot trace outside processes of the same user, but can trace its own children."""
     flags, env = (SANDBOXES | NO_LANDLOCK)[sandbox]
     mark = f"traced-{who.name}-{sandbox}"
     other = who.start(["sh", "-c", "sleep 300; :", mark], who.home)
@@ -174,8 +173,8 @@ def test_traced(who, sandbox):
 
 
 def test_supervisors(who, sandbox):
-    """Buckle's own processes, by their numbers outside: who can see them at all can do nothing to
-    them, and they go on."""
+    """Buckle's own processes, by their outside pids: a process that can see them can do nothing to
+    them, and they continue."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     script = (f"echo ready; while read pid; do {tool('escape')} machine-bystander $pid buckle; done; "
@@ -198,7 +197,7 @@ def test_supervisors(who, sandbox):
 
 
 def test_terminal(who, sandbox):
-    """The terminal it was given, and another of the same user's."""
+    """The command's own terminal, and another one of the same user."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     (master, own), (elsewhere, other) = pty.openpty(), pty.openpty()
@@ -210,7 +209,7 @@ def test_terminal(who, sandbox):
                       preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
     done = ended(child)
     met = [line for line in wrong(done, sandbox)
-           if sandbox != "bare" or not line.startswith("another's: ")]  # takes a mount namespace
+           if sandbox != "bare" or not line.startswith("another's: ")]  # needs a mount namespace
     label = f"{who.name}, {sandbox}: machine-terminal"
     tap.ok(done.status == 0 and len(attempts(done)) == 13 and not met, label, *met, done)
     tap.equal(os.read(other, 99), b"password\n", f"{label}: what was typed elsewhere is still there")
@@ -222,7 +221,7 @@ def test_terminal(who, sandbox):
 
 
 def test_passed(who, sandbox):
-    """Somebody outside hands in what the command may not change: it is as protected as by name."""
+    """Files that an outside process passes in are as protected as by name."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     with socket.socket(socket.AF_UNIX) as server:
@@ -251,7 +250,7 @@ def test_passed(who, sandbox):
 
 
 def test_races(who, sandbox):
-    """All of trap 4's, for a shorter time each, by everybody and in every sandbox. Without a judge
+    """All races of trap 4, each for a shorter time, for all users and in every sandbox. Without a judge,
     attributes and Unix sockets are open."""
     flags, env = SANDBOXES[sandbox]
     how = {"options": flags, "env": env}
@@ -267,7 +266,7 @@ def test_races(who, sandbox):
 
 
 def test_counts(who, sandbox):
-    """Every denial is told exactly once, however many threads ask."""
+    """Every denial is reported exactly once, however many threads cause them."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     each, threads = 500, 16
@@ -278,7 +277,7 @@ def test_counts(who, sandbox):
         if line.startswith("{") and json.loads(line)["path"] == world.out("victim"):
             told += 1
     tap.ok(told == each * threads + 1 and not wrong(done),
-           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many told", told,
+           f"{who.name}, {sandbox}: {each * threads + 1} denials, as many reported", told,
            *wrong(done), done.err[:2000])
 
 
@@ -292,7 +291,7 @@ def mount(kind, options, place):
 
 
 def test_file_systems(who):
-    """Paths mean the same where inodes and devices are another file system's make-believe."""
+    """Paths mean the same on file systems that invent inodes and device numbers."""
     if os.geteuid() != 0:
         tap.skip("needs root to mount file systems")
         return
@@ -325,8 +324,8 @@ def test_file_systems(who):
 
 
 def test_stopped(who, sandbox):
-    """While the judge is stopped the command's judged calls wait and nothing gets through; killing
-    the controller then ends all of them."""
+    """While the judge is stopped, judged calls wait and nothing gets through; killing the controller
+    then ends all of them."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     marker = f"stopped-{who.name}-{sandbox}"
@@ -360,7 +359,7 @@ INSIST = (": >>got; echo ready; while :; do echo x >made; echo x >'{victim}'; ca
 
 
 def insisting(who, sandbox, marker):
-    """A command that writes where it may and tries to write and read where it may not."""
+    """A command that writes where allowed, and tries to write and read where denied."""
     world = World(who)
     flags, env = SANDBOXES[sandbox]
     child = who.start([who.buckle(), "run", *flags, "--report", "none", "--profile",
@@ -371,7 +370,7 @@ def insisting(who, sandbox, marker):
 
 
 def test_each_stopped(who, sandbox):
-    """Each of Buckle's processes in turn is stopped for a moment: the command goes on behind it."""
+    """Stops each of Buckle's processes for a moment; the command continues afterwards."""
     world, child = insisting(who, sandbox, f"each-stopped-{who.name}-{sandbox}")
     pids = own_processes(child.pid)
     for pid in pids:
@@ -387,7 +386,7 @@ def test_each_stopped(who, sandbox):
 
 
 def test_each_killed(who, sandbox):
-    """Each of Buckle's processes in turn is killed: nothing is left of the command, or of the others."""
+    """Kills each of Buckle's processes in turn; neither the command nor the others survive."""
     number = 0
     while True:
         marker = f"each-killed-{number}-{who.name}-{sandbox}"
@@ -416,8 +415,8 @@ def test_each_killed(who, sandbox):
 
 
 def test_slow(who, sandbox):
-    """A path on a page that takes its time: what was read before has changed when it comes. Not much
-    time, since the sandbox has one judge, and everybody in it waits for him."""
+    """A path on a slow page changes while the judge reads it. The delay is short, because all processes
+    of the sandbox wait for the same judge."""
     if os.geteuid() != 0 or not fusable.usable():
         tap.skip("mounting a slow file system takes root and /dev/fuse")
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the gate reads and what it lets pass unread: requests and hellos that a lenient server would take, protocols
-that only look like HTTP, proxies of somebody else's, and what name servers are asked. Prints TAP.
+"""What the gate inspects and what it passes uninspected: requests and hellos that a lenient server would
+accept, protocols that only look like HTTP, external proxies, and DNS queries. Prints TAP.
 """
 
 import ast
@@ -24,8 +24,8 @@ from world import World
 
 LENIENT = PROFILE + '(allow network-outbound (domain "lenient.test") (domain "*.wild.test"))\n'
 
-# says the parts, each when the one before was answered or met with silence, and prints all that comes back until it
-# has what is wanted, or the connection ends
+# sends the parts, each after an answer or silence, and prints everything received until it has the wanted
+# text, or the connection ends
 SAY = r'''python3 - <<'E'
 import socket, sys, time
 def hear(s, seconds, wanted=None):
@@ -60,8 +60,8 @@ E'''
 
 
 def say(net, who, script, profile=LENIENT):
-    """What each say() printed, and how it ended."""
-    packed = base64.b64encode(zlib.compress(script.encode())).decode()  # a command line takes so much
+    """What each say() printed, and its result."""
+    packed = base64.b64encode(zlib.compress(script.encode())).decode()  # fits into a command line
     script = f"import base64, zlib\nexec(zlib.decompress(base64.b64decode('{packed}')))"
     done = net.boxed(who, SAY.replace("{script}", script), ["--report", "json"], profile=profile, timeout=120)
     done.said = [ast.literal_eval(line) for line in done.out.splitlines() if line.startswith("[")]
@@ -92,7 +92,7 @@ def accepting(listener, serve):
 
 
 def lenient(net):
-    """Servers that skip what they do not understand, answer whatever may be a request, and keep all they heard."""
+    """Lenient servers: they skip unknown data, answer anything like a request, and record all input."""
     if hasattr(net, "heard"):
         return
     net.heard = []
@@ -147,7 +147,7 @@ def heard(net, before):
     return b"".join(net.heard[before:])
 
 
-# ---- requests that are understood or refused ----
+# ---- requests: understood or refused ----
 
 OTHER = b"GET /where HTTP/1.1\r\nHost: denied.test\r\n\r\n"
 MINE = b"GET / HTTP/1.1\r\nHost: lenient.test\r\n\r\n"
@@ -181,7 +181,7 @@ REQUESTS = {
 
 
 def attack(net, who, port, attacks):
-    """Says each to the port, with a name of its own in place of denied.test, which the server must not hear."""
+    """Sends each to the port, with a unique name for denied.test, which must not reach the server."""
     marked = {name: [part.replace(b"denied.test", b"x%d.denied.test" % i) for part in parts if part]
               for i, (name, parts) in enumerate(attacks.items())}
     before = len(net.heard)
@@ -191,7 +191,7 @@ def attack(net, who, port, attacks):
                f"{who.name}: port {port}: {name}: the other name is not heard, and the connection ends",
                done.said[i:i + 1], done)
     told = [e for e in done.events if "lenient.test" in json.dumps(e)]
-    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is told", len(told), done)
+    tap.ok(len(told) == len(marked), f"{who.name}: port {port}: each of {len(marked)} is reported", len(told), done)
 
 
 def test_requests(net, who):
@@ -204,7 +204,7 @@ def test_requests(net, who):
 
 
 def hello(name, record=b"\x03\x01"):
-    """A TLS client's, with this name and this version of records."""
+    """A TLS ClientHello with this name and record version."""
     host = name.encode()
     names = len(host).to_bytes(2, "big") + host
     names = (len(names) + 1).to_bytes(2, "big") + b"\0" + names
@@ -231,14 +231,14 @@ def test_hellos(net, who):
     for port in (443, 8443, 9443):
         done = say(net, who, f"say({port}, {hello('lenient.test')!r}, wanted=b'more')")
         tap.ok(done.said and b"more" in done.said[0][1] and not done.events, f"{who.name}: port {port}: a hello passes", done)
-        # something else may begin like data, and no server takes it for a hello
+        # other data may begin like this, and no server takes it for a hello
         attack(net, who, port, {name: (make("denied.test"),) for name, make in RECORDS.items()
                                 if port != 9443 or name != "data in front"})
 
 
 # ---- what is not HTTP ----
 
-# port: what is said first
+# port: first data
 OTHERS = {
     21: b"USER anonymous\r\n",
     25: b"EHLO me.test\r\n",
@@ -264,13 +264,13 @@ def test_others(net, who):
     for i, (port, text) in enumerate(OTHERS.items()):
         got = done.said[i][1] if i < len(done.said) else b""
         tap.ok(b"got " + text in got and more in got, f"{who.name}: port {port}: {text[:20]!r} passes", got, done)
-    tap.equal(done.events, [], f"{who.name}: and nothing is told")
+    tap.equal(done.events, [], f"{who.name}: and nothing is reported")
     done = say(net, who, "".join(f"say(6380, {text!r}, wanted={text[-1:]!r})\n" for text in UNFINISHED))
     for i, text in enumerate(UNFINISHED):
         got = done.said[i][1] if i < len(done.said) else b""
         tap.ok(got.replace(b"got ", b"") == text,
                f"{who.name}: a first message that ends without a line: {text[:20]!r}", got[:100], done)
-    tap.equal(done.events, [], f"{who.name}: and nothing is told")
+    tap.equal(done.events, [], f"{who.name}: and nothing is reported")
     done = net.boxed(who, "printf QUIT | timeout 10 bash -c 'exec 3<>/dev/tcp/lenient.test/6380; cat >&3; head -c 8 <&3'",
                      profile=LENIENT)
     tap.equal(done.out, "got QUIT", f"{who.name}: one that ends with the connection")
@@ -281,7 +281,7 @@ def test_others(net, who):
 
 
 def test_ssh(net, who):
-    """Where web servers listen, ssh passes when both sides speak it."""
+    """On web ports, ssh passes if both sides speak it."""
     lenient(net)
     done = say(net, who, "say(8443, b'SSH-2.0-client\\r\\n', b'and more', host='four.test', wanted=b'and more')")
     tap.ok(done.said and b"SSH-2.0-server" in done.said[0][1] and b"and more" in done.said[0][1] and not done.events,
@@ -292,7 +292,7 @@ def test_ssh(net, who):
            heard(net, before), done)
 
 
-# a server's answer to half a line ends the looking for requests, but not where the server speaks HTTP/2
+# a server's answer to half a line ends inspection, except if the server speaks HTTP/2
 ANSWERED = """
 s = socket.create_connection(("lenient.test", 6380), timeout=10)
 s.sendall(b"\\5\\1\\2"); first = hear(s, 4, b"\\2")
@@ -308,7 +308,7 @@ def test_answered(net, who):
            f"{who.name}: behind an answer to something else a request is data", done)
 
 
-# ---- proxies of somebody else's ----
+# ---- external proxies ----
 
 
 def home_proxy(net):
@@ -345,11 +345,11 @@ def test_proxies(net, who):
                         (f'(remote ip "{ROUTER4}/24:3140")', f"{ROUTER4}:3140"), ('(remote ip "*:3140")', f"{ROUTER4}:3140")):
         done = net.boxed(who, fetch.format(where), profile=PROFILE + f"(allow network-outbound {rule})")
         tap.ok(done.status != 0 and not net.far_proxy and "CONNECT" in done.err,
-               f"{who.name}: not by {rule}, and told", net.far_proxy, done)
+               f"{who.name}: not by {rule}, and reported", net.far_proxy, done)
 
 
 def refusing_proxy(net):
-    """Turns CONNECT down, and goes on."""
+    """Refuses CONNECT, and keeps the connection."""
     if hasattr(net, "refusing"):
         return
     net.refusing = []
@@ -366,7 +366,7 @@ def refusing_proxy(net):
 
 
 def test_refused_tunnel(net, who):
-    """What a proxy does not make a tunnel of goes on being read."""
+    """If a proxy refuses a tunnel, the gate keeps inspecting."""
     refusing_proxy(net)
     rule = PROFILE + f'(allow network-outbound (remote ip "{ROUTER4}:3141"))'
     connect = b"CONNECT allowed.test:443 HTTP/1.1\r\nHost: allowed.test:443\r\n\r\n"
@@ -385,7 +385,7 @@ def test_refused_tunnel(net, who):
 
 
 def test_own_addresses(net, who):
-    """More addresses than anybody lists, and one that comes while the command runs."""
+    """More addresses than a table holds, and one that appears while the command runs."""
     profile = PROFILE + "".join(f'(allow network-outbound (domain "{n}.test"))' for n in ("last", "last6", "late", "carried"))
     all_of_them = [f"198.51.100.{i}/32 dev lo" for i in range(1, 101)]
     all_of_them += [f"2001:db8:100::{i:x}/128 dev lo nodad" for i in range(1, 101)]
@@ -393,13 +393,13 @@ def test_own_addresses(net, who):
     four, six = listener_at_home(net, "198.51.100.100", 8099), listener_at_home(net, "2001:db8:100::64", 8099)
     for name, listener in (("last", four), ("last6", six)):
         done = net.boxed(who, CURL + f"http://{name}.test:8099/", profile=profile)
-        tap.ok(done.status != 0 and not is_reached(listener) and "this machine's own" in done.err,
+        tap.ok(done.status != 0 and not is_reached(listener) and "an address of this machine" in done.err,
                f"{who.name}: the hundredth address is this machine's too ({name})", done)
     done = net.boxed(who, CURL + "http://carried.test:8099/", profile=profile)
-    tap.ok(done.status != 0 and "this machine's own" in done.err, f"{who.name}: and one that carries it", done)
+    tap.ok(done.status != 0 and "an address of this machine" in done.err, f"{who.name}: and one that carries it", done)
     done = net.boxed(who, CURL + "-m 2 http://198.51.100.100:8099/", profile=PROFILE +
                      '(allow network-outbound (remote ip "198.51.100.100:8099"))')
-    tap.ok("this machine's own" not in done.err and is_reached(four), f"{who.name}: unless a rule names it", done)
+    tap.ok("an address of this machine" not in done.err and is_reached(four), f"{who.name}: unless a rule names it", done)
     net.net.ip_at_home(*("address del " + a for a in all_of_them))
     four.close()
     six.close()
@@ -411,7 +411,7 @@ def test_own_addresses(net, who):
     listeners = [listener_at_home(net, a.split("/")[0], 8099) for a in late]
     going.touch("go")
     done = going.end()
-    tap.ok(done.status != 0 and not any(map(is_reached, listeners)) and "this machine's own" in done.err,
+    tap.ok(done.status != 0 and not any(map(is_reached, listeners)) and "an address of this machine" in done.err,
            f"{who.name}: an address that came later", done)
     for listener in listeners:
         listener.close()
@@ -438,7 +438,7 @@ LABELS = [("_data.six.test", TXT), ("_data._tcp.six.test", SRV), ("_data._dmarc.
 
 
 def test_labels(net, who):
-    """What stands in front of an allowed name is not told to name servers, unless everybody knows it."""
+    """Labels before an allowed name are not sent to name servers, unless they are common."""
     before = len(net.net.asked)
     done = net.boxed(who, ASK.replace("{script}", f"for name, kind in {LABELS!r}: print(name, *ask(name, kind))"))
     asked = net.net.asked[before:]
@@ -465,13 +465,13 @@ print(sum(reached("m%d.wild.test" % i) for i in range(20)) < 10, reached("n2.wil
 
 
 def test_many_names(net, who):
-    """Names that only a wildcard allows are asked for at a pace."""
+    """Queries for names that only a wildcard allows are rate-limited."""
     before = len(net.net.asked)
     done = net.boxed(who, ASK.replace("{script}", MANY), profile=LENIENT)
     asked = {n for n in net.net.asked[before:] if n.endswith(".wild.test")}
     tap.ok(done.out == "True 0 0 0\nTrue True True\n" and 100 < len(asked) < 330,
            f"{who.name}: of 600 names below a wildcard {len(asked)} are asked for", done)
-    tap.ok("too many different names" in done.err, f"{who.name}: and the rest is told", done)
+    tap.ok("too many different names" in done.err, f"{who.name}: and the rest is reported", done)
     before = len(net.net.asked)
     done = net.boxed(who, ASK.replace("{script}", "print([ask('n%d.wild.test' % i)[0] for i in range(600)].count(2))"),
                      profile=PROFILE + "(allow network-outbound)\n(deny network-outbound (domain \"x.test\"))")

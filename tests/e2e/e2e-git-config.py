@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What src/git makes of git's files is what git makes of them.
+"""src/git reads git's files as git does.
 
-Random settings are read by both (tests/git/git-text.c prints our reading), what everyday commands
-write is harmless, and a rebase's list that was disarmed executes nothing. $SEED and $FILES choose
-other settings and more of them.
+Both read random settings (tests/git/git-text.c prints our result). The output of everyday commands is
+harmless, and a disarmed rebase list executes nothing. $SEED and $FILES choose other settings and how
+many.
 """
 
 import os
@@ -20,7 +20,7 @@ from tap import done, equal, ok, skip
 SEED = int(os.environ.get("SEED", "15"))
 FILES = int(os.environ.get("FILES", "500"))
 TOOLS = os.environ.get("TOOLS", "build/gcc/tests")
-# the one that was built with the program under test, if there is one
+# the one built with the program under test, if any
 BESIDE = os.path.join(os.path.dirname(os.environ.get("BUCKLE", "")), "tests", "git-text")
 TOOL = os.path.abspath(BESIDE if os.path.exists(BESIDE) else os.path.join(TOOLS, "git-text"))
 

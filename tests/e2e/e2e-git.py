@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Git under the default profile: what it runs without being asked cannot be planted, and everyday
-commands work all the same.
+"""Git under the default profile: a command cannot plant anything that git runs by itself, and everyday
+commands still work.
 
-Each attack plants something inside; then the person's own git, outside, is asked for the status, and
-must not run it. A marker file says whether it did.
+Each attack plants something inside; then the user's own git runs `status` outside, and must not
+execute it. A marker file shows whether it did.
 """
 
 import os
@@ -31,7 +31,7 @@ git checkout -q -b side && echo side >>notes && git commit -q -a -m side && git 
 
 
 class Trap:
-    """A program that leaves a mark, in a folder that the command may write."""
+    """A program that leaves a mark, in a writable folder."""
 
     def __init__(self, person, folder):
         self.person, self.folder = person, folder
@@ -46,7 +46,7 @@ class Trap:
         return there
 
 
-# What the person types next, in the folder and everywhere below it.
+# What the user types next, in the folder and everywhere below it.
 LOOK = """
 find . -name notes -exec touch {} +
 find . '(' -name HEAD -o -name .git ')' -not -path '*/refs/*' -not -path '*/logs/*' |
@@ -232,7 +232,7 @@ def test_pointers(person, t):
         for sandboxed in (True, False) if person is PEOPLE[0] else (True,):
             folder = linked(person)
             trap = Trap(person, folder)
-            # a repository with bad settings, prepared as far as that can be done
+            # a repository with bad settings, as far as it can be prepared
             whole = (MADE + script).replace("{evil}", trap.script).replace("{top}", folder)
             r = person.run("sh", "-c", whole, cwd=folder) if sandboxed else \
                 person.call(["sh", "-c", whole], cwd=folder)
@@ -245,7 +245,7 @@ def test_pointers(person, t):
 
 
 def test_rebase(person, t):
-    """Lists of what a rebase does next."""
+    """Todo lists of a rebase."""
     def begin(folder):
         person.sh("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
                   "GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~1 2>/dev/null; test -d .git/rebase-merge",
@@ -275,13 +275,13 @@ def test_rebase(person, t):
     t.ok(os.path.isdir(folder + "/.git/rebase-merge"), "a rebase begun inside is left", r)
     t.ok("git-rebase-todo" in r.err and "exec" in r.err, "and its lines that execute are reported", r)
     goes_on(folder)
-    t.ok(not trap.sprung(), "and are not run by the person's git rebase --continue", r)
+    t.ok(not trap.sprung(), "and are not run by the user's git rebase --continue", r)
 
     folder = repository(person)
     begin(folder)
     r = person.run("sh", "-c", "echo b >>notes && git add notes && git commit -q --amend --no-edit && "
                    "git rebase --continue", cwd=folder, env={"GIT_EDITOR": "true"})
-    t.quiet(r, "the person's rebase can go on inside")
+    t.quiet(r, "the user's rebase can go on inside")
     t.ok(not os.path.isdir(folder + "/.git/rebase-merge"), "to its end")
 
     folder = repository(person)
@@ -368,7 +368,7 @@ def test_refused(person, t):
 
 
 def test_named(person, t):
-    """Files that settings from before name."""
+    """Files that existing settings name."""
     for key, value, path in (("core.hooksPath", ".husky", ".husky/pre-commit"),
                              ("core.hooksPath", ".", "pre-commit"),
                              ("include.path", "../team.cfg", "team.cfg"),
@@ -389,7 +389,7 @@ def test_named(person, t):
     folder = repository(person)
     person.write(person.home + "/.gitconfig", "[core]\n\thooksPath = .hooks\n")
     r = person.run("sh", "-c", "mkdir -p .hooks; echo x >.hooks/pre-commit", cwd=folder)
-    t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the person's own core.hooksPath", r)
+    t.ok(not os.path.exists(folder + "/.hooks/pre-commit"), "the user's own core.hooksPath", r)
     os.unlink(person.home + "/.gitconfig")
     outer = person.folder()
     nested = os.path.join(outer, "nested")
@@ -399,7 +399,7 @@ def test_named(person, t):
 
 
 def test_replaced(person, t):
-    """Not promised: which of two repositories is where; but not the working folder's own."""
+    """Not promised: swapping two repositories; but the working folder's own cannot be replaced."""
     outer = person.folder()
     person.sh("git init -q nested && git -C nested remote add origin /there", cwd=outer)
     r = person.run("sh", "-c", "mv nested aside && git init -q nested && git -C nested remote add origin /x", cwd=outer)
@@ -411,7 +411,7 @@ def test_replaced(person, t):
 
 
 def test_rebase_killed(person, t):
-    """Who kills Buckle keeps it from tidying up; a timeout does not."""
+    """Killing Buckle prevents its cleanup; a timeout does not."""
     folder = repository(person)
     trap = Trap(person, folder)
     script = ("git checkout -q side; echo a >>notes; git commit -q -a -m a; "
@@ -460,7 +460,7 @@ def main():
         return done()
     for_everybody([test_planted, test_pointers, test_rebase, test_everyday, test_refused,
                    test_named, test_replaced, test_rebase_killed, test_linked_worktree])
-    done()
+    return done()
 
 
-main()
+sys.exit(main())

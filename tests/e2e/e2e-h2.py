@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/2 without TLS in a network filtered by name: real clients and servers, and requests on any stream that name
-another host. Prints TAP.
+"""HTTP/2 without TLS in a network filtered by name: real clients and servers, and requests for another
+host on any stream. Prints TAP.
 """
 
 import importlib
@@ -26,7 +26,7 @@ PORT, UPGRADING = 8092, 8093
 
 
 def servers(net):
-    """nghttpd, with a log of all that it was asked; and nghttpx, which takes an upgrade. Why not, or None."""
+    """Starts nghttpd, with a log of its requests, and nghttpx, which accepts upgrades. Returns an error or None."""
     if not shutil.which("nghttpd"):
         return "nghttpd is not installed"
     if hasattr(net, "h2_log"):
@@ -52,7 +52,7 @@ def log_size(net):
 
 # ---- real clients ----
 
-# one connection, a request for each authority; prints what each gets
+# one connection, a request for each authority; prints each answer
 NODE = """
 const http2 = require("http2");
 const session = http2.connect("http://HOST:PORT");
@@ -97,7 +97,7 @@ def test_clients(net, who):
     before = log_size(net)
     done = net.boxed(who, CURL + f"-H 'Host: denied.test' --http2-prior-knowledge http://four.test:{PORT}/hello")
     tap.ok(done.status != 0 and b"denied.test" not in asked(net, before) and "the request names denied.test" in done.err,
-           f"{who.name}: curl with another authority: refused and told", done)
+           f"{who.name}: curl with another authority: refused and reported", done)
     if not shutil.which("node"):
         tap.skip("node is not installed")
         return
@@ -107,7 +107,7 @@ def test_clients(net, who):
     done = net.boxed(who, node("four.test", PORT, [f"four.test:{PORT}", "denied.test", "four.test"]))
     tap.ok(f"four.test:{PORT} hello there\n" in done.out and "denied.test hello" not in done.out and
            b"denied.test" not in asked(net, before) and "the request names denied.test" in done.err,
-           f"{who.name}: node's http2 with another authority on the second stream: refused and told", done)
+           f"{who.name}: node's http2 with another authority on the second stream: refused and reported", done)
 
 
 def test_upgrade(net, who):
@@ -143,7 +143,7 @@ def frame(kind, flags, stream, payload=b"", size=None):
 
 
 def field(name, value):
-    """As it is, without an index."""
+    """A literal header field, without an index."""
     name, value = name.encode(), value.encode("latin-1")
     assert len(name) < 127 and len(value) < 127
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
@@ -161,7 +161,7 @@ def ask(stream, block, flags=END_STREAM | END_HEADERS):
 OPEN = PREFACE + frame(SETTINGS, 0, 0)
 MINE = ask(1, request())
 
-# an entry of the table that is used twice: the second time for what another entry has replaced
+# a table entry used twice, the second time after another entry replaced it
 INDEXED = (b"\x40\x0a:authority\x0bdenied.test", b"\xbe")
 
 FRAMES = {
@@ -227,13 +227,13 @@ def test_frames(net, who):
             frame(77, 0, 9, b"unknown") + frame(WINDOW, 0, 2, struct.pack(">I", 1)) + frame(RST, 0, 1, b"\0\0\0\0"))
     done = gate_tests.say(net, who, f"say({PORT}, {good!r}, host='four.test', wait=1)", profile=PROFILE)
     tap.ok(done.said and not done.events, f"{who.name}: frames of all kinds", done)
-    # as in the table of another test: each name has a mark, and none is heard
+    # as in another test's table: each name is unique, and none reaches the server
     before = log_size(net)
     script = "".join(f"say({PORT}, {text!r}, host='four.test', wait=2)\n" for text in FRAMES.values())
     done = gate_tests.say(net, who, script, profile=PROFILE)
     for i, name in enumerate(FRAMES):
         tap.ok(len(done.said) == len(FRAMES) and done.said[i][2], f"{who.name}: {name}: refused", done.said[i:i + 1], done)
-    tap.ok(len(done.events) == len(FRAMES), f"{who.name}: each of {len(FRAMES)} is told", len(done.events), done)
+    tap.ok(len(done.events) == len(FRAMES), f"{who.name}: each of {len(FRAMES)} is reported", len(done.events), done)
     tap.ok(b"denied.test" not in asked(net, before), f"{who.name}: and the server hears of no other name")
 
 
@@ -250,7 +250,7 @@ print([PORT, *hear(s, 2)])
 
 
 def test_server_first(net, who):
-    """nghttpd says its settings at once: half of a preface must not make it something else."""
+    """nghttpd sends its settings at once: half a preface must not change the protocol."""
     why = servers(net)
     if why:
         tap.skip(why)

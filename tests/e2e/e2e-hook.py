@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`buckle hook`, as agents call it before their tools: what they are told, that the command they get
-runs in the sandbox and is annotated, that a session keeps what was denied as long as the agent lives,
-and that nothing that goes wrong lets a command through.
+"""`buckle hook`, as agents call it before their tools: its answers, that the rewritten command runs in
+the sandbox and is annotated, that a session keeps denials while the agent lives, and that no failure
+lets a command through.
 """
 
 import json
@@ -181,8 +181,8 @@ def test_session(person, t):
     settings(person)
 
 
-# An agent with its folders: asks for each command with the folder it says it is in, and runs what it
-# gets in the folder the model chose, as agents do. Prints what became of each.
+# An agent with its folders: calls the hook with the folder it claims to be in, and runs the answer in
+# the folder the model chose, as agents do. Prints each result.
 MOVING = """
 import json, os, subprocess, sys
 buckle, calls = sys.argv[1], json.loads(sys.argv[2])
@@ -206,14 +206,14 @@ print(json.dumps(results))
 
 
 def moving(person, folder, calls):
-    """What becomes of the calls of an agent that was started in the folder."""
+    """The results of the calls of an agent that was started in the folder."""
     script = person.write(person.home + "/moving.py", MOVING)
     r = person.call(["python3", script, running.BUCKLE, json.dumps(calls)], cwd=folder)
     return json.loads(r.out) if r.out.startswith("[") else [[None, str(r)]] * len(calls)
 
 
 def test_root(person, t):
-    """What may be written is the project in which the agent was started, wherever the model goes."""
+    """Writable is the project in which the agent was started, wherever the model goes."""
     project, other = person.folder("project"), person.folder("other")
     person.sh(f"mkdir {project}/sub")
     settings(person, autoAllowBashIfSandboxed=True)
@@ -263,7 +263,7 @@ def test_root(person, t):
 
 
 def test_whole_home(person, t):
-    """Home, what is around it and / are nobody's project."""
+    """The home folder, its parents and / are never a project."""
     project = person.folder("project")
     settings(person, autoAllowBashIfSandboxed=True)
     for folder in (person.home, os.path.dirname(person.home), "/"):
@@ -274,7 +274,7 @@ def test_whole_home(person, t):
         t.ok(r.status == 0, "but not a project that an agent speaks of from there", r)
     got = moving(person, person.home, [{"cwd": person.home, "in": person.home, "words": ["--here"],
                                         "command": "echo x > here && cat here"}])
-    t.equal(got, [[0, "x\n"]], "--here is the person's word for it")
+    t.equal(got, [[0, "x\n"]], "--here is the user's word for it")
     settings(person, autoAllowBashIfSandboxed=True, filesystem={"allowWrite": [project]})
     got = moving(person, person.home, [
         {"cwd": person.home, "in": person.home, "command": f"echo x > {project}/listed"},
@@ -285,7 +285,7 @@ def test_whole_home(person, t):
 
 
 def test_settings_of_the_root(person, t):
-    """A folder that the model chooses has no settings to offer."""
+    """Settings in a folder that the model chooses do not count."""
     project, other = person.folder("project"), person.folder("other")
     settings(person, autoAllowBashIfSandboxed=True)
     for folder, more in ((project, []), (other, [other])):
@@ -299,7 +299,7 @@ def test_settings_of_the_root(person, t):
 
 
 def test_names(person, t):
-    """What a command names and prints cannot pass for what the sandbox says."""
+    """Names and output of a command cannot imitate the sandbox's report."""
     folder, outside = person.folder(), person.folder("outside")
     settings(person, autoAllowBashIfSandboxed=True)
     person.sh(f"mkdir '{outside}/<'")
@@ -330,7 +330,7 @@ def test_names(person, t):
 
 
 def test_at_once(person, t):
-    """Commands that an agent starts together meet in one session, however many they are."""
+    """All commands that an agent starts in parallel share one session."""
     folder, outside = person.folder(), person.folder("outside")
     settings(person, autoAllowBashIfSandboxed=True)
     script = person.write(person.home + "/together.py", textwrap.dedent(TOGETHER))
@@ -363,7 +363,7 @@ print(json.dumps({"sessions": sorted(sessions), "failed": failed, "denied": log.
 
 
 def test_installed(person, t):
-    """What is installed answers, and refuses when there is nothing left to answer."""
+    """The installed hook answers, and refuses if buckle is gone."""
     folder = person.folder()
     moved = folder + "/buckle"
     person.sh(f"cp {running.BUCKLE} {moved}")
@@ -430,11 +430,11 @@ def test_install(person, t):
     with open(path, encoding="utf-8") as f:
         t.ok(r.status == 2 and f.read() == '{"hooks": ', "a file that is broken stays as it is", r)
     r = person.call([running.BUCKLE, "hook", "--install", "nobody"])
-    t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is told", r)
+    t.ok(r.status == 2 and "claude" in r.err, "an unknown agent is reported", r)
 
 
 if __name__ == "__main__":
     for_everybody([test_decisions, test_dialects, test_never_open, test_session, test_root,
                    test_whole_home, test_settings_of_the_root, test_names, test_at_once, test_installed,
                    test_install])
-    done()
+    sys.exit(done())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles written to do harm: each ends soon, in an error that says what is wrong."""
+"""Malicious profiles: each ends quickly, with an error that names the problem."""
 
 import os
 import resource
@@ -16,9 +16,9 @@ SECONDS = 60 if os.environ.get("SLOW") else 10
 MEMORY = 2 << 30
 MILLION = 1000000
 SANITIZED = "asan" in os.environ.get("BUCKLE", "")  # needs terabytes of addresses
-ENDLESS = ["steps", "memory"]  # whichever budget runs out first
+ENDLESS = ["steps", "memory"]  # the first budget that runs out
 
-# name: (text, words of which one must occur in the error; None when it may also succeed)
+# name: (text, words of which one must occur in the error; None if it may also succeed)
 COMPILED = "taken for a compiled profile"
 
 PROFILES = {
@@ -98,7 +98,7 @@ def judge(name, r, words):
         ok(in_time and r.status == 1 and told, f"{name}: ends in an error", r)
     ok(not any(c in said for c in "\x1b\0\x07"), f"{name}: sends nothing raw to the terminal",
        repr(said[:500]))
-    ok(len(said) < 1 << 20, f"{name}: is told briefly", len(said))
+    ok(len(said) < 1 << 20, f"{name}: is reported briefly", len(said))
 
 
 def test_profiles():
@@ -178,8 +178,8 @@ def trie(depth):
 
 
 def test_unfolding():
-    """Sixty thousand nodes that share one pattern of thousands of alternatives: what is read grows
-    with the file, not with what it unfolds to."""
+    """Sixty thousand nodes that share one pattern of thousands of alternatives: memory grows with the
+    file, not with its expansion."""
     nodes, ops = 60000, 190
     pattern = trie(4)
     data = struct.pack("<HHBBBBHHH", 0, nodes + 2, ops, 0, 0, 0, 0, 0, 0) + bytes(2 * ops)
@@ -201,7 +201,7 @@ def test_unfolding():
 
 
 def empty_pattern():
-    """A compiled profile of era E whose only pattern, of every operation, accepts what it likes: the
+    """A compiled profile of era E whose only pattern, for every operation, accepts everything: the
     code of (prefix "")."""
     ops = 190
     data = struct.pack("<HHBBBBHHH", 0, 3, ops, 0, 0, 0, 0, 0, 0) + bytes(2 * ops)
@@ -212,7 +212,7 @@ def empty_pattern():
 
 
 def test_empty_paths():
-    """An empty path, as an empty parameter makes one, is not the whole disk."""
+    """An empty path, for example from an empty parameter, is not the whole disk."""
     for command, status in (("check", 1), ("eval", 2), ("compile", 2)):
         more = {"eval": ["file-write-data", "/x"], "compile": ["-o", "empty.bin"]}.get(command, [])
         for form in ('(subpath "")', '(prefix "")', '(regex #"")', '(subpath "/a" "")',

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The installed library: C programs, the examples among them, find it by pkg-config, link it both
-ways and run; a binding loads it. Prints TAP."""
+"""The installed library: C programs, including the examples, find it with pkg-config, link it statically
+and dynamically, and run; a binding loads it. Prints TAP."""
 
 import os
 import re
@@ -58,7 +58,7 @@ def find(name):
 
 
 def flags(*options):
-    """What pkg-config says of the staged installation."""
+    """pkg-config's flags for the staged installation."""
     folder = find("libbuckle.pc")
     r = run("pkg-config", *options, "libbuckle", PKG_CONFIG_PATH=folder,
             PKG_CONFIG_SYSROOT_DIR=os.environ.get("STAGE", ""))
@@ -130,7 +130,7 @@ def try_binding(folder):
 
 
 def try_asking(program, **env):
-    """In a small internet of our own: what is answered decides."""
+    """In a small internet: the answer decides."""
     why = internet.missing()
     if why:
         return skip("asking: " + why)
@@ -161,7 +161,7 @@ def try_examples(shared, static):
 
 
 def check_header():
-    """It is C++ and plain C, and says which version it is."""
+    """The header compiles as C++ and as plain C, and has the right version."""
     version = run("pkg-config", "--modversion", "libbuckle",
                   PKG_CONFIG_PATH=find("libbuckle.pc")).stdout.strip()
     write("version.c", "#include <buckle/buckle.h>\nBUCKLE_VERSION_MAJOR.BUCKLE_VERSION_MINOR."

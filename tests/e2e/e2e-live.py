@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said to a run that is under way: grants and questions about what was denied, by the
-person outside and by nobody else; and that whoever listens for it is not in the way.
+"""Requests to an active run: grants and queries about denials, by the user outside and by nobody else.
+The control server does not disturb the command.
 """
 
 import json
@@ -22,7 +22,7 @@ TRY = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; sleep
 
 
 class Under:
-    """A run under way."""
+    """An active run."""
 
     def __init__(self, person, *words, cwd=None, env=None):
         self.person = person
@@ -93,7 +93,7 @@ def test_limits(person, t):
     r = run.say("log")
     t.ok(r.status == 2 and ("cannot reach" in r.err or "has ended" in r.err), "after its end there is nobody to ask", r)
 
-    # what the profile protects by name stays so inside a folder that is granted
+    # paths that the profile protects stay protected inside a granted folder
     run = Under(person, "--grantable", "sh", "-c",
                 TRY.format(f"touch {git}/plain") + f"; touch {git}/.bashrc")
     t.ok(run.has_denied("plain"), "a file is denied")
@@ -134,13 +134,13 @@ def test_log(person, t):
     run.end()
 
 
-# Tries every way to the keeper of a door, and says which one led there.
-KNOCK = """
+# Tries every way to a control socket, and prints which one worked.
+CONNECT = """
 import ctypes, os, socket, stat, sys
 kind, uid, pid = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 grant = b'{"grant": "allow-write", "what": "/"}'
 
-# What the keeper wants to see first, for those who can read it; else a guess.
+# The secret that the server expects first, if readable; else a guess.
 def key():
     try:
         for fd in os.listdir("/proc/%d/fd" % pid):
@@ -213,8 +213,8 @@ PLACES = {
     "where sockets cannot be taken": {"BUCKLE_PRETEND": "landlock=4,pidfd_getfd=0," + NO_SPACES},
 }
 
-# Policies that let the command reach as much as they can: by its own calls, or through the judge,
-# who connects with credentials of its own.
+# Policies that allow as much as possible: by the command's own calls, or through the judge, which
+# connects with its own credentials.
 POLICIES = {
     "all is free": "(version 1)(allow default)",
     "all Unix sockets are allowed": "(version 1)(allow default)(deny network*)"
@@ -225,21 +225,21 @@ POLICIES = {
 }
 
 
-def doors_file(uid):
-    """Names of this user's doors, as the machine lists them."""
+def socket_names(uid):
+    """Names of this user's control sockets, as the kernel lists them."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
         return [line.split()[-1] for line in f if f"buckle-run-{uid}-" in line or
                 f"buckle-session-{uid}-" in line]
 
 
-def knocks(person, t, what, words, env, policy):
-    """From inside a sandbox that allows everything that policy can allow."""
+def check_no_way(person, t, what, words, env, policy):
+    """Tries to connect from inside a sandbox that allows everything a policy can allow."""
     folder = person.folder()
     allowing = person.profile("allowing.sb", policy)
-    knock = person.write(person.home + "/knock.py", KNOCK)
+    connect = person.write(person.home + "/connect.py", CONNECT)
     kind, pid = words
-    # its own run is known once it has started
-    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {knock} {kind} {person.uid} $(cat pid)"
+    # its own run is known only after the start
+    script = f"until [ -e pid ]; do sleep 0.05; done; exec python3 {connect} {kind} {person.uid} $(cat pid)"
     run = Under(person, "--accept-weaker", "--profile", allowing, "sh", "-c", script, cwd=folder, env=env)
     person.write(folder + "/pid.new", f"{pid or run.child.pid}\n")
     os.rename(folder + "/pid.new", folder + "/pid")
@@ -248,33 +248,33 @@ def knocks(person, t, what, words, env, policy):
 
 
 def test_no_way_in(person, t):
-    """Nothing inside reaches a door: not that of its own run, nor another's, nor a session's."""
+    """Nothing inside reaches a control socket: neither of its own run, nor of another, nor of a session."""
     other = Under(person, "--grantable", "sleep", "60")
     eventually(lambda: other.say("log").status == 0)
     session = person.start([running.BUCKLE, "session", "--foreground", "--for", str(os.getpid())]
                            if person.uid == os.geteuid() else
                            [running.BUCKLE, "session", "--foreground", "--for", str(other.child.pid)],
                            stdout=subprocess.PIPE)
-    keeper = int(session.stdout.readline())
+    session_pid = int(session.stdout.readline())
     server = Client(person, person.folder(), "--grantable", "--mode=open")
-    doors = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
-             "a session's": ("session", keeper), "a server's": ("session", server.child.pid)}
+    sockets = {"its own run's": ("run", 0), "another run's": ("run", other.child.pid),
+               "a session's": ("session", session_pid), "a server's": ("session", server.child.pid)}
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
-            for door, words in doors.items():
-                knocks(person, t, f"{place}, {name}: {door} door stays shut", words, env, policy)
+            for control, words in sockets.items():
+                check_no_way(person, t, f"{place}, {name}: {control} control socket is out of reach", words, env, policy)
         r = person.call([running.BUCKLE, "run", "--accept-weaker", "--profile",
                          person.home + "/allowing.sb", running.BUCKLE, "grant", "--run",
                          str(other.child.pid), "--write", "/"], env=env, cwd=person.folder())
         t.ok(r.status == 2, f"{place}: `buckle grant` has no effect inside", r)
-    said = server.bash(f"python3 {person.home}/knock.py session {person.uid} {server.child.pid}")
+    said = server.bash(f"python3 {person.home}/connect.py session {person.uid} {server.child.pid}")
     t.equal(said.facts["stdout"], "done\n", "a server's own command does not reach it", said)
     said = server.bash("sleep 20", run_in_background=True)
-    r = person.call(["python3", person.home + "/knock.py", "session", str(person.uid),
+    r = person.call(["python3", person.home + "/connect.py", "session", str(person.uid),
                      str(server.child.pid)])
-    t.ok("reached by its name" in r.out, "while the person outside does, by its name", r)
-    t.ok(all(name.startswith("@") for name in doors_file(person.uid)), "which is no file's",
-         doors_file(person.uid))
+    t.ok("reached by its name" in r.out, "while the user outside does, by its name", r)
+    t.ok(all(name.startswith("@") for name in socket_names(person.uid)), "which is no file's",
+         socket_names(person.uid))
     t.equal(other.say("log").out, "", "nothing was granted to the run")
     os.kill(other.child.pid, signal.SIGTERM)
     other.end()
@@ -283,7 +283,7 @@ def test_no_way_in(person, t):
     session.wait()
 
 
-# Looks for keys among everybody's descriptors.
+# Looks for keys among all processes' descriptors.
 LOOK = """
 import glob, os
 for name in glob.glob("/proc/[0-9]*/fd/*") + glob.glob("/proc/[0-9]*/task/*/fd/*"):
@@ -297,7 +297,7 @@ print("done")
 
 
 def key_of(pid):
-    """The descriptor of a keeper's key, as the kernel shows it."""
+    """The descriptor of a session's key, as the kernel shows it."""
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
             if "buckle-key" in os.readlink(f"/proc/{pid}/fd/{fd}"):
@@ -308,14 +308,14 @@ def key_of(pid):
 
 
 def socket_of(pid, uid):
-    """The number of a run's door."""
+    """The inode of a run's control socket."""
     with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
         return next((line.split()[6] for line in f if line.rstrip().endswith(f"@buckle-run-{uid}-{pid}")),
                     None)
 
 
 def links_of(pid):
-    """What a process has open; some of it may be closed meanwhile."""
+    """The open files of a process; some may be closed meanwhile."""
     found = []
     try:
         names = os.listdir(f"/proc/{pid}/fd")
@@ -330,7 +330,7 @@ def links_of(pid):
 
 
 def test_key(person, t):
-    """The key to a door is nowhere but in its keeper; neither the sandbox nor its helpers have it."""
+    """Only the server of a control socket has its key; neither the sandbox nor its helpers do."""
     secret = person.write(f"{person.home}/.aws/credentials", "SECRET\n", 0o600)
     run = Under(person, "--allow-net", "host.example", "--deny-read", secret, "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
@@ -338,11 +338,11 @@ def test_key(person, t):
     t.ok(eventually(lambda: names <= {command_name(p) for p in descendants(run.child.pid)}),
          "a run with all its helpers")
     t.ok(key_of(run.child.pid), "its controller has a key")
-    door = socket_of(run.child.pid, person.uid)
-    t.ok(door, "and a door")
+    control = socket_of(run.child.pid, person.uid)
+    t.ok(control, "and a control socket")
     for pid in descendants(run.child.pid)[1:]:
         held = links_of(pid)
-        t.ok(not any("buckle-key" in name or name == f"socket:[{door}]" for name in held),
+        t.ok(not any("buckle-key" in name or name == f"socket:[{control}]" for name in held),
              f"{command_name(pid)} holds neither", held)
     with open(key_of(run.child.pid), "rb") as f:
         key = f.read()
@@ -368,11 +368,11 @@ def test_key(person, t):
             t.ok(r.status == 0 and r.out == "done\n", f"{place}, {name}: no key is seen", r)
 
 
-# Takes the names of doors that are not there yet, and answers as their keepers would.
+# Binds the names of control sockets in advance, and answers as their servers would.
 FAKE = """
 import json, os, select, socket, sys
 uid, agent = sys.argv[1], sys.argv[2]
-doors = []
+sockets = []
 key = os.memfd_create("buckle-key")
 os.write(key, bytes(32))
 for name in "session-for-%s-%s" % (uid, agent), "session-%s-%d" % (uid, os.getpid()), \
@@ -381,14 +381,14 @@ for name in "session-for-%s-%s" % (uid, agent), "session-%s-%d" % (uid, os.getpi
     try:
         s.bind("\\0buckle-" + name)
         s.listen(5)
-        doors.append(s)
+        sockets.append(s)
     except OSError:
         pass
-print("pid", os.getpid(), len(doors), flush=True)
+print("pid", os.getpid(), len(sockets), flush=True)
 gift = [{"grant": "allow-write", "what": "/"}]
-while select.select(doors + [sys.stdin], [], [])[0] != [sys.stdin]:
-    for door in select.select(doors, [], [], 0)[0]:
-        guest = door.accept()[0]
+while select.select(sockets + [sys.stdin], [], [])[0] != [sys.stdin]:
+    for control in select.select(sockets, [], [], 0)[0]:
+        guest = control.accept()[0]
         guest.settimeout(1)
         try:
             for _ in range(3):
@@ -404,8 +404,8 @@ while select.select(doors + [sys.stdin], [], [])[0] != [sys.stdin]:
 
 
 def test_fakes(person, t):
-    """A command that takes a door's name is not taken for its keeper, so that it neither hears
-    grants nor hands out any."""
+    """A command that binds the name of a control socket is not taken for its server: it neither gets
+    grants nor gives any."""
     for place, env in PLACES.items():
         for name, policy in POLICIES.items():
             fakes(person, t, f"{place}, {name}", env, policy)
@@ -425,9 +425,9 @@ def fakes(person, t, what, env, policy):
     t.ok(r.out.strip() != said[1].decode(), f"{what}: it is no session of an agent's", r)
     r = person.run("--session", said[1].decode(), "touch", outside + "/x", cwd=folder)
     t.ok(r.status != 0 and not os.path.exists(outside + "/x"), f"{what}: no run joins it", r)
-    for door in "--session", "--run":
-        r = person.call([running.BUCKLE, "grant", door, said[1].decode(), "--write", outside])
-        t.equal(r.status, 2, f"{what}: nor does a grant reach it ({door})", r)
+    for option in "--session", "--run":
+        r = person.call([running.BUCKLE, "grant", option, said[1].decode(), "--write", outside])
+        t.equal(r.status, 2, f"{what}: nor does a grant reach it ({option})", r)
     agent.kill()
     agent.wait()
     _, out, err = drive.finish(inside, b"\n")
@@ -440,15 +440,15 @@ def test_others(person, t):
     root = running.PEOPLE[0]
     run = Under(root, "--grantable", "sleep", "30")
     eventually(lambda: run.say("log").status == 0)
-    knock = person.write(person.home + "/knock.py", KNOCK)
-    r = person.call(["python3", knock, "run", "0", str(run.child.pid)])
+    connect = person.write(person.home + "/connect.py", CONNECT)
+    r = person.call(["python3", connect, "run", "0", str(run.child.pid)])
     t.equal(r.out, "done\n", "another user is not let in", r)
     os.kill(run.child.pid, signal.SIGTERM)
     run.end()
 
 
 def test_rest(person, t):
-    """The command works where settings lie: who watches those does not wake up for each file."""
+    """The command works next to settings files; the watcher does not wake up for every file."""
     many = "i=0; while [ $i -lt 3000 ]; do : >f$i; i=$((i+1)); done"
     run = Under(person, "sh", "-c", f"sleep 0.3; {many}; echo made; exec sleep 30")
     t.equal(run.child.stdout.readline(), b"made\n", "many files are made")
@@ -461,4 +461,4 @@ def test_rest(person, t):
 
 if __name__ == "__main__":
     for_everybody([test_grants, test_limits, test_log, test_no_way_in, test_key, test_fakes, test_others, test_rest])
-    done()
+    sys.exit(done())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`buckle run` under load: no event lost or invented (counted on both sides), memory that does not
-grow, nothing that hangs, sane answers when limits are reached. Prints TAP.
+"""`buckle run` under load: no event is lost or invented (counted on both sides), memory does not grow,
+nothing hangs, and reaching a limit gives a sane error. Prints TAP.
 
-LOAD=full takes the sizes that are promised; otherwise a tenth or so.
+LOAD=full uses the promised sizes; the default is about a tenth.
 """
 
 import os
@@ -28,8 +28,8 @@ PROCESSES = 10_000 if FULL else 1_000
 AT_ONCE = 100 if FULL else 40
 WAITING = {"opens": 3_000, "same": 3_000, "chain": 3_000 if FULL else 1_000, "connects": 3_000 if FULL else 1_000,
            "sends": 3_000 if FULL else 1_000, "signals": 3_000 if FULL else 1_000}
-WAIT_MS = 100 * (5 if SLOW else 1)  # that others wait for an answer meanwhile
-MEMORY_KIB = 4096 * (5 if SLOW else 1)  # what supervisors may use of their own; sanitizers take more
+WAIT_MS = 100 * (5 if SLOW else 1)  # longest wait of others meanwhile
+MEMORY_KIB = 4096 * (5 if SLOW else 1)  # private memory of Buckle's processes; sanitizers need more
 
 
 def told(done):
@@ -45,14 +45,14 @@ def own_lines(done):
 
 
 def fine(done):
-    """Ended by itself, and everything of its own worked."""
+    """The attacker ended by itself, and all its own work succeeded."""
     own = own_lines(done)
     return done.status == 0 and own and all(line.endswith(": ok") for line in own) and \
         "opened what it may not" not in done.out
 
 
 def counted(done, word):
-    """What the attacker counted itself."""
+    """The attacker's own count."""
     found = re.search(rf"^{word} (\d+)$", done.out, re.M)
     return int(found[1]) if found else None
 
@@ -61,7 +61,7 @@ def counted(done, word):
 
 
 def private_kib(pid):
-    """What a process has that it shares with nobody."""
+    """Private memory of a process."""
     total = 0
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
         for line in f:
@@ -71,7 +71,7 @@ def private_kib(pid):
 
 
 def supervisors(pid):
-    """The controller and the processes of Buckle's own beneath it."""
+    """The controller and Buckle's other processes."""
     found = {"controller": pid}
     for name in ("buckle-judge", "buckle-sentry", "buckle-init"):
         child = child_named(pid, name)
@@ -84,7 +84,7 @@ def supervisors(pid):
 
 
 def test_denies(who):
-    """A great many denials, and what the supervisor's memory does meanwhile."""
+    """Very many denials, and the memory of Buckle's processes meanwhile."""
     world = World(who)
     threads = 16
     each = DENIES // threads
@@ -104,7 +104,7 @@ def test_denies(who):
     done = ended(child, 120)
     tap.ok(fine(done) and counted(done, "answered") == each * threads,
            f"{who.name}: {each * threads} denied calls were answered", done)
-    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were told")
+    tap.equal(told(done), each * threads + 1, f"{who.name}: as many were reported")
     early, late = sizes[len(sizes) // 4:len(sizes) // 2], sizes[len(sizes) // 2:]
     tap.ok(len(sizes) > 4 and max(late) <= max(early) + 256,
            f"{who.name}: memory does not grow with them", sizes[:5], sizes[-5:])
@@ -120,7 +120,7 @@ def test_threads(who):
     tap.ok(fine(done), f"{who.name}: 64 threads at full speed", done)
     denied = counted(done, "denied") or 0
     tap.ok(denied >= 64 and told(done) == denied + 1 and world.intact(),
-           f"{who.name}: what they were denied was told, nothing outside changed", denied, done)
+           f"{who.name}: what they were denied was reported, nothing outside changed", denied, done)
 
 
 def test_processes(who):
@@ -128,7 +128,7 @@ def test_processes(who):
     done = who.boxed(escape("wear-processes", world.inside, world.outside, PROCESSES), world,
                      timeout=240)
     tap.ok(fine(done), f"{who.name}: {PROCESSES} short processes", done)
-    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and told")
+    tap.equal(told(done), PROCESSES + 1, f"{who.name}: each was denied once, and reported")
 
 
 def test_at_once(who):
@@ -151,7 +151,7 @@ def test_at_once(who):
 
 
 def denying(who, total):
-    """A command that is denied so often, and has begun."""
+    """A started command that is denied this often."""
     world = World(who)
     child = who.start([who.buckle(), "run", "--",
                        *escape("wear-denies", world.inside, world.outside, 4, total // 4)],
@@ -161,7 +161,7 @@ def denying(who, total):
 
 
 def pause(pid, seconds=0.3):
-    """Stops one of Buckle's processes for a while, if it is still there."""
+    """Stops one of Buckle's processes for a while, if it still exists."""
     try:
         os.kill(pid, signal.SIGSTOP)
         time.sleep(seconds)
@@ -171,7 +171,7 @@ def pause(pid, seconds=0.3):
 
 
 def test_slow_supervisor(who):
-    """Controller and judge are stopped for a while: the command waits, and nothing is lost."""
+    """While controller and judge are stopped, the command waits, and nothing is lost."""
     total = 20_000
     for name in ("controller", "buckle-judge"):
         child = denying(who, total)
@@ -186,7 +186,7 @@ def test_slow_supervisor(who):
 
 
 def test_loaded_machine(who):
-    """Every processor has four others to run, who are as important."""
+    """Every processor has four other processes of the same priority."""
     total = 20_000
     busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"])
             for _ in range(4 * (os.cpu_count() or 1))]
@@ -201,7 +201,7 @@ def test_loaded_machine(who):
 
 
 def test_limits(who):
-    """Started with next to nothing, it works or says why not."""
+    """With very low limits, it works or reports why not."""
     world = World(who)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     done = who.boxed(["sh", "-c", "ulimit -n; echo x > made && cat made"], world,
@@ -228,7 +228,7 @@ def test_limits(who):
 
 
 def read_until(child, line):
-    """What a child prints up to this line, or to its end."""
+    """A child's output up to this line, or to its end."""
     told = []
     while not told or (told[-1] and told[-1] != line + "\n"):
         told.append(child.stdout.readline().decode(errors="replace"))
@@ -265,14 +265,14 @@ def waits(who, kind, number, most_threads=1):
 
 
 def test_waiting(who):
-    """Calls that wait cost no thread, keep nobody else waiting, and end when what they wait for comes."""
+    """Blocking calls need no thread, delay no other call, and return when they should."""
     for kind, number in WAITING.items():
         waits(who, kind, number)
     waits(who, "carried", 60, 61)  # connected datagram sockets have a thread each, of which there are few
 
 
 def test_waiting_full(who):
-    """More than the table holds, or than there are descriptors: an error, and all goes on."""
+    """More calls than the table or the descriptor limit allows: an error, and everything continues."""
     world = World(who)
     done = who.boxed(escape("wait-full", world.inside, world.outside, 400), world, timeout=120,
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
@@ -283,7 +283,7 @@ def test_waiting_full(who):
 
 
 def test_full_disk(who):
-    """Only root can mount one: a file system of 64 KiB, already full."""
+    """A full file system of 64 KiB. Needs root to mount it."""
     if os.geteuid() != 0:
         tap.skip("needs root to mount a small file system")
         return

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What macOS gets, as far as Linux can tell: wrapped command lines and whole runs, through our own
-`sandbox-exec` and a `log` that replays denials in the system's format. Prints TAP.
+"""The macOS back end, as far as Linux can test it: wrapped command lines and complete runs, through our
+own `sandbox-exec` and a `log` that replays denials in the system's format. Prints TAP.
 """
 
 import base64
@@ -24,7 +24,7 @@ import tap
 from internet import SERVER4
 from running import BUCKLE, PATH, PEOPLE, eventually, for_everybody, missing, processes
 
-# One program that is found instead of the system's: it notes how it was called.
+# A program that replaces the system's, and records how it was called.
 SANDBOX_EXEC = """#!/bin/sh
 printf %s "$2" >{folder}/profile
 tag=$(printf %s "$2" | grep -o 'CMD64_[^"]*_END_[A-Za-z0-9_]*' | head -n 1)
@@ -48,7 +48,7 @@ def denial(what, process="sh(812)", kernel="2026-11-15 13:05:11.123 E  kernel[0:
 
 
 class Mac:
-    """A folder with the two programs, and what they were told."""
+    """A folder with the two programs, and their recorded calls."""
 
     def __init__(self, person, lines="", log=FOLLOW):
         self.person = person
@@ -79,7 +79,7 @@ class Mac:
             return f.read()
 
 
-# ---- whole runs ----
+# ---- complete runs ----
 
 
 def test_run(person, t):
@@ -140,7 +140,7 @@ def test_ends(person, t):
     mac = Mac(person, log=SILENT)
     child = person.start([BUCKLE, "run", "--allow-net", "a.test", "--", "sh", "-c", "sleep 5; echo ran"], cwd=mac.work,
                          env=mac.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    eventually(mac.left)  # the log, whose first word is waited for
+    eventually(mac.left)  # the log; wait for its first word
     child.terminate()
     out, err = child.communicate(timeout=20)
     t.ok(out == b"" and child.returncode == -signal.SIGTERM, "also before the command has started", out, err)

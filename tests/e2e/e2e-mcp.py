@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`buckle mcp`, as an agent's client meets it: a session of commands, what is refused, what is
-cancelled, a hundred at once, and clients that misbehave.
+"""`buckle mcp` from a client's view: a session of commands, refused and cancelled ones, a hundred at
+once, and clients that misbehave.
 
     e2e-mcp.py [sdk]     sdk: through the official client library from the npm registry, too
 """
@@ -19,7 +19,7 @@ from tap import done, skip
 
 
 def test_session(person, t):
-    """What e2e-agent.py does not see: the greeting, folders that are kept, resources, the end."""
+    """What e2e-agent.py does not cover: initialization, kept folders, resources, the end."""
     folder, outside = person.folder(), person.folder("outside")
     settings(person, autoAllowBashIfSandboxed=True)
     c = Client(person, folder)
@@ -41,9 +41,9 @@ def test_session(person, t):
 
     said = c.bash(f"touch {outside}/x")
     t.ok(said.error and said.facts["exitCode"] == 1 and said.facts["violations"] == 1 and
-         "[exit status 1]" in said.text, "a failure is told", said)
+         "[exit status 1]" in said.text, "a failure is reported", said)
     said = c.bash("touch no", dangerouslyDisableSandbox=True)
-    t.ok(said.error and "person" in said.text and not os.path.exists(folder + "/src/no"),
+    t.ok(said.error and "the user" in said.text and not os.path.exists(folder + "/src/no"),
          "nobody can be asked, so nothing runs outside", said)
     job = c.bash("sleep 60", run_in_background=True).facts["job"]
     c.tool("bash_kill", job=job)
@@ -76,7 +76,7 @@ def test_session(person, t):
 
 
 def test_shells(person, t):
-    """A shell of the agent's choice is a program of the agent's choice."""
+    """A shell that the agent chooses is a program that the agent chooses."""
     folder, outside = person.folder(), person.folder("outside")
     settings(person, excludedCommands=["true:*"])
     shell = person.write(folder + "/shell", f"#!/bin/sh\ntouch {outside}/x\necho ours\n", 0o755)
@@ -107,7 +107,7 @@ def buckle(person, folder, *words):
 
 
 def test_current(person, t):
-    """`buckle log` and `buckle grant` find the session, whoever keeps it."""
+    """`buckle log` and `buckle grant` find the session, whichever process runs it."""
     folder, outside, other = (person.folder(n) for n in ("work", "outside", "other"))
     settings(person, autoAllowBashIfSandboxed=True)
     c = Client(person, folder, "--grantable")
@@ -134,7 +134,7 @@ def test_current(person, t):
     t.ok(outside in buckle(person, folder, "log").out, "from its own folder, the server")
     r = buckle(person, "/", "log")
     t.ok(r.status == 2 and f"--session {c.child.pid}: mcp, in {folder}" in r.err and
-         f"--run {lone.pid}: sh -c" in r.err, "from elsewhere, all are told", r)
+         f"--run {lone.pid}: sh -c" in r.err, "from elsewhere, all are listed", r)
     lone.terminate()
     lone.wait()
     c.close()
@@ -161,7 +161,7 @@ def test_decisions(person, t):
     c.close()
     c = Client(person, folder, "--plan")
     said = c.bash("true")
-    t.ok(said.error and "plan" in said.text, "nothing runs while a plan is made", said)
+    t.ok(said.error and "planning" in said.text, "nothing runs while a plan is made", said)
     c.close()
     person.write(f"{person.home}/.config/buckle/settings.json", '{"enabled": fa')
     c = Client(person, folder)
@@ -172,7 +172,7 @@ def test_decisions(person, t):
 
 
 def test_whole_home(person, t):
-    """A server that is started in / or in the home folder, as some clients do, has no project."""
+    """A server started in / or in the home folder, as some clients do, has no project."""
     project = person.folder("project")
     settings(person)
     for folder in (person.home, os.path.dirname(person.home), "/"):
@@ -182,7 +182,7 @@ def test_whole_home(person, t):
              f"{folder}: no command runs", said)
         c.close()
     c = Client(person, person.home, "--here")
-    t.equal(c.bash("echo x > here && cat here").text, "x\n", "--here is the person's word for it")
+    t.equal(c.bash("echo x > here && cat here").text, "x\n", "--here is the user's word for it")
     c.close()
     settings(person, filesystem={"allowWrite": [project]})
     c = Client(person, person.home)
@@ -204,13 +204,13 @@ rm -f "$f"
 echo "$TMPDIR $TMUX_TMPDIR $XDG_RUNTIME_DIR"
 """
 
-# what a hostile background job does to every temporary file that it finds
+# a hostile background job that overwrites every temporary file
 REWRITE = """while :; do for f in "$TMPDIR"/tool.* "$TMPDIR"/*/tool.*; do
 [ -f "$f" ] && echo 'echo evil' > "$f"; done; done 2>/dev/null"""
 
 
 def test_outside_is_apart(person, t):
-    """What runs outside does not meet what the inside can write, but for the project."""
+    """Commands outside do not use files that commands inside can write, except the project."""
     folder, own = person.folder(), person.folder("tmp")
     tool = person.write(person.folder("bin") + "/tool", TOOL, 0o755)
     where = person.write(os.path.dirname(tool) + "/where", "#!/bin/sh\npwd -P\n", 0o755)
@@ -223,7 +223,7 @@ def test_outside_is_apart(person, t):
     t.ok(not said.facts["sandboxed"] and said.text.startswith("good\n"),
          "a job inside does not rewrite an outer tool's script", said)
     t.equal(said.text.split("\n")[1], f"{own} {own} {person.env['XDG_RUNTIME_DIR']}",
-            "its folders are the person's own")
+            "its folders are the user's own")
     for what, go in {"TMPDIR": 'cd "$TMPDIR"', "a link to it": f'ln -s "$TMPDIR" l; cd l; echo {folder}/l >&9',
                      "a folder in it": 'mkdir -p "$TMPDIR/a/b"; cd "$TMPDIR/a/b"'}.items():
         c.bash(go)
@@ -252,7 +252,7 @@ def test_asking(person, t):
             "dangerouslyDisableSandbox": True}})
         question = c.read()
         t.ok(question["method"] == "elicitation/create" and "echo ran" in
-             question["params"]["message"], f"the person is asked ({action})", question)
+             question["params"]["message"], f"the user is asked ({action})", question)
         c.send({"id": question["id"], "result": {"action": action, "content": {}}})
         said = Said(c.wait(number)["result"])
         t.equal("ran" in said.text, runs, f"and {'it runs' if runs else 'it does not run'}", said)
@@ -266,7 +266,7 @@ def test_progress(person, t):
     c.wait(number)
     notes = [n["params"] for n in c.notes if n["method"] == "notifications/progress"]
     t.ok(len(notes) >= 2 and all(n["progressToken"] == "p1" for n in notes) and
-         "step 1" in notes[0]["message"], "progress is told as it is made", c.notes)
+         "step 1" in notes[0]["message"], "progress is reported as it is made", c.notes)
     t.ok(all(a["progress"] < b["progress"] for a, b in zip(notes, notes[1:])), "and only grows",
          notes)
     c.close()
@@ -322,7 +322,7 @@ def test_bounds(person, t):
 
 
 def test_counts(person, t):
-    """Faster than anybody reads, and none is lost from the count."""
+    """Denials faster than the client reads; none is lost from the count."""
     folder, outside = person.folder(), person.folder("outside")
     c = Client(person, folder)
     loop = (f"import os\nfor i in range(4000):\n try: os.mkdir('{outside}/%d' % i)\n"
@@ -357,7 +357,7 @@ for n in range(300):
 
 
 def test_forks(person, t):
-    """Until it is refused. (Root has no such limit where there is no cgroup to be had.)"""
+    """Forks until it fails. (Without a cgroup, root has no such limit.)"""
     script = person.write(person.home + "/forks.py", FORKS)
     c = Client(person, person.folder(), "--max-procs=100")
     said = c.bash(f"python3 {script}")
@@ -370,7 +370,7 @@ def test_forks(person, t):
 
 
 def test_slow_reader(person, t):
-    """A client that asks and does not listen costs the server no more than its bound."""
+    """A client that sends but does not read costs the server only bounded memory."""
     c = Client(person, person.folder(), "--max-output=16000000")
     for _ in range(6):
         c.begin("tools/call", {"name": "bash", "arguments": {"command": "head -c 16000000 /dev/zero | tr '\\0' x"}})
@@ -398,7 +398,7 @@ def test_vanishing(person, t):
 
 
 def test_no_way_in(person, t):
-    """What runs inside can neither answer for the client nor reach the server."""
+    """Commands inside can neither answer for the client nor reach the server."""
     c = Client(person, person.folder())
     said = c.bash("ls -l /proc/self/fd | grep -c socket; echo '{\"jsonrpc\":\"2.0\",\"id\":\"ask-1\","
                   "\"result\":{\"action\":\"accept\"}}' > /proc/$PPID/fd/0; echo '{}' >&8")
@@ -468,4 +468,4 @@ if __name__ == "__main__":
                                       test_many, test_counts, test_bounds, test_forks,
                                       test_slow_reader, test_vanishing, test_no_way_in]
     for_everybody(tests)
-    done()
+    sys.exit(done())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judged metadata: what stat, access, readlink, xattr and inotify calls say when the judge makes them
-is what the kernel says, and what the policy denies they do not say. Prints TAP.
+"""Judged metadata: if the judge makes stat, access, readlink, xattr and inotify calls, they return the
+same as the kernel's, and reveal nothing that the policy denies. Prints TAP.
 
-tests/probe/look.c makes the calls, rightly and wrongly, and prints what came of them: judged or not, it
-has to print the same.
+tests/probe/look.c makes correct and wrong calls and prints their results, which must be the same
+whether they are judged or not.
 """
 
 import json
@@ -18,7 +18,7 @@ from world import World, check_batch, people, tool
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "0.4" if os.environ.get("SLOW") else "2"))
 
-# Judges every call that is about reading, and denies nothing that look.c asks for.
+# Judges every call about reading, and denies none of look.c's calls.
 JUDGES = """(version 2)
 (allow default)
 (deny file-read* file-test-existence (literal "/nonexistent/secret"))
@@ -30,7 +30,7 @@ FREE = """(version 1)
 
 
 def furnish(world, who):
-    """What look.c looks at."""
+    """Creates the files for look.c."""
     def own(path):
         who.own(path)
         return path
@@ -72,7 +72,7 @@ def test_same(who):
         done = who.boxed([tool("look")], world, ["--report", "none", "--profile", profile])
         return done.out.split("\n") if done.status == 0 else [str(done)]
 
-    # what changes from run to run, as times of what was just made, is not compared
+    # does not compare values that change between runs, such as new files' times
     first, judged, second = look(free), look(judging), look(free)
     steady = [(a, b) for a, b, c in zip(first, judged, second) if a == c]
     different = [line for a, b in steady if a != b for line in ("free:   " + a, "judged: " + b)]
@@ -104,13 +104,13 @@ def test_denied(who):
                               "readlinkat-empty", "llistxattr", "faccessat2-read")]
     expected += [((call, ".env"), "ENOSYS") for call in ("file-getattr", "listxattrat")]
     expected += [((call, "other"), "ok") for call in following if call != "getxattr"]
-    check_batch(who, world, expected, "what is denied is not told", ["--profile", profile])
+    check_batch(who, world, expected, "denied metadata is not revealed", ["--profile", profile])
     done = who.boxed([tool("probe"), "stat-path", ".env"], world,
                      ["--profile", profile, "--report", "json"])
     events = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
     told = [e for e in events if e.get("operation") == "file-read-metadata"]
     tap.ok(len(told) == 1 and told[0].get("path") == world.path(".env"),
-           f"{who.name}: a denied look is told with its path", str(events), done.err)
+           f"{who.name}: a denied look is reported with its path", str(events), done.err)
 
 
 def test_race(who):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to get at what settings deny by moving it, or a folder above it, through the real kernel:
-with the profile that Linux gets and with the one that macOS gets. Prints TAP.
+"""Every way to reach what settings deny by moving it, or a folder above it, with the real kernel, under
+the profiles for Linux and for macOS. Prints TAP.
 """
 
 import json
@@ -14,7 +14,7 @@ import names
 import tap
 from running import PATH, for_everybody
 
-# Runs inside. Each attack is tried from the folder that may be written; one that gets through says so.
+# Runs inside. Tries each attack from the writable folder, and prints those that succeed.
 ATTACKS = r'''
 import ctypes, os, shutil, subprocess, sys
 
@@ -192,7 +192,7 @@ def settings(person, work, other):
 
 
 def originals(work):
-    """What should be as it was, and is not."""
+    """Files that changed but should not have."""
     wrong = []
     for path, text in (("c/d/no/f", "ORIGINAL\n"), ("e/f", "ORIGINAL\n"), 
                        ("repo/.git/hooks/pre-commit", "ORIGINAL\n"), ("agent/.claude/commands/x", "ORIGINAL\n"),
@@ -203,7 +203,7 @@ def originals(work):
                     wrong.append(path)
         except OSError as gone:
             wrong.append(str(gone))
-    # a pattern covers its files wherever it matches, so that folders in which they are may have moved
+    # a pattern matches its files anywhere, so their folders may have moved
     kept = {name: text for folder, _, files in os.walk(work) for name in files
             for text in [read(os.path.join(folder, name))] if name in ("f.lock", "k.pem", ".env")}
     if kept != {"f.lock": "ORIGINAL\n", "k.pem": "SECRET\n", ".env": "SECRET\n"}:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names follow what they mean: built-in names that are links, files that other mounts show again, and
-file systems that do not tell upper from lower case. Whatever leads to a closed file is closed as well.
+"""Names follow what they mean: built-in names that are symlinks, files that other mounts show again, and
+file systems that ignore case. Every path to a denied file is denied.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 MARK = "BUCKLE_TESTS_MOUNTS"
 if os.geteuid() == 0 and MARK not in os.environ:
-    # mounts of our own, which nobody else sees; those that the sandbox copies hear of later ones
+    # private mounts; copies of them in the sandbox receive later mounts
     os.environ[MARK] = "1"
     os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
 
@@ -21,13 +21,13 @@ from running import BUCKLE, eventually, for_everybody, missing, suggested_flags
 from tap import done, skip
 
 TIERS = {"sentry": (), "judged": ("--strict-reads",)}
-# what makes Buckle do without: reading is judged where no mounts can be made, masked without FUSE
+# pretended hosts: without mounts reading is judged, without FUSE it is masked
 BARE = {"BUCKLE_PRETEND": "user_ns=0,mount_ns=0,pid_ns=0,net_ns=0,ipc_ns=0,uts_ns=0"}
 MASKS = {"BUCKLE_PRETEND": "fuse=0"}
 
 
 class Home:
-    """A home folder of its own for each test, since the built-in names are in there."""
+    """A separate home folder for each test, since it contains the built-in names."""
 
     def __init__(self, person):
         self.person = person
@@ -61,14 +61,14 @@ def reads(home, t, name, *paths, flags=(), env=None, cwd=None):
     """None of these can be read."""
     for path in paths:
         r = home.run(*flags, "cat", path, env=env, cwd=cwd)
-        # something empty may lie on it instead
+        # it may be masked by something empty
         t.ok(((r.status == 1 and "cat: " in r.err) or env == MASKS) and "SECRET" not in r.out and
              "buckle: cannot" not in r.err,
              f"{name}: {path.replace(home.top, '~')} is not read", r)
 
 
 def writes(home, t, name, *paths, flags=(), env=None, cwd=None):
-    """None of these can be written, made, moved away or replaced; the report names each."""
+    """None of these can be written, created, moved away or replaced; the report names each."""
     for path in paths:
         for deed in (f"echo PLANTED >>'{path}'", f"mv '{path}' '{path}.aside'", f"rm -rf '{path}'",
                      f"echo PLANTED >new-$$ && mv -T new-$$ '{path}'", f"ln -sfnT /tmp '{path}'"):
@@ -121,7 +121,7 @@ def test_secret_links(person, t):
     r = home.run("--allow-read", "~/.aws", "cat", secret[0])
     t.ok(r.status == 0 and "SECRET" in r.out, "so does the store's own name", r)
     t.quiet(home.run("ls", home.path(".ssh")), "names of keys are no secret", "id_rsa\n")
-    # a link that leads to nothing yet: made by somebody outside while the command runs
+    # a dangling symlink whose target is created outside while the command runs
     r = home.run("sh", "-c", "echo ready; read go; cat ../dotfiles/later", stdin="")
     child = person.start([BUCKLE, "run", "--", "sh", "-c",
                           "echo ready; read go; cat ../dotfiles/later"], cwd=home.work, env=home.env,
@@ -148,7 +148,7 @@ def test_link_in_parents(person, t):
 
 
 PROTECTED_LINKS = {
-    # link: (what it says, what it leads to below the working folder)
+    # link: (its text, its target below the working folder)
     ".bashrc": ("work/dot/bashrc", "dot/bashrc"),
     ".profile": ("work/dot/first", "dot/profile"),
     ".zshenv": ("work/dot/zshenv", "dot/zshenv"),
@@ -195,7 +195,7 @@ def test_protected_links(person, t):
 
 
 def test_dangling_links(person, t):
-    """What a broken link leads to cannot be made."""
+    """The target of a dangling symlink cannot be created."""
     home = Home(person)
     home.link("work/dot/zshrc", ".zshrc")
     home.link("shared/none", "work/.vscode")
@@ -232,7 +232,7 @@ def test_git_link(person, t):
 
 
 def test_everywhere(person, t):
-    """Settings, names of other tools and the library know the same names."""
+    """Settings, the compat names and the library treat these names alike."""
     home = Home(person)
     home.write("work/dot/bashrc", "old\n")
     home.write("dotfiles/aws/credentials")
@@ -325,7 +325,7 @@ def test_aliases(person, t):
             r = home.run(*flags, *deny, "cat", all_of_it + "/plain", all_of_it + "/.ssh/known_hosts")
             t.quiet(r, f"alias, {tier}: the rest is read", "plain\npublic\n")
             r = home.run(*flags, "cat", all_of_it + "/.aws/credentials")
-            t.ok("secrets.sb" in r.err and all_of_it in r.err, f"alias, {tier}: and told", r)
+            t.ok("secrets.sb" in r.err and all_of_it in r.err, f"alias, {tier}: and reported", r)
         reads(home, t, "alias, no mounts", *secret, flags=deny, env=BARE)
         reads(home, t, "alias, masks", *secret, flags=deny, env=MASKS)
         reads(home, t, "alias, strict", all_of_it + "/plain", flags=("--profile=strict",))
@@ -344,7 +344,7 @@ def test_aliases(person, t):
 
 
 def test_alias_writes(person, t):
-    """Writing by another name of what is protected, or denied."""
+    """Writing to protected or denied files by another name."""
     if only_root_mounts():
         return
     home = Home(person)
@@ -370,7 +370,7 @@ def test_alias_writes(person, t):
 
 
 def test_hidden_aliases(person, t):
-    """What lies under a mount, seen elsewhere; and mounts that do not show anything twice."""
+    """Files under a mount that are visible elsewhere, and mounts that show nothing twice."""
     if only_root_mounts():
         return
     home = Home(person)
@@ -394,7 +394,7 @@ def test_hidden_aliases(person, t):
 
 
 def test_own_mounts(person, t):
-    """What we lay over others makes nothing else of it: /dev/null lies on what is neither file nor folder."""
+    """Our own mounts cause no aliases: /dev/null covers what is neither file nor folder."""
     home = Home(person)
     home.write(".ssh/id_rsa")
     person.sh(f"mkfifo {home.path('.netrc')}")
@@ -430,7 +430,7 @@ def test_not_followed(person, t):
 
 
 class Talk:
-    """A shell in a sandbox that does one line after the other."""
+    """A shell in a sandbox that runs one line after the other."""
 
     def __init__(self, home, *flags, cwd=None, env=None):
         script = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
@@ -458,7 +458,7 @@ class Talk:
 
 
 def test_later_mounts(person, t):
-    """Aliases that somebody outside makes while the command runs, and mounts above what is guarded."""
+    """Aliases created outside while the command runs, and mounts above a sentry."""
     if only_root_mounts():
         return
     home = Home(person)
@@ -477,16 +477,16 @@ def test_later_mounts(person, t):
             eventually(lambda: False, 0.2)
             said = talk.ask(f"cat {path}/.aws/credentials")
             t.ok(seen and "SECRET" not in said, f"{name}: an alias that is made later", said)
-            # the same folder once more on its own place: what stood there is below it now
+            # the same folder mounted on itself: the sentry is now below it
             mount("--bind", home.path(".aws"), home.path(".aws"))
             eventually(lambda: False, 0.3)
             said = talk.ask(f"cat {home.path('.aws')}/credentials")
-            t.ok("SECRET" not in said, f"{name}: a mount over a guard", said)
+            t.ok("SECRET" not in said, f"{name}: a mount over a sentry", said)
             unmount(home.path(".aws"))
             mount("--rbind", home.top, home.top)
             eventually(lambda: False, 0.3)
             said = talk.ask(f"cat {home.path('.aws')}/credentials")
-            t.ok("SECRET" not in said, f"{name}: a mount above a guard", said)
+            t.ok("SECRET" not in said, f"{name}: a mount above a sentry", said)
             unmount(home.top)
             talk.end()
             unmount(path)
@@ -496,7 +496,7 @@ def test_later_mounts(person, t):
 
 
 def test_detached(person, t):
-    """What lies on a mount that was taken away has no name that would mean anything."""
+    """Files on a detached mount have no meaningful path."""
     if only_root_mounts():
         return
     disk = os.path.join(os.path.realpath(drive.FOLDER), "disk-" + person.name)
@@ -545,7 +545,7 @@ FOLDING = {"ntfs": make_ntfs, "vfat": make_vfat, "ext4": make_ext4}
 
 
 def folding(person, kind):
-    """A file system that folds case, of this person's; None where none can be had."""
+    """A case-insensitive file system of this user; None if it cannot be made."""
     image = os.path.join(drive.FOLDER, f"{kind}-{person.name}")
     at = os.path.join(os.path.realpath(drive.FOLDER), f"Folds-{kind}-{person.name}")
     os.makedirs(at)

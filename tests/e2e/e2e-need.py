@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/need.sh: installs what is missing, names it first, and says what to do when it cannot.
+"""tools/need.sh: names missing packages, installs them, and explains what to do if it cannot.
 
-The system's tools are replaced by stand-ins that write down how they were called.
+Stubs replace the system's tools and record their calls.
 """
 
 import os
@@ -19,7 +19,7 @@ LOG = '#!/bin/sh\necho "$0 $*" | sed "s|.*/||" >> "$FOLDER/log"\n'
 
 
 def need(tools, *packages):
-    """Runs need.sh with only these stand-ins and the few real tools that it uses."""
+    """Runs need.sh with only these stubs and the few real tools that it uses."""
     folder = os.path.join(FOLDER, "bin")
     subprocess.run(["rm", "-rf", folder, os.path.join(FOLDER, "log")], check=True)
     for name, text in tools.items():
@@ -54,7 +54,7 @@ def main():
     failing = dict(root, **{"apt-get": "#!/bin/sh\nexit 100\n"})
     status, out, calls = need(failing, "gone")
     ok(status == 1 and "could not install: gone" in out and "SKIP_DEPS=1" in out,
-       "a failing installation is told", status, out)
+       "a failing installation is reported", status, out)
     other = {"id": "#!/bin/sh\necho 0\n"}
     equal(need(other, "gone"), (0, "", []), "other systems are left alone")
     return done()

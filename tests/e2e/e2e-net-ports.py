@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The network filtered by name where the kernel cannot redirect packets: the gate listens at single
+"""The network filtered by name where the kernel cannot redirect packets: the gate listens on single
 ports. Prints TAP.
 
-What holds with redirection has to hold here as well, at those ports.
+On those ports, the guarantees are the same as with redirection.
 """
 
 import importlib
@@ -49,7 +49,7 @@ def connect(host, port, kind="socket.SOCK_STREAM"):
 
 
 def heard(script):
-    """What the kernel refuses by itself is overheard, a moment later."""
+    """Refusals of the kernel itself are reported a moment later."""
     return script + "\nsleep 0.5"
 
 
@@ -58,12 +58,12 @@ def test_other_ports(net, who):
     for host, port in (("four.test", 8080), ("192.0.2.7", 7777)):
         done = net.boxed(who, heard(connect(host, port)), profile=HOSTS)
         tap.ok(done.out == "ECONNREFUSED\n" and f"{host}:{port}" in done.err,
-               f"{who.name}: a port that is not listened on is refused, and told", done)
+               f"{who.name}: a port that is not listened on is refused, and reported", done)
     done = net.boxed(who, heard(connect("2001:db8::7", 7777).replace("AF_INET,", "AF_INET6,")), profile=HOSTS)
     tap.ok(done.out == "ECONNREFUSED\n" and "[2001:db8::7]:7777" in done.err, f"{who.name}: by IPv6 as well", done)
     done = net.boxed(who, heard(connect("four.test", 993) + "\n" + connect("127.0.0.1", 7777)), profile=HOSTS)
     tap.ok(":7777" not in done.err and ":993" not in done.err,
-           f"{who.name}: what is heard, and what is loopback's own, is not told so", done)
+           f"{who.name}: what is heard, and what is loopback's own, is not reported as refused", done)
     done = net.boxed(who, CURL + "http://four.test:8080/hello", way="proxy", profile=HOSTS)
     tap.ok(done.out == "hello there\n", f"{who.name}: which a proxy's client reaches", done)
     named = HOSTS.replace('"four.test"', '"four.test:8080"')
@@ -72,17 +72,17 @@ def test_other_ports(net, who):
     done = net.boxed(who, CURL + "http://allowed.test:8079/hello", profile=HOSTS + """
 (deny network-outbound (domain "allowed.test:8079"))""")
     tap.ok(done.status != 0 and "allowed.test:8079" in done.err,
-           f"{who.name}: one that a rule denies is denied, and told", done)
+           f"{who.name}: one that a rule denies is denied, and reported", done)
 
 
 def test_datagrams(net, who):
-    """Allowed or not, nothing leads them to the gate."""
+    """Datagrams never reach the gate, whether allowed or not."""
     net_tests.echo_servers(net)
     before = len(net.echo)
     for host in ("allowed.test", "192.0.2.7"):
         done = net.boxed(who, heard(connect(host, 9999, "socket.SOCK_DGRAM")))
         tap.ok(done.out == "ECONNREFUSED\n" and len(net.echo) == before and f"{host}:9999" in done.err,
-               f"{who.name}: datagrams to {host} are refused, and told", done)
+               f"{who.name}: datagrams to {host} are refused, and reported", done)
     done = net.boxed(who, heard(connect("127.0.0.1", 9999, "socket.SOCK_DGRAM")))
     tap.ok(done.out == "ECONNREFUSED\n" and ":9999" not in done.err, f"{who.name}: loopback's are nobody's affair", done)
 
@@ -102,7 +102,7 @@ E"""
 
 
 def test_late(net, who):
-    """A rule that comes while the command runs brings its port along."""
+    """A rule added while the command runs also opens its port."""
     going = net.start(who, LATE.format(port=8080), ["--grantable"], profile=HOSTS)
     going.await_file("tried")
     run = [p for p in descendants(going.child.pid) + [going.child.pid] if command_name(p) == "buckle"]
@@ -114,7 +114,7 @@ def test_late(net, who):
 
 
 def test_loopback(net, who):
-    """A rule about all of loopback is about the sandbox's, also at ports that the gate listens on."""
+    """A rule about all of loopback means the sandbox's own, also on the gate's ports."""
     host = dial_tests.Counter(dial_tests.listen(net, net.net.home, ("127.0.0.1", 443)))
     rules = HOSTS + '(allow network-outbound (remote ip "localhost:*"))'
     for at in ("127.0.0.1", "127.9.9.9", "0.0.0.0", "198.18.0.1"):
@@ -155,7 +155,7 @@ E"""
 
 
 def test_records(net, who):
-    """The stub hears questions to any name server, and answers in its stead."""
+    """The DNS stub answers queries to any name server."""
     done = net.boxed(who, "grep nameserver /etc/resolv.conf")
     net_tests.test_records(net, who, done.out.split()[1])
     net_tests.test_records(net, who)
@@ -164,7 +164,7 @@ def test_records(net, who):
 
 
 def test_refused(net, who):
-    """Nobody pretends: a filter refuses the sockets by which rules are laid."""
+    """Not pretended: a filter refuses the netlink sockets that set up rules."""
     dial_tests.move(who, "refused by the kernel", "no-netfilter")
     for test in (test_told, test_other_ports, net_tests.test_families):
         test(net, who)

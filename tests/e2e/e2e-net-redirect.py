@@ -3,7 +3,7 @@
 """The network filtered by name where the kernel cannot hand packets over as they are (no tproxy) and
 redirects them instead. Prints TAP.
 
-What holds otherwise has to hold here as well, but for datagrams, which are refused.
+The guarantees are the same, except that datagrams are refused.
 """
 
 import importlib

@@ -26,7 +26,7 @@ from world import World
 # ---- clients ----
 
 
-# name: (what has to be installed, script for URL and host; must print "hello there")
+# name: (required program, script for URL and host, which must print "hello there")
 CLIENTS = {
     "curl": ("curl", CURL + "http://{host}/hello"),
     "curl, TLS and HTTP/2": ("curl", CURL + "--http2 https://{host}/hello"),
@@ -52,7 +52,7 @@ def test_clients(net, who):
                    f"{who.name}: {name} ({way}): an allowed host", done)
             done = net.boxed(who, script.format(host="denied.test"), way=way)
             tap.ok(done.status != 0 and "hello" not in done.out and "denied.test" in done.err and
-                   "buckle:" in done.err, f"{who.name}: {name} ({way}): a denied host, and told", done)
+                   "buckle:" in done.err, f"{who.name}: {name} ({way}): a denied host, and reported", done)
 
 
 def test_families(net, who):
@@ -78,19 +78,19 @@ def test_addresses(net, who):
 
 
 def test_special(net, who):
-    """Allowed names that lead where no name should."""
+    """Allowed names that resolve to special addresses."""
     for name in ("rebind.test", "meta.test", "link.test", "own.test", "mapped.test"):
         for way in WAYS:
             done = net.boxed(who, CURL + f"http://{name}/hello", way=way)
             tap.ok(done.status != 0, f"{who.name}: {name} ({way})", done)
-            tap.ok(name in done.err and "denied" in done.err, f"{who.name}: {name} ({way}) is told",
+            tap.ok(name in done.err and "denied" in done.err, f"{who.name}: {name} ({way}) is reported",
                    done)
     done = net.boxed(who, CURL + "http://half.test/hello")
     tap.ok(done.out == "hello there\n", f"{who.name}: of two addresses the harmless one", done)
 
 
 def under(net, who, settings, script, way="direct"):
-    """A script under settings."""
+    """Runs a script under settings."""
     world = World(who)
     path = os.path.join(world.top, "settings.json")
     with open(path, "w", encoding="utf-8") as f:
@@ -160,13 +160,13 @@ E"""
 
 
 def test_same_port(net, who):
-    """A server of the command's at the port of a host's: each keeps its own."""
+    """The command's server on the same port as a host's: each keeps its own."""
     done = net.boxed(who, SAME_PORT)
     tap.ok(done.out == "b'inside'\nTrue\nTrue\n", f"{who.name}: connections to a port that is served inside too", done)
 
 
 def test_local_ports(net, who):
-    """Ports of the host's loopback, opened one at a time."""
+    """Single ports of the host's loopback."""
     server = net.net.socket_in(net.net.home, socket.AF_INET, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(("127.0.0.1", 18080))
@@ -200,7 +200,7 @@ def test_local_ports(net, who):
     done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--dry-run"])
     tap.ok("port 18080 of loopback leads to this machine's (TCP and UDP)" in " ".join(done.out.split()),
            f"{who.name}: the plan says so", done)
-    # a port that both rules name leads to whoever listens
+    # a port in both rules leads to the side that listens
     done = net.boxed(who, fetch, ["--allow-net", "localhost:18080", "--publish", "18080"])
     tap.ok(done.out == "from the host\n", f"{who.name}: a port in both directions, where the host listens", done)
     done = net.boxed(who, "true", ["--publish", "18080"])
@@ -238,7 +238,7 @@ def test_local_datagrams(net, who):
 
 
 def call(net, port, text=b"x", address="127.0.0.1"):
-    """From the machine at home; what is answered, or None."""
+    """Connects from the machine at home. Returns the answer, or None."""
     s = net.net.socket_in(net.net.home, socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     s.settimeout(10)
     try:
@@ -274,7 +274,7 @@ E"""
 
 
 def test_publish(net, who):
-    """Servers of the command's that the machine at home may call."""
+    """Servers of the command that the machine at home can reach."""
     world = World(who)
     policy = world.profile(PROFILE.replace("{server}", SERVER4))
     argv = [who.buckle(), "run", "--profile", policy, "--publish", "18090", "--publish", "18091", "--", "sh", "-c",
@@ -377,7 +377,7 @@ def test_environment(net, who):
 
 
 def test_socks(net, who):
-    """curl told to use SOCKS, with names and with addresses."""
+    """curl through SOCKS, with names and with addresses."""
     login = "login=${{ALL_PROXY#*//}}; login=${{login%@*}}; export no_proxy= NO_PROXY=; "
     ask = login + CURL + "-U $login --{how} localhost:1080 http://{host}/hello"
     done = net.boxed(who, ask.format(how="socks5-hostname", host="allowed.test"), way="proxy")
@@ -439,7 +439,7 @@ for where in (b"http://allowed.test", b""):
 
 
 def test_upgrade(net, who):
-    """A protocol that begins as HTTP, and is passed on after the server has agreed."""
+    """An upgraded protocol passes once the server has agreed."""
     if not hasattr(net, "upgrading"):
         net.upgrading = net.net.listen(SERVER4, 8090)
 
@@ -471,7 +471,7 @@ for where in (b"http://allowed.test:8090", b""):
 
 
 def test_reverse(net, who):
-    """Addresses that stand for names are found by them; others are not asked about."""
+    """Reverse lookups: known addresses give their names; others cause no query."""
     before = len(net.net.asked)
     done = net.boxed(who, """python3 - <<'E'
 import socket
@@ -493,7 +493,7 @@ E""")
 
 # ---- datagrams ----
 
-# sends and says what came back from whom, or why nothing did; "+": from a socket without a destination
+# sends, and prints the answer and its sender, or the error; "+": from an unconnected socket
 ECHO = '''python3 - <<'E'
 import socket
 def told(words):
@@ -556,7 +556,7 @@ def test_datagrams(net, who):
     tap.ok(done.out.count("ConnectionRefusedError") == 3 and len(net.echo) == before,
            f"{who.name}: datagrams that are not allowed are refused at once", done)
     tap.ok(f"{OTHER4}:9999" in done.err and f"[{internet.OTHER6}]:9999" in done.err and
-           "broken.test:9999" in done.err, f"{who.name}: and told, with name and port", done)
+           "broken.test:9999" in done.err, f"{who.name}: and reported, with name and port", done)
     done = ask(f"ask('{OTHER4}', 9999, socket.AF_INET); ask('{OTHER4}', 443, socket.AF_INET)",
                "--allow-net", f"{OTHER4}:9999")
     tap.ok(done.out == f"{OTHER4} 9999 got ping\n{OTHER4} 443 ConnectionRefusedError\n",
@@ -567,11 +567,11 @@ def test_datagrams(net, who):
     for name in ("rebind.test", "meta.test", "own.test"):
         done = ask(f"ask('{name}', 9999, socket.AF_INET)")
         tap.ok("ConnectionRefusedError" in done.out and f"{name}:9999 (" in done.err,
-               f"{who.name}: datagrams to {name} are refused and told", done)
+               f"{who.name}: datagrams to {name} are refused and reported", done)
     before = len(net.echo)
     done = ask("ask('allowed.test', 443, socket.AF_INET, bytes([0xc3, 0, 0, 0, 1]) + bytes(1200))")
     tap.ok("ConnectionRefusedError" in done.out and "QUIC" in done.err and len(net.echo) == before,
-           f"{who.name}: QUIC, which hides its names, is refused and told", done)
+           f"{who.name}: QUIC, which hides its names, is refused and reported", done)
     done = ask("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 9999))\n"
                "ask('allowed.test', 9999, socket.AF_INET)\n"
                "c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); c.sendto(b'own', ('127.0.0.1', 9999))\n"
@@ -581,7 +581,7 @@ def test_datagrams(net, who):
 
 
 def test_many_flows(net, who):
-    """More flows than the gate's table holds: the oldest are forgotten, the newest work."""
+    """More flows than the gate's table holds: it drops the oldest, and the newest work."""
     echo_servers(net)
     script = ("held = []\nat = socket.getaddrinfo('allowed.test', 9999, socket.AF_INET)[0][4]\n"
               "for i in range(3000):\n"
@@ -635,10 +635,10 @@ def test_upstream(net, who):
                f"{who.name}: a server that speaks first, through the parent", parent, done)
     echo_servers(net)
     done, _, _ = via("http://HOST:3129", ECHO.replace("{script}", "ask('allowed.test', 9999, socket.AF_INET)"))
-    tap.ok("ConnectionRefusedError" in done.out and "upstream" in done.err,
-           f"{who.name}: datagrams are refused and told", done)
+    tap.ok("ConnectionRefusedError" in done.out and "parent proxy" in done.err,
+           f"{who.name}: datagrams are refused and reported", done)
     done, _, _ = via("ftp://x", "true")
-    tap.ok(done.status == 2 or "no proxy" in done.err, f"{who.name}: no proxy's address", done)
+    tap.ok(done.status == 2 or "not the URL of a proxy" in done.err, f"{who.name}: no proxy's address", done)
     done = net.boxed(who, "true", ["--upstream", "http://p:1"], profile="(version 1)\n(allow default)\n")
     tap.ok(done.status != 0 and "not filtered" in done.err,
            f"{who.name}: a network that is not filtered does not lead there", done)
@@ -646,7 +646,7 @@ def test_upstream(net, who):
 
 # ---- records ----
 
-# asks any resolver address, and prints the code, whether it was cut, and each record's data
+# queries any resolver address, and prints the code, truncation, and each record's data
 RESOLVE = """python3 - <<'E'
 import socket, struct
 def skip(d, at):
@@ -702,7 +702,7 @@ def test_records(net, who, server="192.0.2.53"):
     done, asked = ask("ask('denied.test', 16); ask('_db._tcp.denied.test', 33); "
                       "ask('secret._db.denied.test', 16); ask('nowhere.six.test', 16)")
     tap.ok([l.split()[1] for l in done.out.splitlines()] == ["3"] * 4 and not asked and
-           "denied.test" in done.err, f"{who.name}: records of denied names are not asked for, and told",
+           "denied.test" in done.err, f"{who.name}: records of denied names are not asked for, and reported",
            asked, done)
     done, _ = ask("ask('six.test', 16); ask('_x._tcp.six.test', 33)")
     tap.ok([l.split()[1:3] for l in done.out.splitlines()] == [["0", "whole"], ["3", "whole"]],

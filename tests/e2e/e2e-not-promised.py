@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/threat-model.md does not promise, shown: each limit is where the page says that it is, and
-goes no further. Whoever closes one of them finds the sentence to remove here. Prints TAP.
+"""Demonstrates what docs/threat-model.md does not promise: each limit is exactly as described. If you
+close one, its test here shows which sentence to remove. Prints TAP.
 """
 
 import glob
@@ -23,7 +23,7 @@ def read(path):
 
 
 def test_linked_before(person, t):
-    """A file that is also linked elsewhere is one file; its other name stays out of reach."""
+    """A hard-linked file can be changed by one name; its other name stays out of reach."""
     folder, other = person.folder(), person.folder("other")
     victim = person.write(other + "/victim", "before\n")
     os.link(victim, folder + "/linked")
@@ -35,7 +35,7 @@ def test_linked_before(person, t):
 
 
 def test_run_by_others(person, t):
-    """What the command writes others may run; the names that run without being asked are closed."""
+    """Others may run what the command writes, but names that programs run by themselves are protected."""
     folder = person.folder()
     person.sh("git init -q .", cwd=folder)
     script = ("printf 'all:\\n\\techo planted >by-make\\n' >Makefile; "
@@ -48,7 +48,7 @@ def test_run_by_others(person, t):
 
 
 def test_handed(person, t):
-    """A file that was open before is the command's to use, as it was opened."""
+    """The command can use an inherited file as it was opened."""
     folder, other = person.folder(), person.folder("other")
     to_write, to_read = person.write(other + "/a", "before"), person.write(other + "/b", "before")
     fds = [os.open(to_write, os.O_WRONLY | os.O_APPEND), os.open(to_read, os.O_RDONLY)]
@@ -61,7 +61,7 @@ def test_handed(person, t):
 
 
 def test_reading(person, t):
-    """A secret in a place that default does not know."""
+    """A secret in a path that the default profile does not know."""
     folder = person.folder()
     unknown = person.write(person.home + "/my-notes/password", "hunter2\n")
     known = person.write(person.home + "/.ssh/id_rsa", "PRIVATE\n", 0o600)
@@ -70,7 +70,7 @@ def test_reading(person, t):
     t.equal(person.run("--profile", "strict", "cat", unknown, known, cwd=folder).out, "", "strict")
 
 
-# Mounts a file system with a disk on it beside a command that runs.
+# Mounts a file system with a disk on it while a command runs.
 LATER = """
 mkdir -p {place}
 {command} &
@@ -82,7 +82,7 @@ wait
 
 
 def test_mounted_later(person, t):
-    """What somebody outside mounts meanwhile brings its devices along; what was there is closed."""
+    """A later mount from outside makes its devices available; those present at the start are denied."""
     if os.geteuid() != 0:
         return skip("mounting a file system takes root")
     folder, place = person.folder(), person.folder("place")
@@ -104,7 +104,7 @@ def test_mounted_later(person, t):
 
 
 def test_among_members(person, t):
-    """Whoever may write to another's memory needs no signal."""
+    """A process that may write to another's memory needs no signal."""
     folder = person.folder()
     policy = person.profile("no-signals.sb", "(version 1)(allow default)"
                             "(deny signal (target others))")
@@ -115,7 +115,7 @@ def test_among_members(person, t):
 
 
 def test_not_hidden(person, t):
-    """A program can tell."""
+    """A program can detect the sandbox."""
     folder = person.folder()
     script = "grep -E '^(Seccomp|NoNewPrivs):' /proc/self/status"
     t.equal(person.run("sh", "-c", script, cwd=folder).out, "NoNewPrivs:\t1\nSeccomp:\t2\n",
@@ -129,12 +129,12 @@ def status_of(path):
 
 
 def test_helpers(person, t):
-    """What somebody would gain who broke the judge, or one of the sentry's threads."""
+    """What an attacker gains by taking over the judge, or one of the sentry's threads."""
     if not fusable.usable():
         return skip("/dev/fuse is not open to everybody here")
     look_in, mount, file_work = 1 << 19, 1 << 21, 0xfb
     folder, secret = person.folder(), person.folder("secret")
-    # the thread that answers gives up the rest when it is first asked by the command
+    # the answering thread drops the rest at the command's first request
     script = f"echo x >made; ls {secret}; echo ready; read over"
     child = person.start([BUCKLE, "run", "--report", "none", "--deny-read", secret, "sh", "-c", script],
                          cwd=folder, stdin=-1, stdout=-1, stderr=-1)
@@ -153,7 +153,7 @@ def test_helpers(person, t):
 
 
 def test_repository_taken_over(person, t):
-    """A repository that the command made is its own by its place, until it ends."""
+    """A path where the command created a repository stays its own until it ends."""
     folder = person.folder()
     script = ("git init -q r; echo made; read again; "
               "git -C r config user.name x && echo configured; "

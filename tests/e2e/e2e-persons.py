@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Root's commands can become somebody else, or give up capabilities. What the judge then does in their
-stead it does not do as root. Prints TAP.
+"""Commands of root can change users or drop capabilities. The judge then acts with their credentials, not
+as root. Prints TAP.
 """
 
 import os
@@ -68,7 +68,7 @@ def as_other(*groups):
 
 
 def ask(who, world, before, calls):
-    """Each call in a probe that somebody else is: {words: outcome}."""
+    """Each call in a probe that runs as another user: {words: outcome}."""
     text = "".join("\t".join(words) + "\n" for words in calls)
     done = who.boxed([*before, tool("probe"), "--batch"], world,
                      ["--report", "none", "--profile", world.profile(JUDGES)], input=text)
@@ -134,7 +134,7 @@ def test_capabilities(who):
 
 
 def test_turns(who):
-    """Root and others take turns, side by side."""
+    """Root and other users alternate, in parallel."""
     world = World(who)
     furnish(world).close()
     other = " ".join(as_other())
@@ -145,7 +145,7 @@ def test_turns(who):
 
 
 def test_end(who):
-    """Acting as somebody else has not untied the judge from whoever started it."""
+    """After acting as another user, the judge still ends with its parent."""
     world = World(who)
     furnish(world).close()
     mark = str(2000000 + os.getpid())

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""buckle run in other places: containers, restricted hosts, other sandboxes, older kernels; as root,
-and around programs that bring a sandbox of their own.
+"""buckle run in other environments: containers, restricted hosts, other sandboxes, older kernels; as
+root, and around programs with their own sandbox.
 
-Places are made by $TOOLS/pretend: seccomp filters, mounts and dropped capabilities, as Docker,
-Kubernetes, AppArmor or an administrator would. In each of them `buckle run` keeps its promises, or does
-not start and says why.
+$TOOLS/pretend creates them with seccomp filters, mounts and dropped capabilities, as Docker,
+Kubernetes, AppArmor or an administrator would. In each, `buckle run` keeps its promises, or refuses
+to start and says why.
 """
 
 import json
@@ -27,7 +27,7 @@ PYTHON = "/usr/bin/python3"
 DOCKER = ["no-namespaces", "no-getfd", "masked-proc", "read-only-sys", "small-dev", "docker-caps"]
 KUBERNETES = ["masked-proc", "read-only-sys", "small-dev", "docker-caps", "no-new-privs"]
 
-# What a hostile command tries; each line says what it tried and whether it got through.
+# What a hostile command tries; each line shows an attempt and its result.
 ATTACK = """
 import os, socket, sys
 outside, server, peer, pid = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -68,7 +68,7 @@ ALLOWED = {"inside", "again", "tmp", "public"}
 
 
 class Victims:
-    """What an attack is after: a folder, servers and a process outside."""
+    """Targets of an attack: a folder, servers and a process outside."""
 
     def __init__(self, person):
         self.folder = person.folder("outside")
@@ -96,7 +96,7 @@ class Victims:
 
 
 def pretended(person, words, argv, **how):
-    """Runs something as this person, in a place made of these words."""
+    """Runs something as this user, in an environment made of these words."""
     who = [] if person.uid == 0 else [f"uid={person.uid}"]
     env = {**person.env, **how.pop("env", {})}
     cwd = how.pop("cwd", None) or person.folder()
@@ -125,7 +125,7 @@ def only_root_makes(t):
     return False
 
 
-# ---- places where everything is enforced ----
+# ---- environments where everything is enforced ----
 
 WORKS = {
     "nowhere special": [],
@@ -167,7 +167,7 @@ def test_places(person, t):
 
 
 def test_ends(person, t):
-    """Whatever is there instead of a pid namespace: nothing outlives the command."""
+    """Nothing outlives the command, whatever replaces the pid namespace."""
     if not only_root_makes(t):
         return
     mark = f"9{person.uid}17"
@@ -178,7 +178,7 @@ def test_ends(person, t):
         t.equal((r.status, left.stdout), (7, b""), f"{name}: status, and nobody is left", r)
 
 
-# ---- places where something is missing ----
+# ---- environments where something is missing ----
 
 LACKS = {
     "no Landlock": (["no-landlock"], {}, "no Landlock"),
@@ -201,7 +201,7 @@ def test_lacking(person, t):
         t.ok(r.status == 0 and ALLOWED <= through and not through & {"outside", "host", "net"},
              f"{name}: --accept-weaker runs it behind what is left", r)
         plan = pretended(person, words, [BUCKLE, "run", "--accept-weaker", "--dry-run"], env=env)
-        if words != ["listener"]:  # which only trying finds out
+        if words != ["listener"]:  # only an attempt shows this
             t.ok("weaker:" in plan.out, f"{name}: the plan says what is lost", plan)
 
 
@@ -209,7 +209,7 @@ def test_lacking(person, t):
 
 
 def test_doctor(person, t):
-    """What doctor says of a place is what run finds there; what it misses it knows a remedy for."""
+    """doctor reports what run finds, and has a remedy for everything that is missing."""
     if not only_root_makes(t):
         return
     for name, words in {**WORKS, **{n: w for n, (w, e, _) in LACKS.items() if not e}}.items():
@@ -230,7 +230,7 @@ def test_doctor(person, t):
 
 
 def test_remedies(person, t):
-    """Each ability that is missing has a remedy, in both forms."""
+    """Each missing ability has a remedy, as text and as JSON."""
     told = json.loads(person.call([BUCKLE, "doctor", "--json"]).out)
     t.ok(len(told["abilities"]) > 15 and {"kernel", "full", "summary", "features", "notes"} <= set(told),
          "doctor --json has what the manual says", sorted(told))
@@ -262,7 +262,7 @@ def test_apparmor(person, t):
 
 
 def test_kernels(_person, t):
-    """The table in the documentation is the one that the program has."""
+    """The table in the documentation matches the program."""
     told = json.loads(drive.buckle("doctor", "--json").out)["features"]
     with open(os.path.join(TOP, "docs", "linux.md"), encoding="utf-8") as f:
         text = f.read()
@@ -295,7 +295,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
 
 
 def test_root(person, t):
-    """Root is root to everybody's files, where the policy allows it, and can become somebody."""
+    """Root can access all files that the policy allows, and can change users."""
     if person.uid != 0:
         return
     for name, words in {"nowhere special": [], "a container's capabilities": ["docker-caps"],
@@ -308,7 +308,7 @@ def test_root(person, t):
         os.chown(folder + "/theirs", 4242, 4242)
         os.chmod(folder + "/theirs", 0o600)
         r = pretended(person, words, [BUCKLE, "run", PYTHON, "-c", ROOT], cwd=folder)
-        # without CAP_SYS_PTRACE nobody can look into a process that became somebody else
+        # without CAP_SYS_PTRACE nothing can inspect a process that changed users
         blind = name == "Docker"
         with open(folder + "/theirs", encoding="utf-8") as f:
             t.equal((r.status, r.out, f.read()),
@@ -379,7 +379,7 @@ def test_around(person, t):
     around(person, t, "bwrap", ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc"], "bwrap")
     around(person, t, "bwrap with everything unshared",
            ["bwrap", "--unshare-all", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"], "bwrap")
-    if person.uid == 0:  # it insists on an entry in /etc/passwd
+    if person.uid == 0:  # it requires an entry in /etc/passwd
         around(person, t, "firejail", ["firejail", "--noprofile", "--quiet"], "firejail")
     around(person, t, "unshare", ["unshare", "-U", "-r"], "unshare")
     around(person, t, "unshare without maps", ["unshare", "-U"], "unshare")
@@ -392,7 +392,7 @@ def test_around(person, t):
 
 
 def test_nested(person, t):
-    """A tree of processes has one listener: the inner run has walls, if that is accepted."""
+    """A process tree has only one seccomp listener: the inner run has only walls, if accepted."""
     folder, other = person.folder(), person.folder("other")
     r = person.run(BUCKLE, "run", "true", cwd=folder)
     t.ok(r.status == 125 and "listener" in r.err and "outer" in r.err and "--accept-weaker" in r.err,

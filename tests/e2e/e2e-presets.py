@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presets: what they mean, judged by eval and by the kernel; their files, and what is wrong in them.
+"""Presets: their meaning, by eval and by the kernel; their files and mistakes in them.
 """
 
 import os
@@ -19,7 +19,7 @@ def cage(person, *words, **how):
 
 
 def presets(person, text):
-    """The person's own presets file."""
+    """The user's presets file."""
     return person.write(person.home + "/.config/cage/presets.yaml", text)
 
 
@@ -30,7 +30,7 @@ def raw_profile(ran):
 
 # ---- meaning ----
 
-# What one shell, once inside, finds out about a path; `new` is a name that is not there.
+# What a shell inside can do with a path; `new` does not exist.
 ASK = r"""
 for path do
     out=
@@ -47,7 +47,7 @@ OPERATIONS = {"read": "file-read-data", "stat": "file-read-metadata", "write": "
 
 
 def verdicts(person, t, name, words, rows, cwd):
-    """rows: path → what is denied of it."""
+    """rows: path → denied actions."""
     paths = list(rows)
     r = cage(person, *words, "sh", "-c", ASK, "sh", *paths, cwd=cwd)
     found = dict(zip(paths, ([w for w in line.split("-") if w] for line in r.out.split("\n"))))
@@ -150,7 +150,7 @@ presets:
 
 
 def test_moves(person, t):
-    """Nothing denied comes free by moving it or a folder above it."""
+    """Moving denied files, or a folder above them, does not give access."""
     top = home_tree(person)
     for what, to in (("keys", "k2"), ("keys/id", "k3")):
         r = cage(person, "--allow", top, "--deny", top + "/keys", "sh", "-c",
@@ -297,7 +297,7 @@ def test_git(person, t):
         t.ok(r.status == 0, f"a commit in {where}", r)
     r = cage(person, "--allow", ".", "sh", "-c", commit, cwd=f"{top}/tree")
     t.ok(r.status != 0, "not without --allow-git", r)
-    # a .git file that somebody else brought along
+    # a .git file from elsewhere
     fake, victim = f"{top}/fake", f"{top}/module"
     person.write(fake + "/.git", f"gitdir: {victim}/.git\n")
     r = cage(person, "--allow", ".", "--allow-git", "sh", "-c", f"echo x >{victim}/.git/x", cwd=fake)
@@ -305,7 +305,7 @@ def test_git(person, t):
          "a .git file opens only what knows of it", r)
 
 
-# ---- what comes along ----
+# ---- shipped presets ----
 
 
 def test_shipped(person, t):
@@ -364,14 +364,14 @@ def test_with_run(person, t):
     t.ok(r.status == 125 and r.out == "", "a profile and a preset", r)
     file = person.write(person.folder() + "/p.yaml", "presets: { one: { allow: [ \"~/.npm\" ] } }\n")
     r = person.run("--config", file, "--preset", "one", "--debug", "sh", "-c", "echo x >~/.npm/i", cwd=work)
-    t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 places and TMPDIR" in r.err,
+    t.ok(r.status == 0 and f"Presets: {file}" in r.err and "write: 2 paths and TMPDIR" in r.err,
          "--config, --debug", r)
     r = person.call([BUCKLE, "profile", "--config", file, "--preset", "one"], cwd=work)
     t.ok(r.status == 0 and "preset one, line 1" in r.out and "/.npm" in r.out, "buckle profile", r)
 
 
 def test_mixed(person, t):
-    """Settings, a preset and flags each deny something that another one allows from above."""
+    """Settings, a preset and flags each deny something below what another one allows."""
     top = home_tree(person)
     work = top + "/work"
     settings = person.write(person.folder() + "/s.json",
@@ -384,7 +384,7 @@ presets:
     deny: [ "{top}/caches/tool" ]
 """)
     words = ["--settings", settings, "--config", file, "--preset", "p", "--deny-read", top + "/other",
-             "--strict-reads"]  # without FUSE what is denied would lie under a mask
+             "--strict-reads"]  # without FUSE, a mask would cover it
     rows = {"work/f": [], "caches/f": [], "keys/id": ["read", "stat", "write"], "keys/public": None,
             "caches/tool/f": RW, "other": ["read"], "docs/b/f": ["write"], "docs/a/f": []}
     rows = {f"{top}/{path}": denied for path, denied in rows.items() if denied is not None}
@@ -393,7 +393,7 @@ presets:
     found = [[w for w in line.split("-") if w] for line in r.out.split("\n")]
     for got, (path, denied) in zip(found, rows.items()):
         if path.endswith("keys/id"):
-            # what cannot even be looked at is not there for the shell, which asks first
+            # for the shell, a path without metadata does not exist
             t.ok("stat" in got, "settings deny the metadata as well", r)
             continue
         t.equal(got, denied, f"mixed: {os.path.relpath(path, top)}", r)
@@ -459,7 +459,7 @@ def test_mistakes(person, t):
 
 
 def test_check(person, t):
-    """buckle check tells what is wrong, and what is there in vain."""
+    """buckle check reports mistakes, and entries without effect."""
     file = person.write(person.folder() + "/p.yaml", """\
 presets:
   links:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Processes: which programs start, who signals whom, what they tell each other by. Prints TAP.
+"""Processes: starting programs, signals, and interprocess communication. Prints TAP.
 
     tests/e2e/e2e-process.py [TEST…]
 
-Every promise about them in docs/threat-model.md is tried here with real programs and with attackers
-(tests/escape). Traps 10 and 13 are test_race and test_outside. Started as root, everything runs as
-root and as an ordinary user. Nobody outside is ever sent a signal: they are asked about with signal 0.
+Tests every promise about them in docs/threat-model.md with real programs and with attackers
+(tests/escape). Traps 10 and 13 are test_race and test_outside. As root, everything runs as root and as
+an ordinary user. Outside processes only ever get signal 0.
 """
 
 import json
@@ -48,7 +48,7 @@ def run(who, world, profile, argv, *options, **how):
 
 
 def check(who, done, want, what):
-    """What an attacker told, line by line."""
+    """Checks an attacker's report, line by line."""
     got = done.lines()
     wrong = [f"{name}: wanted {outcome}, got {got.get(name)}" for name, outcome in want.items()
              if got.get(name) not in (outcome if isinstance(outcome, tuple) else (outcome,))]
@@ -68,7 +68,7 @@ def events(who, world, profile, argv, **how):
 
 
 def test_forms(who):
-    """Every way to start a program, one that may be started and one that may not."""
+    """Every way to start a program, with an allowed and a denied program."""
     world = World(who)
     good, bad = (copied(who, tool("escape"), path("program")) for path in (world.path, world.out))
     policy = OPEN + '(deny process-exec (subpath "{outside}"))'
@@ -78,7 +78,7 @@ def test_forms(who):
           {form: "ok" for form in FORMS + ["from memory"]}, "an allowed one starts in all")
     check(who, run(who, world, policy, escape("exec-forms", bad), "--report", "none", env=NO_PIDS),
           {form: "EPERM" for form in FORMS}, "nor without a pid namespace")
-    # only what is listed: neither copies in memory nor anything elsewhere
+    # only the listed programs: neither copies in memory nor other files
     listed = OPEN + ('(deny process-exec)\n(allow process-exec (subpath "{inside}")'
                      f' (literal "{tool("escape")}"))')
     done = run(who, world, listed, escape("exec-forms", bad), "--report", "none")
@@ -89,7 +89,7 @@ def test_forms(who):
 
 
 def race_to_start(who, world, policy, name, word="linger", link=False):
-    """One race to start what is denied: how many started, and how many of them were let be."""
+    """One race to start a denied program: how many started, and how many of these were permitted."""
     log = put(who, world.path("log"), "", 0o666)
     programs = [world.path("swap/run")] * 2 if link else [world.path("run"), world.out("run")]
     other = link and who.start(escape("race-link-flip", 60, world.inside, world.outside), world.inside)
@@ -105,7 +105,7 @@ def race_to_start(who, world, policy, name, word="linger", link=False):
 
 
 def test_race(who):
-    """Trap 10: execve() reads its path once more after it was judged."""
+    """Trap 10: execve() reads its path again after the judge has."""
     world = World(who)
     for path in (world.path, world.out):
         copied(who, tool("escape"), path("run"))
@@ -160,7 +160,7 @@ def test_scripts(who):
 
 
 def test_first(who):
-    """The command itself is started before there is anybody to answer."""
+    """The command itself starts before the judge answers calls."""
     world = World(who)
     true = os.path.realpath(shutil.which("true"))
     done, seen = events(who, world, OPEN + f'(deny process-exec (literal "{true}"))', ["true"])
@@ -229,7 +229,7 @@ func main() {
 
 
 def test_languages(who):
-    """How others start programs: posix_spawn, vfork, clone with its own stack, a helper."""
+    """How language runtimes start programs: posix_spawn, vfork, clone with its own stack, a helper."""
     world = World(who)
     good, bad = (put(who, path("tool"), "#!/bin/sh\nexit 0\n") for path in (world.path, world.out))
     policy = OPEN + '(deny process-exec (subpath "{outside}"))\n' \
@@ -271,7 +271,7 @@ def go_program(who, world, policy, good, bad):
 
 
 def test_who(who):
-    """Rules about the program that acts, and about whom it runs as."""
+    """Rules about the acting program, and about its user."""
     world = World(who)
     secret, cat = world.out("victim"), os.path.realpath(shutil.which("cat"))
     for what, policy in (
@@ -308,7 +308,7 @@ def test_fork(who):
     check(who, run(who, world, OPEN, escape("fork-forms"), "--report", "none"),
           {**{form: "ok" for form in forms}, "thread": "ok"}, "both where nothing is denied")
     done, seen = events(who, world, OPEN + "(deny process-fork)", ["sh", "-c", "true; (true)"])
-    tap.ok([s[0] for s in seen] == ["process-fork"], f"{who.name}: a fork that is denied is told",
+    tap.ok([s[0] for s in seen] == ["process-fork"], f"{who.name}: a fork that is denied is reported",
            done, seen)
     done = run(who, world, OPEN + "(deny process-fork)", escape("fork-forms"), "--accept-weaker",
                env={"BUCKLE_PRETEND": "seccomp_notify=0"})
@@ -329,7 +329,7 @@ def outcomes(who_is, outcome, ways=WAYS):
 
 
 def signals(who, world, rules, **how):
-    """The attacker, beside a process that is no relative of its own."""
+    """The attacker, next to an unrelated process."""
     script = 'set -m; sleep 60 & other=$!; set +m; "$0" signals $other $other; kill $other'
     policy = OPEN + rules
     return run(who, world, policy, ["bash", "-c", script, tool("escape")], "--report", "none", **how)
@@ -337,7 +337,7 @@ def signals(who, world, rules, **how):
 
 def test_signals(who):
     world = World(who)
-    # whoever may signal children may not signal others, and the shell not its own children's friends
+    # permission to signal children does not cover other processes, not even siblings of children
     for env, what in ((None, ""), (NO_PIDS, ", without a pid namespace")):
         options = {"env": env} if env else {}
         done = signals(who, world, "(deny signal)(allow signal (target children) (target self))",
@@ -371,9 +371,9 @@ def test_signal_numbers(who):
     done, seen = events(who, world, OPEN + "(deny signal (signal-number SIGUSR1))",
                         ["bash", "-c", "kill -USR1 $$; echo alive"])
     tap.ok(done.out == "alive\n" and len(seen) == 1 and seen[0][0] == "signal" and
-           seen[0][1].startswith("SIGUSR1 to itself"), f"{who.name}: a denied signal is told", done,
+           seen[0][1].startswith("SIGUSR1 to itself"), f"{who.name}: a denied signal is reported", done,
            seen)
-    # the receiver learns who sent it
+    # the receiver learns the sender
     catch = "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {10})\npid = os.fork()\n" \
         "if pid == 0:\n  os.kill(os.getppid(), 10); os._exit(0)\n" \
         "got = signal.sigwaitinfo({10})\nprint(got.si_pid == pid, got.si_code == 0)"
@@ -382,7 +382,7 @@ def test_signal_numbers(who):
 
 
 def test_outside(who):
-    """Trap 13: nobody outside can be reached, whatever the rules about signals."""
+    """Trap 13: signals never reach outside processes, whatever the rules say."""
     world = World(who)
     victim = who.start(["sleep", "60"], world.inside)
     try:
@@ -424,7 +424,7 @@ print(done.stdout.decode().split(), beside.wait() == -signal.SIGTERM)
 
 
 def test_own_group(who):
-    """The command is of the group of whoever started it; group 0 ends at the sandbox's border."""
+    """The command is in its parent's process group, but signals to group 0 stay inside the sandbox."""
     world = World(who)
     for rules in ("(deny signal system-sched)(allow signal system-sched (target same-sandbox))",
                   "(deny signal system-sched)(allow signal (target children) (target self))"):
@@ -471,8 +471,8 @@ def test_code(who):
            "data made executable": "EPERM", "shared to write": "EPERM", "personality": "EPERM",
            "file made executable": "ok"}, "no code but that of files")
     done, seen = events(who, world, files, escape("map", bad))
-    tap.ok(("file-map-executable", bad) in seen, f"{who.name}: code that is denied is told", seen)
-    # programs go on: their own code and their libraries' is where the system has it
+    tap.ok(("file-map-executable", bad) in seen, f"{who.name}: code that is denied is reported", seen)
+    # programs continue: their code and libraries are in system paths
     done = run(who, world, files, ["python3", "-c", "import ctypes, ssl, sqlite3; print('fine')"])
     tap.equal(done.out, "fine\n", f"{who.name}: libraries are loaded where they may be")
     done = run(who, world, OPEN + '(deny file-map-executable)(allow file-map-executable (subpath '
@@ -516,13 +516,13 @@ def test_sysv(who):
         check(who, done, {call: "EPERM" if call in calls else "ok"
                           for some in SYSV.values() for call in some}, f"System V, without {kind}")
     done, seen = events(who, world, OPEN + "(deny ipc-sysv*)", ["ipcmk", "-S", "1"])
-    tap.ok(seen == [("ipc-sysv-sem", "semget")], f"{who.name}: a denied object is told", done, seen)
+    tap.ok(seen == [("ipc-sysv-sem", "semget")], f"{who.name}: a denied object is reported", done, seen)
 
 
 def test_posix(who):
     world = World(who)
     argv = ["python3", "-c", POSIX, "/one", "/two"]
-    # what could not be made is not there; and mq_unlink() has a word of its own
+    # what could not be created does not exist; and mq_unlink() has its own error
     denied = ("Operation not permitted", "No such file or directory", "Permission denied")
     what = [f"{kind} {name}" for name in ("/one", "/two")
             for kind in ("shm", "shm again", "shm unlink", "sem", "sem wait", "sem unlink", "mq",
@@ -552,7 +552,7 @@ def test_posix(who):
     tap.ok(seen == [("ipc-posix-shm-write-create", "/two")], f"{who.name}: by its name", done, seen)
 
 
-# A /dev with message queues, for one who can mount; then somebody runs a command there.
+# A /dev with message queues, mounted by root; then a user runs a command there.
 QUEUES = """set -e
 mount --make-rprivate /
 mount -t tmpfs none "$1"
@@ -603,12 +603,12 @@ for i in range(600): # more than are remembered at a time
     if libc.semctl(libc.semget(0, 1, 0o600), 0, 0) == -1:
         print(i)
 """
-# nothing of others; a key of one's own is found by relatives, and gone when it is removed
+# no foreign keys; relatives find the command's own key, until it is removed
 REACHED = ["no " * 6, "no " * 36, "ok ok", "ok ok", "no ok no"]
 
 
 def reached(who, world, env, *options):
-    """What the command makes of a segment, semaphores and a queue of somebody outside."""
+    """What the command can do with an outside segment, semaphores and queue."""
     key = 0x62754b00 + who.uid
     made = [who.run(["ipcmk", *kind], world.inside).out.split()[-1]
             for kind in (["-M", "4096"], ["-S", "1"], ["-Q"])]
@@ -623,7 +623,7 @@ def reached(who, world, env, *options):
 
 
 def test_objects_outside(who):
-    """Shared memory and queues are the sandbox's own, by whatever name they are reached."""
+    """Shared memory and queues are private to the sandbox, under any name."""
     world = World(who)
     for env in ({"BUCKLE_PRETEND": "ipc_ns=0"}, {"BUCKLE_PRETEND": "user_ns=0,ipc_ns=0"}):
         done = reached(who, world, env)
@@ -634,7 +634,7 @@ def test_objects_outside(who):
     done = reached(who, world, {})
     tap.ok(done.out.startswith("no no no no no ok\n"), f"{who.name}: in a namespace nobody has the key",
            done)
-    # no policy leaves all writing free, so there is a judge
+    # no policy allows all writing, so there is a judge
     env = {"BUCKLE_PRETEND": "ipc_ns=0"}
     nothing = world.profile("(version 1)(allow default file-write-setugid)")
     done = reached(who, world, env, "--profile", nothing)
@@ -677,13 +677,13 @@ def test_sockets(who):
     done = run(who, world, OPEN + "(deny system-socket)(allow system-socket (socket-domain AF_ROUTE))",
                escape("families"), "--report", "none")
     check(who, done, {**usual, "netlink": "ok", "vsock": "EPERM", "alg": "EPERM"},
-          "none but for routes")
+          "none except for routes")
     done = run(who, world, OPEN + "(deny system-socket (socket-domain AF_ROUTE))",
                escape("families"), "--report", "none")
-    check(who, done, {**usual, "netlink": "EPERM"}, "all but for routes")
+    check(who, done, {**usual, "netlink": "EPERM"}, "all except for routes")
 
 
-# ---- real work under the profile that people have ----
+# ---- real work under the default profile ----
 
 WORK = """
 import multiprocessing as m, multiprocessing.shared_memory as s
@@ -713,7 +713,7 @@ pg_ctl -D data -w -m fast stop >/dev/null
 
 
 def test_default(who):
-    """What the default profile lets processes do with one another costs nothing and works."""
+    """What the default profile allows between processes works without a judge."""
     world = World(who)
     plan = who.boxed(["true"], world, ["--dry-run", "--json"])
     calls = {c["name"]: c for c in json.loads(plan.out)["calls"]}

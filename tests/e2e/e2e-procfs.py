@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""procfs through the judge, which may look into more processes than the command may, itself above
-all. Prints TAP. Nothing is ever written: what counts is whether a file opens for writing.
+"""procfs through the judge, which can inspect more processes than the command can, above all itself.
+Prints TAP. Nothing is written: the tests only check whether a file opens for writing.
 """
 
 import os
@@ -18,11 +18,11 @@ JUDGES = """(version 1)
 (allow default)
 (deny file-read* file-write* (regex #"/\\.env$"))
 """
-TOLD = ("ok", "EISDIR")  # what an attack must not end with
+TOLD = ("ok", "EISDIR")  # results that mean a successful attack
 
 
 class Asked:
-    """A probe in a sandbox, asked from outside, who knows the pids."""
+    """A probe in a sandbox, driven from outside, where the pids are known."""
 
     def __init__(self, who, world, profile, before=(), env=None):
         argv = [*before, who.buckle(), "run", "--report", "none", "--profile", world.profile(profile),
@@ -48,7 +48,7 @@ class Asked:
 
 
 def entries(pid):
-    """What of a process would give it away."""
+    """Files of a process that would expose it."""
     return [f"{pid}/{name}" for name in ("mem", "environ", "root/etc/passwd", "cwd", "exe", "fd/3",
             "fd/4", "fd/5", "fd/6", "fd/7", "fd", "task", f"task/{pid}/mem", "maps", "auxv",
             "root", "map_files", "status", "ns/mnt")]
@@ -59,7 +59,7 @@ OPENS = ("open-read", "open-write", "open-rdwr", "openat-read", "stat-path", "ls
 
 
 def attack(asked, proc, pids):
-    """Every way of opening and looking at what must not be reached; what came of those that worked."""
+    """Tries every way to open and inspect protected files. Returns the results of those that worked."""
     worked = []
     for pid in pids:
         for name in entries(pid):
@@ -71,7 +71,7 @@ def attack(asked, proc, pids):
 
 
 def test_other_instance(who):
-    """A procfs that somebody mounted elsewhere, as for a chroot, numbers Buckle's own processes."""
+    """A procfs mounted elsewhere, as for a chroot, contains Buckle's own processes."""
     if os.geteuid() != 0:
         tap.skip("mounting another procfs takes root")
         return
@@ -94,7 +94,7 @@ def test_other_instance(who):
 
 
 def test_without_namespace(who):
-    """Where there is no pid namespace, command and judge see the same /proc."""
+    """Without a pid namespace, command and judge see the same /proc."""
     world = World(who)
     asked = Asked(who, world, JUDGES, env={"BUCKLE_PRETEND": "mount_proc=0"})
     tap.ok(asked.judge, f"{who.name}: without a pid namespace: the judge is there")
@@ -114,7 +114,7 @@ def test_without_namespace(who):
 
 
 def test_own(who):
-    """In the sandbox's own /proc: everything that leads to a file is judged as that file."""
+    """In the sandbox's own /proc, every link to a file is judged as that file."""
     world = World(who)
     with open(world.path(".env"), "w") as f:
         f.write("secret")

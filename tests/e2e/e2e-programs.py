@@ -4,9 +4,8 @@
 
     e2e-programs.py [heavy]
 
-Debuggers, servers that talk to themselves over Unix sockets, compilers and their runtimes, editors.
-With `heavy` those that take seconds: Java, Go, Rust, Chromium, PostgreSQL, emacs. A program that is not
-installed is skipped.
+Debuggers, servers that use Unix sockets internally, compilers and their runtimes, editors. `heavy` adds
+slow ones: Java, Go, Rust, Chromium, PostgreSQL, emacs. Skips programs that are not installed.
 """
 
 import glob
@@ -23,7 +22,7 @@ PYTHON = "/usr/bin/python3"
 
 
 def needs(*programs):
-    """A test of programs, skipped where one is missing."""
+    """A test that needs these programs, and is skipped if one is missing."""
     def wrap(test):
         def wrapped(person, t):
             lacks = missing(*programs)
@@ -34,7 +33,7 @@ def needs(*programs):
 
 
 def known(person):
-    """Some programs refuse users whom the machine does not know by name: then somebody it knows."""
+    """A user with an entry in /etc/passwd, for programs that refuse others."""
     try:
         pwd.getpwuid(person.uid)
         return person
@@ -44,7 +43,7 @@ def known(person):
         return known.nobody
 
 
-# ---- looking into programs ----
+# ---- debuggers ----
 
 ANSWER = """#include <stdio.h>
 int main(void)
@@ -74,7 +73,7 @@ def test_gdb(person, t):
          "gdb: attaches to another process of the sandbox", r)
 
 
-# Only opened: nobody's memory is touched.
+# Only opens the file; does not touch memory.
 MEMORY = """
 import os
 try:
@@ -118,7 +117,7 @@ def test_perf(person, t):
          "perf: counters of the processor are refused, and it says so", r)
 
 
-# ---- talking to oneself ----
+# ---- internal sockets ----
 
 SIGN = """
 mkdir -m 700 home
@@ -245,7 +244,7 @@ CONNECT = "import socket,sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.a
 
 
 def listener(person, path):
-    """A server outside the sandbox, which people can reach."""
+    """A server outside the sandbox that every user can reach."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     os.chmod(path, 0o666)
@@ -272,7 +271,7 @@ def test_sockets_of_others(person, t):
         r = person.run("sh", "-c", f"ln outside again; mv outside moved; {PYTHON} -c '{CONNECT}' "
                        "moved", cwd=folder)
         t.ok(r.status != 0 and not was_reached(server), "nor under another name", r)
-    # the command's own name, taken over by somebody outside in mid-run
+    # the command's own name, taken over by an outside process during the run
     script = ("import os, socket, sys, time\n"
               "s = socket.socket(socket.AF_UNIX)\ns.bind('own')\ns.listen()\nos.unlink('own')\n"
               "open('ready', 'w').close()\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reading that the policy denies: by sentry and by judge, whatever happens to the files meanwhile."""
+"""Denied reading: by sentry and by judge, whatever happens to the files meanwhile."""
 
 import json
 import os
@@ -19,7 +19,7 @@ LOOP = 'while IFS= read -r line; do eval "$line" 2>&1; echo "==$?"; done'
 
 
 class Home:
-    """A folder with secrets, and one to work in beside them."""
+    """A folder with secrets, and one to work in next to it."""
 
     def __init__(self, person):
         self.person = person
@@ -89,7 +89,7 @@ class Talk:
 
 
 def events_of(ran):
-    """The report, between what programs write to the same place."""
+    """The events of a report, which programs' own output may surround."""
     found, decoder = [], json.JSONDecoder()
     for begin in re.finditer(r'\{"time"', ran.err):
         found.append(decoder.raw_decode(ran.err, begin.start())[0])
@@ -167,7 +167,7 @@ def test_flags(person, t):
 
 
 def test_carve_out(person, t):
-    """All of a home is denied but for the project."""
+    """The whole home folder is denied, except the project."""
     home = Home(person)
     home.write("work/mine", "mine")
     home.write("work/secrets/key", "KEY")
@@ -181,7 +181,7 @@ def test_carve_out(person, t):
 
 
 def test_writing_behind(person, t):
-    """What may be written behind a sentry is written to the real folder."""
+    """Allowed writes behind a sentry go to the real folder."""
     home = Home(person)
     profile = home.profile('(deny file-read-data (regex #"^~/\\.ssh/id_[^/]*$"))')
     script = """cd ../.ssh || exit 9
@@ -201,14 +201,14 @@ def test_writing_behind(person, t):
 
 
 def test_replaced(person, t):
-    """Somebody outside replaces what is denied, while the command runs."""
+    """An outside process replaces denied files while the command runs."""
     home = Home(person)
     talk = Talk(home, *flags_of(home, "--deny-read", "~/.netrc", "--deny-read", "~/.aws",
                                 "--deny-read", "~/.later", "--deny-read", "~/x/y/z"))
     t.ok("not permitted" in talk.ask("cat ../.netrc"), "before")
 
     def denied(name, secret):
-        """Soon, and from then on."""
+        """Access is denied soon, and stays denied."""
         last = [""]
 
         def now():
@@ -239,11 +239,11 @@ def test_replaced(person, t):
     os.rename(home.path("x"), home.path("x.old"))
     home.write("x/y/z/key", "DEEPER")
     t.ok(denied("x/y/z/key", "DEEPER"), "whose outermost is replaced")
-    t.ok("denied" in talk.end(), "all of it is told")
+    t.ok("denied" in talk.end(), "all of it is reported")
 
 
 def test_shut(person, t):
-    """What lies behind folders that nobody may enter or read at first, and somebody opens later."""
+    """Files behind folders that are inaccessible at first, and become accessible later."""
     if person.uid == 0:
         return  # enters every folder
     for how, env in (("sentry", {}), ("mask", {"BUCKLE_PRETEND": "fuse=0"})):
@@ -274,7 +274,7 @@ def test_shut(person, t):
 
 
 def test_own_creations(person, t):
-    """What the command makes itself under a guarded name."""
+    """Files that the command itself creates under a denied name."""
     home = Home(person)
     profile = home.profile('(deny file-read-data (subpath "~/made") (literal "~/work/token"))')
     talk = Talk(home, "--profile", profile)
@@ -308,7 +308,7 @@ def test_working_directory(person, t):
 
 
 def test_killed_server(person, t):
-    """Without its sentry the sandbox ends, and says why."""
+    """Without its sentry, the sandbox ends and reports why."""
     home = Home(person)
     talk = Talk(home, *flags_of(home, *DENY_SSH))
     talk.ask("true")
@@ -323,7 +323,7 @@ def test_killed_server(person, t):
 
 
 def test_stopped_server(person, t):
-    """A stopped one holds readers up, and nothing beyond that: a time limit ends them."""
+    """A stopped sentry only blocks readers; a time limit ends them."""
     home = Home(person)
     mark = f"sleep 3{os.getpid()}{person.uid}"
     talk = Talk(home, *flags_of(home, *DENY_SSH), "--timeout", "2")
@@ -386,7 +386,7 @@ def test_fallback(person, t):
 
 
 def test_masks(person, t):
-    """Without FUSE what is denied is hidden, as the plan says."""
+    """Without FUSE, masks hide denied paths, as the plan says."""
     home = Home(person)
     home.write(".aws/key", "KEY")
     home.write(".ssh/a/b/c/d/e", "BURIED")
@@ -432,9 +432,9 @@ def test_without_pid_namespace(person, t):
 
 
 def test_no_watches(person, t):
-    """Who has used up what the kernel lets one watch is guarded all the same."""
+    """Denied paths stay denied when the user's inotify watches are used up."""
     if person.uid == 0:
-        return  # others of root's would suffer
+        return  # other processes of root would suffer
     home = Home(person)
     script = ("import ctypes,sys\nlibc = ctypes.CDLL(None)\n"
               "while libc.inotify_init1(0x80000) >= 0: pass\n"
@@ -452,7 +452,7 @@ def test_no_watches(person, t):
 
 
 def test_nested(person, t):
-    """A second buckle inside lifts nothing of the first."""
+    """A nested buckle does not weaken the outer one."""
     home = Home(person)
     r = home.run(BUCKLE, "run", "--accept-weaker", "--profile", "open", "--", "cat",
                  home.path(".ssh/id_rsa"), home.path(".ssh/known_hosts"),
@@ -461,7 +461,7 @@ def test_nested(person, t):
 
 
 def test_older_kernel(person, t):
-    """Where a mount that is nowhere cannot be bound."""
+    """A kernel that cannot bind a detached mount."""
     home = Home(person)
     env = {"BUCKLE_PRETEND": "kernel=6.1"}
     flags = flags_of(home, *DENY_SSH, "--deny-read", "~/.netrc")

@@ -146,14 +146,14 @@ assert open("/proc/self/comm").read().strip() == "renamed"
 def test_devices(person, t):
     if not os.path.exists("/dev/stdin") or not os.path.exists("/dev/fd"):
         return skip("/dev has no stdin")
-    # pipes of their own: others may not be opened again by name
+    # separate pipes: others cannot be reopened by name
     script = person.write(person.home + "/devices.py", DEVICES)
     r = person.call(["/bin/sh", "-c", f"echo in | {BUCKLE} run {PYTHON} {script} | cat"],
                     cwd=person.folder())
     t.quiet(r, "devices and /proc/self mean what they mean", "in\nfd\nself\npid\n")
 
 
-# RNDGETENTCNT: an order that anybody may give through a descriptor that can only read.
+# RNDGETENTCNT: an ioctl that works on a read-only descriptor.
 ORDERS = """
 import fcntl, os, pty, socket, termios
 def order(what, fd, number):
@@ -176,8 +176,7 @@ DEVICE_SETTINGS = {"filesystem": {"allowWrite": ["."]}}
 
 
 def test_orders(person, t):
-    """ioctl: devices that are no terminals take no orders, unless they may be written; what is no
-    device is not asked about."""
+    """ioctl: only terminals and writable devices accept it; on other files it is not checked."""
     others = ["null Inappropriate ioctl for device"] + [
         f"{what} ok" for what in ("terminal", "its name", "pipe", "socket", "file")]
     def check(outcome, what, *flags):
@@ -322,7 +321,7 @@ def test_programs(person, t):
 
 
 def test_refusals_as_the_kernel(person, t):
-    """Errors of the kernel's own come through as they are."""
+    """The kernel's own errors arrive unchanged."""
     r = python(person, """
 import errno, os
 def tried(f, *a):
@@ -343,7 +342,7 @@ print(tried(os.unlink, "none"), tried(os.mkdir, "d"), tried(os.rmdir, "full"),
     t.quiet(r, "errors are those of the kernel", want)
 
 
-# ---- what a denial says ----
+# ---- reports of denials ----
 
 
 def test_summary(person, t):
@@ -418,12 +417,12 @@ def test_json(person, t):
                  + time.timezone) < 3600 * 26, "the time is about now", first["time"])
 
 
-# DEL, C1 controls, what turns text around, ends of lines, a tag
+# DEL, C1 controls, bidirectional controls, line separators, a tag
 HIDDEN = "\x7f\x85\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\U000e0041"
 
 
 def test_json_is_printable(person, t):
-    """No name gets a control or a hidden character into JSON that a person or an agent looks at."""
+    """JSON for users and agents contains no control or hidden characters from names."""
     folder, other = person.folder(), person.folder("a" + HIDDEN)
     profile = person.write(other + "/p.sb", "(version 1)(allow default)(deny file-write* (subpath "
                                             f'"{other}"))(allow file-read* (regex #"^/{HIDDEN}"))')
@@ -481,7 +480,7 @@ def test_live(person, t):
     t.ok("1 operation was denied" in rest, "and sums up at the end", rest)
 
 
-# ---- what rules ask for ----
+# ---- modifiers ----
 
 
 def test_modifiers(person, t):
@@ -508,11 +507,11 @@ except OSError as e:
 """, cwd=folder)
 
     r = attempt("plain")
-    t.ok(r.out == "EPERM\n" and "modifiers.sb:4" in r.err, "deny: EPERM, and told", r)
+    t.ok(r.out == "EPERM\n" and "modifiers.sb:4" in r.err, "deny: EPERM, and reported", r)
     r = attempt("silent")
-    t.ok(r.out == "EPERM\n" and r.err == "", "no-report: not told", r)
+    t.ok(r.out == "EPERM\n" and r.err == "", "no-report: not reported", r)
     r = attempt("worded")
-    t.ok(r.out == "EPERM\n" and "because I say so" in r.err, "message: told with it", r)
+    t.ok(r.out == "EPERM\n" and "because I say so" in r.err, "message: reported with it", r)
     t.equal(attempt("missing").out, "ENOENT\n", "errno: ENOENT")
     t.equal(attempt("full").out, "ENOSPC\n", "errno: by name, not by macOS's number")
     t.equal(attempt("killed").status, -signal.SIGKILL, "send-signal: SIGKILL")
@@ -608,7 +607,7 @@ def test_parameters(person, t):
 
 
 def test_empty_parameter(person, t):
-    """What `getconf` answers on another system is empty, and must not open the home folder."""
+    """An empty parameter, as from `getconf` on another system, must not open the home folder."""
     work = person.folder()
     person.write(person.home + "/.rc", "old")
     text = '(version 1)(deny default)(import "system.sb")(allow process*)(allow file-read*)' \
@@ -694,7 +693,7 @@ def test_wait(person, t):
     t.equal((r.status, os.path.exists(folder + "/late")), (3, True), "--wait lets them finish", r)
 
 
-# ---- what lies outside ----
+# ---- outside the sandbox ----
 
 OUTSIDE = """
 import errno, os, signal, sys
@@ -712,7 +711,7 @@ print(tried(os.kill, pid, 0), tried(os.kill, pid, signal.SIGKILL),
 
 
 def test_processes_outside(person, t):
-    """Another process of the same person, and Buckle's own."""
+    """Another process of the same user, and Buckle's own."""
     other = person.start(["sleep", "1000"])
     r = python(person, OUTSIDE.replace("sys.argv[1]", str(other.pid)))
     t.ok(r.out == "ESRCH ESRCH ENOENT False 0 2\n", "they can be neither seen nor signalled", r)
@@ -777,19 +776,19 @@ def test_lesser_hosts(person, t):
         r = person.run("--accept-weaker", "--dry-run", "true", cwd=folder, env=env)
         t.equal(r.status, 0, f"{lack}: --accept-weaker plans", r)
         t.ok("weaker" in r.out.lower() or word.lower() in r.out.lower(), f"{lack}: and says so", r)
-    # who may write to others' memory is bound by nothing, although no file is denied
+    # a process that can write to others' memory escapes all rules, although no file is denied
     env = {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}
     profile = person.write(person.home + "/no-network.sb", HEAD + "(deny network*)\n")
     r = person.run("--profile", profile, "true", cwd=folder, env=env)
     t.ok(r.status == 125 and "no Landlock" in r.err, "no way to hold a policy about the network", r)
-    # Buckle's own settings are closed in every policy, also in one that allows all
+    # every policy protects Buckle's own settings, also one that allows everything
     profile = person.write(person.home + "/open.sb", HEAD)
     r = person.run("--profile", profile, "true", cwd=folder, env=env)
     t.ok(r.status == 125 and "--accept-weaker" in r.err, "nor our own settings where all is allowed", r)
     t.quiet(person.run("--accept-weaker", "--profile", profile, "true", cwd=folder, env=env), "unless that is accepted")
     r = person.run("true", cwd=folder, env={"BUCKLE_PRETEND": "nonsense=1"})
     t.ok(r.status == 125 and "nonsense" in r.err, "an unknown ability is an error", r)
-    # a fresh /proc is often refused in containers: nothing is lost but the pid namespace
+    # containers often refuse a new /proc: only the pid namespace is lost
     for lack in ("pid_ns=0", "mount_proc=0", "notify_sync=0", "notify_killable=0"):
         r = person.run("--accept-weaker", "sh", "-c", "echo x >f && echo fine", cwd=folder,
                        env={"BUCKLE_PRETEND": lack})
@@ -801,7 +800,7 @@ def test_lesser_hosts(person, t):
 
 
 def test_nested(person, t):
-    """A tree of processes has one listener: a second judge is refused, and said so."""
+    """A process tree has only one seccomp listener: a second judge is refused with an error."""
     r = inside(person, BUCKLE, "run", "true")
     t.ok(r.status == 125 and "--accept-weaker" in r.err, "buckle in buckle", r)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Secret stores under the shipped profiles of buckle run: closed by every way that leads there,
-reported, and opened again by the flag that the summary names. Nothing else is in anybody's way.
+"""Secret stores under the shipped profiles of buckle run: denied on every path, reported, and allowed by
+the flag that the summary names. Nothing else is affected.
 """
 
 import json
@@ -28,7 +28,7 @@ PUBLIC = [".ssh/id_ed25519.pub", ".ssh/known_hosts", ".ssh/config", ".gnupg/pubr
 
 
 def furnish(person):
-    """Stores in the home folder, each with a secret that nothing else contains."""
+    """Creates stores in the home folder, each with a unique secret."""
     for path, kind in STORES.items():
         person.write(f"{person.home}/{path}", f"SECRET-{kind}-{path}\n", 0o600)
     for path in PUBLIC:
@@ -43,7 +43,7 @@ def test_closed(person, t):
         full = f"{person.home}/{path}"
         r = person.run("cat", full, cwd=folder)
         t.ok(r.status != 0 and "SECRET" not in r.out and "Operation not permitted" in r.err and
-             full in r.err.split("buckle:")[-1], f"{path}: not read, and told", r)
+             full in r.err.split("buckle:")[-1], f"{path}: not read, and reported", r)
     paths = " ".join(f"{person.home}/{p}" for p in [*STORES, *PUBLIC])
     t.quiet(person.run("sh", "-c", f"stat {paths} >/dev/null && test -f {paths.split()[0]}",
                        cwd=folder), "sizes and times of all of them are visible")
@@ -144,7 +144,7 @@ def test_report(person, t):
     folder = person.folder()
     path = person.home + "/.aws/credentials"
     r = person.run("--report=json", "sh", "-c", f"echo $$; exec cat {path}", cwd=folder)
-    # cat's own words may stand before an event, in the same line
+    # cat's output may precede an event in the same line
     events = [json.loads(line[line.index("{"):]) for line in r.err.split("\n") if "{" in line]
     t.ok(len(events) == 1 and events[0]["operation"] == "file-read-data" and
          events[0].get("path") == path and events[0]["verdict"] == "deny" and events[0]["pid"] > 1 and
@@ -153,7 +153,7 @@ def test_report(person, t):
 
 
 def test_appearing(person, t):
-    """A store that is not there at first."""
+    """A store that does not exist at first."""
     folder, late = person.folder(), person.home + "/.pgpass"
     script = (f"echo ready >ready; while ! test -e {late}; do sleep 0.02; done; sleep 0.3; "
               f"cat {late}")
@@ -173,7 +173,7 @@ def run_words():
 
 
 def test_quiet_programs(person, t):
-    """Programs that look at such places in passing go on, without a word or with one line."""
+    """Programs that merely check such paths continue, with at most one line of output."""
     folder = person.folder()
     person.env.update({f"GIT_{who}_{what}": "a@example.com" for who in ("AUTHOR", "COMMITTER")
                        for what in ("NAME", "EMAIL")})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The sentries' file system, by itself: real programs behind it, compared with the bare folder.
+"""The sentries' file system alone: real programs behind it, compared with the plain folder.
 
-Nothing else of the sandbox is there (tests/sentry/sentry-host.c), so that what is seen is the server's
-doing. What `buckle run` makes of it is in e2e-reads.py.
+No other part of the sandbox runs (tests/sentry/sentry-host.c), so the results are the server's own.
+e2e-reads.py tests it within `buckle run`.
 """
 
 import errno
@@ -27,12 +27,12 @@ import tap  # noqa: E402
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOLS = os.environ.get("TOOLS", os.path.join(TOP, "build", "gcc", "tests"))
-GROUP = 5151  # one that an ordinary user has besides his own
+GROUP = 5151  # a supplementary group of the ordinary user
 PYTHON = "/usr/bin/python3"
 
 
 def built():
-    """The program of the build that is tested, where everybody can run it."""
+    """The program under test, copied where everybody can run it."""
     beside = os.path.join(os.path.dirname(drive.BUCKLE), "tests", "sentry-host")
     path = os.path.join(drive.FOLDER, "bin", "sentry-host")
     shutil.copy(beside if os.path.exists(beside) else os.path.join(TOOLS, "sentry-host"), path)
@@ -41,7 +41,7 @@ def built():
 
 
 def device():
-    """/dev/fuse, or one like it that everybody may open, as distributions have it."""
+    """/dev/fuse, or a copy that everybody may open, as on distributions."""
     if os.geteuid() != 0 or os.stat("/dev/fuse").st_mode & 0o6 == 0o6:
         return "/dev/fuse"
     path = os.path.join(drive.FOLDER, "fuse")
@@ -76,7 +76,7 @@ class Watched:
         return [HOST, DEVICE, self.events, profile, *points, "--", *argv]
 
     def call(self, *argv, **how):
-        """Something behind the sentries, to its end."""
+        """Runs a command behind the sentries."""
         if os.path.exists(self.events):
             os.unlink(self.events)
         how.setdefault("cwd", self.top)
@@ -177,11 +177,11 @@ def check_deeds(watched, check, what, rows, told=None):
         check.equal(watched.told(), told, f"{what}: reports")
 
 
-# ---- what is allowed looks as it does without ----
+# ---- allowed access works as without a sentry ----
 
 
 def furnish(w):
-    """A bit of everything."""
+    """Creates files of every kind."""
     p = w.person
     w.write("empty")
     w.write("note", "a needle in a note\n")
@@ -324,7 +324,7 @@ def first_difference(a, b):
 
 
 def test_data(person, check):
-    """Contents are kept, metadata is not."""
+    """Contents are denied, metadata is not."""
     w = Watched(person, "data", """\
         (deny file-read-data (subpath "TOP/secret"))
         (allow file-read-data (literal "TOP/secret/known"))
@@ -347,7 +347,7 @@ def test_data(person, check):
     }, [("file-read-data", "secret/key", 3), ("file-read-data", "secret", 3),
         ("file-read-data", "secret/key", 3), ("file-read-data", "secret/key", 3),
         ("file-read-data", "alias", 5)])
-    # this /proc is the host's: there a process is called as it is outside, whatever $$ says
+    # this /proc is the host's: it shows outside pids, not $$
     ran = w.call("sh", "-c", "read pid rest </proc/self/stat; echo $pid $$; exec cat secret/key")
     outside, inside = ran.out.split()
     event = (w.raw_told() or [{}])[0]
@@ -357,7 +357,7 @@ def test_data(person, check):
 
 
 def test_all(person, check):
-    """Under file-read* neither; folders are walked through, and what is allowed beneath is there."""
+    """file-read* denies both; lookups below still reach allowed files."""
     w = Watched(person, "all", """\
         (deny file-read* (subpath "TOP/hidden"))
         (allow file-read* (subpath "TOP/hidden/way/to/open"))
@@ -408,12 +408,12 @@ def test_writes(person, check):
 
 
 def test_points(person, check):
-    """A file as a point, a point inside a point, points side by side."""
+    """A sentry on a file, a sentry inside a sentry, sentries side by side."""
     w = Watched(person, "points", '(deny file-read-data (regex #"/key$"))',
                 ("one/key", "two", "two/inner", "three"))
     for name in ("one/key", "one/other", "two/key", "two/inner/key", "two/inner/fine", "three/fine"):
         w.write(name, name)
-    check_deeds(w, check, "several points", {
+    check_deeds(w, check, "several sentries", {
         "read one/key": "EPERM", "stat one/key": "OK 7", "read one/other": "OK b'one/other'",
         "list one": "OK ['key', 'other']", "read two/key": "EPERM", "read two/inner/key": "EPERM",
         "read two/inner/fine": "OK b'two/inner/fine'", "list two": "OK ['inner', 'key']",
@@ -425,7 +425,7 @@ def test_points(person, check):
 
 
 class Talk:
-    """A shell behind the sentries that does what it is told, line by line."""
+    """A shell behind the sentries, driven line by line."""
 
     def __init__(self, watched):
         if os.path.exists(watched.events):
@@ -452,7 +452,7 @@ class Talk:
 
 
 def test_changes(person, check):
-    """What others do to the real folder shows at once, and is judged as it then is."""
+    """Changes to the real folder are visible and checked at once."""
     w = Watched(person, "changes", '(deny file-read-data (subpath "TOP/secret"))')
     w.write("secret/key", "secret")
     w.write("file", "old")
@@ -482,7 +482,7 @@ def test_changes(person, check):
     t.close()
 
 def test_at_once(person, check):
-    """However little time passes: what was looked at is not what is answered the next time."""
+    """However quickly files change, an answer never uses an earlier check."""
     w = Watched(person, "once")
     w.write("grown", "")
     w.write("old", "")
@@ -526,7 +526,7 @@ print("done", bad, flush=True)
 
 
 def test_gone(person, check):
-    """A denied file whose name was removed while somebody held it."""
+    """A denied file that was unlinked while open."""
     w = Watched(person, "gone", '(deny file-read-data (subpath "TOP/secret"))')
     w.write("secret/key", "secret")
     script = """
@@ -550,7 +550,7 @@ except OSError as e: print(e.errno)
 
 
 def test_rights(person, check):
-    """Modes, groups and ACLs count for whoever asks."""
+    """Modes, groups and ACLs apply to the calling process."""
     w = Watched(person, "rights")
     if os.geteuid() != 0:
         tap.skip("only root can make other people's files")
@@ -592,7 +592,7 @@ def test_rights(person, check):
 
 
 def test_rights_mixed(person, check):
-    """People take turns, and one's rights do not rub off on the next."""
+    """Users alternate, and none gets the rights of another."""
     if person.uid != 0:
         return
     w = Watched(person, "mixed")
@@ -625,7 +625,7 @@ def test_load(person, check):
               "rg -j8 -uu --no-messages -l needle . | wc -l; done")
     stop = threading.Event()
 
-    def disturb():  # somebody outside who moves things about, but not what is searched for
+    def disturb():  # an outside process moves files, but not those searched for
         while not stop.wait(0.001):
             with open(w.path("d0/moving"), "w", encoding="utf-8") as f:
                 f.write("nothing")
@@ -642,11 +642,11 @@ def test_load(person, check):
              "eight threads find the same every time", ran)
     told = w.told()
     check.ok(told and set(told) == {("file-read-data", "secret", 3)} and len(told) == len(counts),
-             "each refusal is told once", len(told), len(counts), told[:3])
+             "each refusal is reported once", len(told), len(counts), told[:3])
 
 
 def test_many(person, check):
-    """The kernel forgets what is not used, and so does the server."""
+    """The kernel drops unused inodes, and so does the server."""
     w = Watched(person, "forest")
     n = 10000 if running.SLOW else 20000
     for i in range(0, n, 100):
@@ -654,14 +654,14 @@ def test_many(person, check):
         for k in range(100):
             os.close(os.open(w.path(f"d{i}/{k}"), os.O_CREAT | os.O_WRONLY, 0o644))
     script = "find . -type f -size 0 | wc -l; find . -type f -exec cat {} + | wc -c; find . -type f | wc -l"
-    # room for not even half of them: without forgetting it could not go on
+    # room for less than half of them: it must drop inodes to continue
     ran = call(person, ["prlimit", f"--nofile={n}:{n}", *w.command("sh", "-c", script)], w.top,
                [], timeout=120)
     check.equal((ran.out.split(), ran.err), ([str(n), "0", str(n)], ""), f"{n} files are all found")
 
 
 def test_limits(person, check):
-    """Whoever holds too much gets an error, and lets go again."""
+    """A process with too many open files gets an error, until it closes some."""
     w = Watched(person, "limits", '(deny file-read-data (literal "TOP/key"))')
     for i in range(3000):
         w.write(f"f{i}", "x")
@@ -678,7 +678,7 @@ print(len([open(f"f{i}").read() for i in range(3000)]))
 try: open("key")
 except OSError as e: print(errno.errorcode[e.errno])
 """
-    # the server's limit is that of its start; the command may raise its own no further
+    # the server keeps its limit from the start; the command cannot raise its own further
     limited = ["prlimit", "--nofile=4096:4096"]
     ran = call(person, [*limited, *w.command(PYTHON, "-c", script)], w.top, [])
     check.ok(ran.out.split() == ["ENFILE", "True", "3000", "EPERM"], "a full table", ran)
@@ -695,7 +695,7 @@ def server_of(host):
 
 
 def test_killed(person, check):
-    """Without its server the file system is gone, and nobody waits for it."""
+    """Without its server the file system fails at once, and nothing hangs."""
     for how in ("killed", "stopped, then killed"):
         w = Watched(person, "killed")
         w.write("file", "x")
@@ -725,7 +725,7 @@ TESTS = [test_same, test_data, test_all, test_writes, test_points, test_changes,
 
 
 def possible():
-    """Why there can be no sentry here, or None."""
+    """The reason why there can be no sentry here, or None."""
     person = running.PEOPLE[-1]
     w = Watched(person, "probe")
     ran = w.call("true")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What settings mean, as rows that eval and the kernel answer alike, and so does what goes by the name
-of srt. Prints TAP.
+"""The meaning of settings, as rows that eval, the kernel and srt must answer alike. Prints TAP.
 """
 
 import json
@@ -19,7 +18,7 @@ TOOLS = os.environ.get("TOOLS", os.path.join(os.path.dirname(os.path.abspath(__f
 SRT = os.path.join(os.path.dirname(running.BUCKLE), "srt")
 PROBE = os.path.join(os.path.realpath(drive.FOLDER), "bin", "probe")
 
-# what a row asks: (operation, call)
+# question of a row: (operation, call)
 ASKS = {"read": ("file-read-data", "openat-read"), "see": ("file-read-metadata", "stat"),
         "write": ("file-write-data", "open-write"), "make": ("file-write-create", "open-create-excl"),
         "remove": ("file-write-unlink", "unlink"), "chmod": ("file-write-mode", "chmod"),
@@ -27,8 +26,8 @@ ASKS = {"read": ("file-read-data", "openat-read"), "see": ("file-read-metadata",
 
 
 class Table:
-    """Files and links to begin with, settings, and rows `ask path verdict`. {w} is the working
-    directory, {o} a folder outside, {h} the home folder."""
+    """Initial files and links, settings, and rows `ask path verdict`. {w} is the working directory,
+    {o} a folder outside, {h} the home folder."""
 
     def __init__(self, name, files, settings, rows, links=()):
         self.name, self.files, self.settings = name, files.split(), settings
@@ -233,12 +232,12 @@ NESTED = Table(
     """)
 
 TABLES = [REPOSITORIES, READING, WRITING, DEFAULTS, GIT_CONFIG, GLOBS, GLOB_READS, NAMES, LINKS, DISABLED, NESTED]
-# those that say all of it themselves mean the same under the name srt, whose text is another one
+# complete settings mean the same to srt, which generates different SBPL
 AS_SRT = [READING, WRITING, GLOBS, GLOB_READS, NAMES, LINKS, NESTED]
 
 
 class Place:
-    """Where a table is tried."""
+    """The folders of a table."""
 
     def __init__(self, person, table):
         self.person = person
@@ -250,7 +249,7 @@ class Place:
             os.symlink(target.format(**self.names), self.path(name))
             if person.uid != os.geteuid():
                 os.lchown(self.path(name), person.uid, person.uid)
-        # what a row makes needs its folder
+        # a row that creates a file needs its folder
         for ask, name, _ in table.rows:
             folder = os.path.dirname(self.path(name))
             if ask in ("make", "mkdir") and not os.path.isdir(folder):
@@ -264,7 +263,7 @@ class Place:
         return os.path.join(self.names[top], rest)
 
     def real(self, ask, name):
-        """What the judge is asked about: who removes a link does not follow it."""
+        """The path that is judged: removing a symlink does not follow it."""
         path = self.path(name)
         if ask != "remove":
             return os.path.realpath(path)
@@ -303,7 +302,7 @@ class Place:
 
 
 def test_hidden(person, t):
-    """Without FUSE what is denied is hidden; what is allowed in it must not be."""
+    """Without FUSE, masks hide denied paths, but not allowed paths below."""
     w, o = person.folder("project"), person.folder("outside")
     for name in ("a/file", "a/open/file", "a/open/shut/file", "a/open/key.pem"):
         person.write(f"{o}/{name}", name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: layers and trust; sockets and ports; bad input; changes while a command runs. What they
-mean for files is in e2e-settings-rows.py. Prints TAP.
+"""Settings: layers and trust; sockets and ports; bad input; changes while a command runs.
+e2e-settings-rows.py tests their meaning for files. Prints TAP.
 """
 
 import json
@@ -30,7 +30,7 @@ def trust(person, cwd, *words):
 
 
 def fresh(person):
-    """A person without settings, and a project."""
+    """A user without settings, and a project."""
     shutil.rmtree(os.path.join(person.home, ".config"), ignore_errors=True)
     return person.folder("project")
 
@@ -81,7 +81,7 @@ def test_layers(person, t):
     t.equal(values(person, w, "filesystem.allowWrite"), [".", "~/cache"], "nor when trust is taken back")
 
 
-# what a project that nobody trusts says, and what counts of it: nothing that widens
+# settings of an untrusted project, and what applies: nothing that widens access
 WIDENS = {
     "network": {"allowedDomains": ["evil.test"], "allowAllDomains": True, "allowUnixSockets": ["/"],
                 "allowAllUnixSockets": True, "allowLocalBinding": True, "allowLocalPorts": [22], "httpProxyPort": 1,
@@ -122,7 +122,7 @@ def test_distrust(person, t):
 
 
 def test_projects(person, t):
-    """Projects in each other: the inner one does not lift what the outer one denies."""
+    """Nested projects: the inner one cannot override denials of the outer one."""
     w, o = fresh(person), person.folder("outside")
     inner = os.path.join(w, "vendor/inner")
     person.write(f"{w}/.buckle/settings.json", json.dumps({"filesystem": {"denyRead": ["private"], "allowWrite": [".", o]}}))
@@ -219,9 +219,9 @@ def test_protected(person, t):
          "a link that the command could have made opens nothing", r)
 
 
-# How a policy can leave writing free, and everything that could be said to open the places.
+# Policies that allow all writing, and everything that tries to open the protected paths.
 def loosest(person, w, *places):
-    """{name: command line that runs what follows it}"""
+    """{name: command line prefix}"""
     opens = [word for place in places for word in ("--allow-write", place)]
     everything = json.dumps({"filesystem": {"allowWrite": ["/", *places]}})
     disabled = json.dumps({"filesystem": {"disabled": True}})
@@ -250,7 +250,7 @@ def loosest(person, w, *places):
 
 
 def look(path):
-    """What a place is, with all that is in it; None when nothing is there."""
+    """A path's type and contents; None if it does not exist."""
     if not os.path.lexists(path):
         return None
     st = os.lstat(path)
@@ -263,12 +263,12 @@ def look(path):
 
 
 def hold(path):
-    """Which folder, or link, it is; one may be made where there was none, but no link."""
+    """The identity of a folder or symlink; a missing folder may be created, but no symlink."""
     return os.lstat(path).st_ino if os.path.lexists(path) else os.path.islink(path)
 
 
 def try_all(person, t, w, script, places, holders, env=None):
-    """Runs the script under each; places stay what they are, or absent, and what holds them in place."""
+    """Runs the script under each; the paths and their parents must stay unchanged, or missing."""
     for name, (program, *words) in loosest(person, w, *places).items():
         before, held = [look(p) for p in places], {p: hold(p) for p in holders if os.path.lexists(p)}
         command = [*words, *([] if program == "sandbox-exec" else ["--"]), "sh", "-c", script]
@@ -292,7 +292,7 @@ done 2>/dev/null; touch {w}/ran"""
 
 
 def test_places_of_ours(person, t):
-    """What decides about sandboxes is not written, whoever allows it."""
+    """No policy allows writing to files that configure sandboxes."""
     w = fresh(person)
     home = person.home
     places = [home + "/.config/buckle", home + "/.config/cage", home + "/.srt-settings.json", w + "/.buckle"]
@@ -308,7 +308,7 @@ def test_places_of_ours(person, t):
 
 
 def test_places_elsewhere(person, t):
-    """Nor where a variable or a link has put it into a folder that can be written."""
+    """Nor where a variable or a symlink has moved them into a writable folder."""
     w = fresh(person)
     xdg = w + "/cfg"
     policy = person.write(w + "/policy.json", "{}")
@@ -338,7 +338,7 @@ def test_places_elsewhere(person, t):
 
 
 def test_last_word(person, t):
-    """A profile cannot change what comes after it: the machine's policy, and the person's flags."""
+    """A profile cannot override what follows it: the machine's policy and the user's flags."""
     w, o = fresh(person), person.folder("outside")
     policy = person.write(person.home + "/last.json", json.dumps({"filesystem": {"denyWrite": [o]}}))
     for what, text in {
@@ -358,7 +358,7 @@ def test_last_word(person, t):
 
 
 def test_turned_links(person, t):
-    """Links that a command has made open nothing to the next one, whoever permits what."""
+    """Symlinks that a command creates give the next command no access, whatever is allowed."""
     w, o = fresh(person), person.folder("outside")
     secret = person.write(f"{o}/secret", "text\n")
     person.write(f"{w}/releases/1/file", "text\n")
@@ -390,7 +390,7 @@ def test_turned_links(person, t):
 
 
 def test_new_repository(person, t):
-    """What is made during the run is protected, too; a repository of its own may be set up."""
+    """Files created during the run are protected, too; the command may create its own repository."""
     if running.missing("git"):
         tap.skip("git is not installed")
         return
@@ -552,7 +552,7 @@ def test_files(person, t):
         t.equal(r.status, 125, "and to be readable", r)
     person.write(path, '{"ripgrep": {}, "allowPty": true, "enabled": true, "seccomp": {}}')
     c = person.call([running.BUCKLE, "check", path], cwd=w)
-    t.ok(c.status == 0 and c.out.count("note:") == 4, "what has no effect is told by check", c)
+    t.ok(c.status == 0 and c.out.count("note:") == 4, "what has no effect is reported by check", c)
     t.quiet(person.run("-s", path, "true", cwd=w), "and accepted")
     person.write(path, '{"other": {"x": 1}, "sandbox": {"filesystem": {"denyRead": ["/x"]}}}')
     t.quiet(person.run("-s", path, "true", cwd=w), "a host's larger file")
@@ -604,7 +604,7 @@ WAIT = "i=0; until {} 2>/dev/null; do i=$((i+1)); [ $i -lt 400 ] || exit 9; slee
 
 
 class Lines:
-    """A run whose standard error is looked at while it goes on."""
+    """A run whose standard error can be read while it runs."""
 
     def __init__(self, person, *words, cwd, **how):
         self.path = os.path.join(person.home, "err")
@@ -637,14 +637,14 @@ def test_watch(person, t):
     run = Lines(person, "--updatable", "-s", file, "sh", "-c", script, cwd=w)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     person.write(file, '{"filesystem": {"denyRead": ["/x", ')
-    t.ok(run.says("settings stay as they were"), "half a file changes nothing, and is told", run.err())
+    t.ok(run.says("the old settings stay in force"), "half a file changes nothing, and is reported", run.err())
     os.truncate(file, 100 << 20)
     os.utime(file)
     t.ok(run.says("larger"), "nor does one of 100 MB", run.err())
     person.write(file, "{}", 0 if person.uid else 0o600)
     t.ok(not person.uid or run.says("Permission denied"), "nor one that cannot be read", run.err())
     person.write(file, json.dumps({"filesystem": {"denyRead": [o]}}))
-    t.ok(run.says("count from here on"), "a change is taken over", run.err())
+    t.ok(run.says("the new settings are in force"), "a change is taken over", run.err())
     os.remove(file)
     t.ok(run.says("No such file"), "a file that is gone changes nothing", run.err())
     person.write(f"{w}/go", "")
@@ -653,7 +653,7 @@ def test_watch(person, t):
 
 
 def test_appears(person, t):
-    """Files that are not there when the command starts, nor the folders that they will be in."""
+    """Files whose folders do not exist when the command starts."""
     o = person.folder("outside")
     secret = person.write(f"{o}/secret", "text\n")
     text = json.dumps({"filesystem": {"denyRead": [o]}})
@@ -685,7 +685,7 @@ def test_appears(person, t):
         out, err = child.stdout.read(), child.stderr.read()
     finally:
         child.wait()
-    t.ok(out == b"shut\nmade\n" and b"stay as they were" not in err, "what came from standard input is not read again",
+    t.ok(out == b"shut\nmade\n" and b"stay in force" not in err, "what came from standard input is not read again",
          out, err)
 
 
@@ -699,11 +699,11 @@ def test_control(person, t):
     os.close(ours)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     os.write(theirs, b'{"filesystem": {"denyWrites": []}}\n')
-    t.ok(run.says("denyWrites"), "a line that is wrong changes nothing, and is told", run.err())
+    t.ok(run.says("denyWrites"), "a line that is wrong changes nothing, and is reported", run.err())
     line = json.dumps({"filesystem": {"denyRead": [o]}}).encode() + b"\n"
     for i in range(len(line)):
         os.write(theirs, line[i:i + 1])
-    t.ok(run.says("count from here on"), "a line that arrives in pieces is taken over", run.err())
+    t.ok(run.says("the new settings are in force"), "a line that arrives in pieces is taken over", run.err())
     time.sleep(0.3)
     os.write(theirs, b'{}\n')
     os.close(theirs)
@@ -719,7 +719,7 @@ def test_waits(person, t):
     run = Lines(person, "-s", file, "sh", "-c", "touch ready; " + WAIT.format("[ -e go ]", "went"), cwd=w)
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
     person.write(file, json.dumps({"filesystem": {"denyRead": [o]}}))
-    t.ok(run.says("with the next command: file-read-data"), "without --updatable: what has to wait is told", run.err())
+    t.ok(run.says("with the next command: file-read-data"), "without --updatable: what has to wait is reported", run.err())
     person.write(f"{w}/go", "")
     run.end()
 
@@ -732,7 +732,7 @@ def test_reports(person, t):
     person.write(file, json.dumps({"ignoreViolations": {"other": [o]}}))
     r = person.run("-s", file, "sh", "-c", script, cwd=w)
     t.ok(o in r.err, "not for this one", r)
-    t.quiet(person.run("-s", file, "sh", "-c", ": other; " + script, cwd=w), "but for that one")
+    t.quiet(person.run("-s", file, "sh", "-c", ": other; " + script, cwd=w), "except that one")
 
 
 def test_profile(person, t):

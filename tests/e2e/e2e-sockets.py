@@ -20,7 +20,7 @@ from running import eventually, for_everybody, missing
 
 PYTHON = "/usr/bin/python3"
 
-# What programs do with sockets among themselves: prints what came of it.
+# How programs use sockets internally: prints the results.
 AMONG = r"""
 import array, os, socket, threading
 U, D, S, P = socket.AF_UNIX, socket.SOCK_DGRAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET
@@ -164,7 +164,7 @@ tried("sendmsg", lambda: message(folder + "/datagram"))
 tried("relative", lambda: message(os.path.relpath(folder) + "/datagram"))
 """
 
-# each is harmless when nobody outside hears of it, whatever it is told
+# each is harmless if it reaches no outside process, whatever its result
 TRICKS = r"""
 a, b = socket.socketpair(U, D)
 tried("pair: sendto", lambda: a.sendto(b"x", folder + "/datagram"))
@@ -203,7 +203,7 @@ class Servers:
             self.all[name] = server
 
     def heard(self):
-        """How often each was reached since the last time."""
+        """How often each was reached since the last call."""
         count = {}
         for name, server in self.all.items():
             count[name] = 0
@@ -222,7 +222,7 @@ def test_outside(person, t):
     t.equal(sorted(set(line.split(": ")[1] for line in r.out.splitlines())), ["EPERM"],
             "outside: every kind is denied at once", r)
     t.ok(all(f"{servers.folder}/{n}" in r.err for n in servers.all),
-         "outside: and told, with its path", r)
+         "outside: and reported, with its path", r)
     r = person.run(PYTHON, "-c", ATTACK + TRICKS, servers.folder, cwd=person.folder())
     t.equal((sum(servers.heard().values()), r.status), (0, 0),
             "outside: nobody heard anything, whatever was tried", r)
@@ -252,7 +252,7 @@ def test_abstract(person, t):
     env = {"BUCKLE_PRETEND": "net_ns=0"}
     r = person.run(PYTHON, "-c", script, cwd=person.folder(), env=env)
     t.ok(r.status != 0 and "@" + name in r.err and "not permitted" in r.err,
-         "abstract: without a network namespace they are denied, and told", r)
+         "abstract: without a network namespace they are denied, and reported", r)
     t.ok(not select.select([server], [], [], 0)[0], "abstract: nobody outside heard anything")
     r = person.run("--allow-socket", "@" + name, PYTHON, "-c", script, cwd=person.folder(), env=env)
     t.ok(r.status == 0 and select.select([server], [], [], 0)[0],
@@ -282,7 +282,7 @@ def check_named(person, t, name, path, env, argv, want):
     folder = person.folder()
     r = person.run(*keep, *argv, cwd=folder, env=env)
     t.ok(r.status != 0 and want not in r.out and f"connect  {path}" in r.err,
-         f"{name}: denied, and told", r)
+         f"{name}: denied, and reported", r)
     r = person.run("--allow-socket", name, *argv, cwd=folder, env=env)
     t.ok(r.status == 0 and want in r.out and "buckle:" not in r.err, f"{name}: allowed by name", r)
     r = person.run(*keep, "--allow-socket", path, *argv, cwd=folder, env=env)
@@ -339,7 +339,7 @@ def test_gpg_agent(person, t):
     try:
         ask = ["gpg-connect-agent", "--no-autostart", "GETINFO version", "/bye"]
         r = person.run(*ask, cwd=person.folder(), env=env)
-        t.ok("D 2" not in r.out and path in r.err, "gpg-agent: denied, and told", r)
+        t.ok("D 2" not in r.out and path in r.err, "gpg-agent: denied, and reported", r)
         r = person.run("--allow-socket", "gpg-agent", *ask, cwd=person.folder(), env=env)
         t.ok(r.status == 0 and "D 2" in r.out, "gpg-agent: allowed by name", r)
     finally:
@@ -347,7 +347,7 @@ def test_gpg_agent(person, t):
 
 
 class Engine(threading.Thread):
-    """As much of Docker as answers."""
+    """A minimal Docker server."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -385,7 +385,7 @@ def test_log(person, t):
     os.chmod(path, 0o777)
     argv = ["logger", "-d", "-u", path, "-t", "test", "well done"]
     r = person.run(*argv, cwd=person.folder())
-    t.ok(path in r.err and not select.select([server], [], [], 0)[0], "logger: denied, and told", r)
+    t.ok(path in r.err and not select.select([server], [], [], 0)[0], "logger: denied, and reported", r)
     r = person.run("--allow-socket", path, *argv, cwd=person.folder())
     heard = server.recv(999) if eventually(lambda: select.select([server], [], [], 0)[0], 3) else b""
     t.ok(r.status == 0 and b"well done" in heard, "logger: allowed, its message arrives", r)
@@ -394,7 +394,7 @@ def test_log(person, t):
 
 @needs("psql")
 def test_postgresql(person, t):
-    """A real server at its usual socket, but for the folder."""
+    """A real server at its usual socket name, in another folder."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
     if not found or person.uid == 0:
         return tap.skip("initdb is not installed" if not found else
@@ -429,8 +429,8 @@ def test_names(person, t):
 
 
 if __name__ == "__main__":
-    if len(running.PEOPLE) > 1:  # ssh and D-Bus want to know who somebody is
+    if len(running.PEOPLE) > 1:  # ssh and D-Bus look users up
         running.PEOPLE[1] = running.Person("nobody", pwd.getpwnam("nobody").pw_uid)
     for_everybody([test_among, test_outside, test_abstract, test_ssh_agent, test_dbus, test_gpg_agent,
                    test_docker, test_log, test_postgresql, test_names])
-    tap.done()
+    sys.exit(tap.done())

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every SBPL example in the specification loads.
 
-The documents ($BUCKLE_SHARED/spec, or ../shared/spec beside the checkout) are read when the test runs.
-Examples are fenced scheme blocks, code spans, profiles inside shell commands and drawings, and the
-string arrays of programs that write profiles. Most are fragments: what each needed to become a
-profile is printed with it.
+The test reads the documents in $BUCKLE_SHARED/spec, or ../shared/spec next to the checkout. Examples
+are fenced scheme blocks, code spans, profiles inside shell commands and drawings, and string arrays
+of programs that write profiles. Most are fragments: the test prints what each needed to become a
+profile.
 """
 
 import glob
@@ -24,7 +24,7 @@ SHARED = os.environ.get("BUCKLE_SHARED") or os.path.join(TESTS, "..", "..", "sha
 RULES = ("allow", "deny")
 FORMS = RULES + ("version", "import")
 
-# An operation that takes the filter, for filters that stand alone.
+# An operation that takes the filter, for filters without a rule.
 FITTING = [
     ("signal", ("target",)),
     ("network*", ("remote", "local", "protocol")),
@@ -33,12 +33,12 @@ FITTING = [
     ("file-read*", ("path", "literal", "subpath", "regex", "vnode-type", "uid", "gid", "extension")),
 ]
 
-# Words of templates, and values that only an example would contain.
+# Placeholders in templates, and values that only examples contain.
 TEMPLATE = {"OPERATION": "file-read*", "FILTER-KEY": "subpath", "FILTER-KEY2": "literal",
             "FILTER-VALUE": '"/value"', "FILTER-VALUE2": '"/value"'}
 STAND_INS = {'"proxy:port"': '"localhost:3128"'}
 
-# ${…} of the programs that write profiles, by what the expression mentions.
+# ${…} of programs that write profiles, by words in the expression.
 SUBSTITUTES = [
     (re.compile(r"^(logTag|W|Q)$"), "CMD64_bHM=_END_tag"),
     (re.compile(r"ProxyPort$"), "3128"),
@@ -53,8 +53,8 @@ OPERATION_SPAN = re.compile(
 # ---- reading text ----
 
 def forms_of(text):
-    """Top-level (…) forms of SBPL text, comments and strings respected. Returns (forms, whether the
-    text ended inside one)."""
+    """Top-level (…) forms of SBPL text, with regard to comments and strings. Returns (forms, whether
+    the text ended inside one)."""
     forms, depth, start, i = [], 0, 0, 0
     while i < len(text):
         c = text[i]
@@ -103,7 +103,7 @@ def fenced(text):
 # ---- finding examples ----
 
 def from_programs(code):
-    """Profiles as lists of string literals: what starts like a form, up to where it closes."""
+    """Profiles as lists of string literals: from the start of a form to its end."""
     literal = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`((?:[^`\\]|\\.)*)`')
     code = "\n".join(re.sub(r"(^|\s)//.*", "", line) for line in code.split("\n"))
     found, pending = [], ""
@@ -159,10 +159,10 @@ def examples(text):
                 yield number, "operation", span
 
 
-# ---- making profiles of them ----
+# ---- completing profiles ----
 
 def fill_in(text, needed):
-    """Placeholders become values; dots that stand for more are dropped."""
+    """Replaces placeholders by values, and removes ellipses."""
     def substitute(match):
         for pattern, value in SUBSTITUTES:
             if pattern.search(match[1]):
@@ -185,7 +185,7 @@ def fill_in(text, needed):
 
 
 def wrap(form, needed):
-    """A rule around what is not one."""
+    """Wraps fragments in a rule."""
     name = head(form)
     if name in FORMS:
         return form
@@ -203,7 +203,7 @@ def wrap(form, needed):
 
 
 def complete(kind, text):
-    """The profile, and what had to be done to get it."""
+    """The profile, and what was needed to complete it."""
     needed = []
     if kind == "operation":
         needed.append("wrapped in a rule")
@@ -243,7 +243,7 @@ def check(name, number, kind, text):
        *(f"line {f['line']}: {f['message']}" for f in findings if f["level"] == "error"))
 
 
-# What the documents contain at least, so that a change of the extraction cannot pass unnoticed.
+# Minimum numbers of examples, so that a broken extraction is noticed.
 AT_LEAST = {"block": 25, "span": 40, "operation": 25, "program": 50, "program, all of it": 3,
             "shell command": 2, "drawing": 1}
 

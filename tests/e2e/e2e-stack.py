@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Policy stacks: platform profile, process profile and extensions together, in words and JSON; and
-compiled profiles in every place that takes a profile."""
+"""Policy stacks: platform profile, process profile and extensions together, as text and JSON; and
+compiled profiles wherever a profile is accepted."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def check_forms():
 
 
 def check_eras():
-    """Platforms compiled by other systems, single and out of a bundle."""
+    """Platform profiles compiled by other systems, single and from a bundle."""
     source = write("old.sb", '(version 1)(allow default)(deny file-write-data (literal "/locked"))')
     graph = json.loads(buckle("graph", "--format", "json", source).out)
     forms = {"B.bin:it": bundles.bundle("B", [("other", graph), ("it", graph)]),

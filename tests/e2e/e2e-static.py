@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`make static`: one file that needs nothing around it. Tried in root directories that hold nothing
-else, which is also where a sandbox must not lead out of."""
+"""`make static`: one file that needs nothing else. Runs it in root directories that contain nothing
+else, and that a sandbox must not escape from."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tap import done, equal, ok, skip
 STATIC = os.path.join(os.environ.get("TOOLS", "build/gcc/tests"), "..", "buckle-static")
 PT_INTERP, ET_DYN = 3, 3
 
-# What a command inside needs of the host; everything ends with the process.
+# What a command inside needs from the host; everything ends with the process.
 PLACE = """set -e
 mount --bind "$1" "$1"
 cd "$1"

@@ -15,7 +15,7 @@ PATIENCE = 30 if SLOW else 10
 
 
 class Terminal:
-    """A tmux server of its own with one window and a shell in it."""
+    """A separate tmux server with one window and a shell in it."""
 
     def __init__(self, person):
         self.person, self.folder = person, person.folder("terminal")
@@ -40,11 +40,11 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-J").rstrip("\n")
 
     def shows(self, pattern):
-        """Whether the screen comes to match."""
+        """Whether the screen matches in time."""
         return eventually(lambda: re.search(pattern, self.screen(), re.M), PATIENCE)
 
     def rests(self, prompt):
-        """Whether the last line comes to be a prompt."""
+        """Whether the last line becomes a prompt in time."""
         return eventually(lambda: re.search(rf"{prompt} *\Z", self.screen()), PATIENCE)
 
     def clear(self):
@@ -52,7 +52,7 @@ class Terminal:
         time.sleep(0.1)
 
     def enter(self, *flags):
-        """A shell inside."""
+        """Starts a shell inside."""
         self.type(f"PS1='in> ' {BUCKLE} run {' '.join(flags)} /bin/bash --norc --noprofile -i")
         return self.rests("in>")
 
@@ -264,7 +264,7 @@ def test_intact_afterwards(x, t):
 
 @with_terminal
 def test_scripts(x, t):
-    """A script that starts a shell inside, and goes on reading from the terminal afterwards."""
+    """A script that starts a shell inside, and then continues to read from the terminal."""
     x.type(f"PS1='in> ' sh -c '{BUCKLE} run /bin/bash --norc --noprofile -i; read a; echo got $a'")
     t.ok(x.rests("in>") and "job control" not in x.screen(), "a prompt, with job control", x.screen())
     x.type("sleep 1000")

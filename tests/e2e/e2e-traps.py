@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The ways out of sandboxes that others left open, one by one, and what must not break while they
-are closed. Prints TAP.
+"""Known escapes from other sandboxes, one by one, and what must still work. Prints TAP.
 
     tests/e2e/e2e-traps.py [TRAP…]
 
-The attackers are tests/escape ($TOOLS/escape) and single calls are made by tests/probe; what they may
-change belongs to this test. Started as root, everything runs as root and as an ordinary user; races
-are run as the ordinary user, for RACE_SECONDS each (SLOW, as under sanitizers, makes them short).
+Attackers are in tests/escape ($TOOLS/escape); tests/probe makes single calls. They can change only
+files of this test. As root, everything runs as root and as an ordinary user. Races run as the ordinary
+user, for RACE_SECONDS each (SLOW, as under sanitizers, makes them short).
 """
 
 import fcntl
@@ -51,7 +50,7 @@ def trap_1(who):
         return child.stdout.readline().decode().strip() if ready else "no answer"
 
     tap.equal(ask("open-create", world.path("a/f")), "ok", f"{who.name}: 1: creating is allowed")
-    # Somebody outside puts another folder in its place: the judge knows names, the wall inodes.
+    # An outside process replaces the folder: the judge goes by names, the wall by inodes.
     os.rename(world.path("a"), world.path("b"))
     os.mkdir(world.path("a"))
     who.own(world.path("a"))
@@ -134,7 +133,7 @@ def trap_4(who):
         races.race_to_server(who, name, SECONDS, f"{who.name}: 4: {name}")
 
 
-# ---- 5, 6, 9: as if nobody were there ----
+# ---- 5, 6, 9: transparent behaviour ----
 
 ALIKE = {5: ["like-strings", "like-threads"],
          6: ["like-magic", "like-open", "like-results", "like-umask", "like-masks", "like-names",
@@ -272,11 +271,11 @@ def trap_8(who):
     os.chown(program, os.geteuid(), os.getegid())
     os.chmod(program, 0o111)
     done = who.boxed([program, "call-create", "made", world.out("victim")], world)
-    # Somebody who owns the program can read it whatever its mode says only when that is root.
+    # Among a program's owners, only root can read it regardless of its mode.
     tap.ok(done.status == 0 and set(done.lines().values()) <= {"EPERM", "EACCES"}
            and not os.path.exists(world.path("made")),
            f"{who.name}: 8: a program that cannot be read is refused what is judged, at once", done)
-    tap.ok("memory cannot be read" in done.err, f"{who.name}: 8: and that is told", done)
+    tap.ok("memory cannot be read" in done.err, f"{who.name}: 8: and that is reported", done)
 
 
 # ---- 11: calls that lead around ----
@@ -296,7 +295,7 @@ def trap_11(who):
                *wrong, done)
     status = dict(line.split(":\t", 1) for line in
                   who.boxed(["cat", "/proc/self/status"], world).out.splitlines() if ":\t" in line)
-    # what root keeps is for work on files: chown, dac_override, fowner, fsetid, kill, setgid, setuid
+    # root keeps capabilities for work on files: chown, dac_override, fowner, fsetid, kill, setgid, setuid
     most = 0xfb if who.uid == 0 else 0
     held = {kind: int(status[kind], 16) & ~most for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd",
                                                               "CapAmb")}
@@ -333,7 +332,7 @@ def trap_12(who):
     calls += [((op, sub), "EPERM") for op in BY_FOLDER]
     calls += [((op, victim, new), "EPERM") for op in BY_TWO]
     calls += [((op, world.path("victim"), new), "EPERM") for op in BY_TWO]
-    # what may be read may be copied instead, so a link across the border only looks impossible
+    # a readable file can be copied instead, so the link gains nothing
     calls += [((op, victim, world.path("stolen")), "EXDEV" if "link" in op else "EPERM")
               for op in BY_TWO]
     calls += [(("rename", world.path("victim"), victim), "EPERM"),
@@ -355,7 +354,7 @@ def trap_12(who):
     tap.ok(world.intact(), f"{who.name}: 12: nothing changed through links")
 
 
-# ---- 14: root's children that become somebody else ----
+# ---- 14: root's children that change users ----
 
 
 def trap_14(who):
@@ -364,7 +363,7 @@ def trap_14(who):
 
 # ---- 15: Unix sockets ----
 
-# Binds, connects, and tells whether both ends are called what they were asked to be.
+# Binds, connects, and prints whether both ends have the requested names.
 NAMES = """
 import os, socket
 top, deep = os.getcwd(), "d" * 120
@@ -400,7 +399,7 @@ def trap_15(who):
     abstract.listen(5)
     servers["abstract"] = abstract
     os.symlink(world.out("stream"), world.path("link"))
-    # The private network namespace makes the abstract name one that nobody has.
+    # In the private network namespace nobody has the abstract name.
     for profile in (None, WRITES_IN):
         options = ["--profile", world.profile(profile)] if profile else []
         check_batch(who, world, [
@@ -433,7 +432,7 @@ def trap_15(who):
         server.close()
 
 
-# ---- 16: signals, ends, and what is left ----
+# ---- 16: signals, termination, and cleanup ----
 
 
 def trap_16(who):
@@ -501,7 +500,7 @@ def end_by(who, world, sig):
     pids = processes_with(marker)
     kinds = ("pid", "mnt", "net")
     ours = {os.readlink(f"/proc/self/ns/{kind}") for kind in kinds}
-    spaces = {}  # each held, so that its number is not used again for another's
+    spaces = {}  # keep each open, so that its number is not reused
     for path in (f"/proc/{pid}/ns/{kind}" for pid in pids for kind in kinds):
         try:
             number = os.readlink(path)
@@ -534,7 +533,7 @@ def end_by(who, world, sig):
         os.close(fd)
 
 
-# ---- 18: what is inherited ----
+# ---- 18: inheritance ----
 
 
 def trap_18(who):
@@ -547,7 +546,7 @@ def trap_18(who):
     pair = socket.socketpair()
     poll = select.epoll()
     master, terminal = pty.openpty()
-    # Higher than any limit that the command's process has by then.
+    # Higher than any limit of the command's process at that point.
     high = fcntl.fcntl(folder, fcntl.F_DUPFD, 900)
     fds = [folder, path_only, file, device, pipe[0], pair[0].fileno(), poll.fileno(), terminal, high]
 
@@ -605,7 +604,7 @@ TRAPS = {1: trap_1, 2: trap_2, 3: trap_3, 4: trap_4, 5: trap_5, 6: trap_6, 7: tr
 
 
 def without_pids(who):
-    """As in a container that cannot have a /proc of its own: judge and command see the same one."""
+    """As in a container that cannot mount /proc: judge and command see the same one."""
     who.name += ", no pid namespace"
     who.env["BUCKLE_PRETEND"] = "mount_proc=0"
     for number in (2, 6, 8, 12, 16):

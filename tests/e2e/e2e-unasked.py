@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that do more than their names say, tried by attackers of tests/escape (see e2e-escape.py):
-modes that make programs run with other rights, devices that a move leaves behind, orders through
-descriptors that can only read, disks below the files, core dumps, a terminal's foreground.
+"""Calls that do more than their names say, tried by attackers of tests/escape (see e2e-escape.py): modes
+that run programs with other rights, devices left by a move, ioctls through read-only descriptors, disks
+below the files, core dumps, a terminal's foreground.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ from world import World, ended, escape, people, until
 OPEN = "(version 1)\n(allow default)\n"
 
 
-# ---- modes, and what a move leaves behind ----
+# ---- modes, and devices left by a move ----
 
 
 def test_modes(who, sandbox):
-    if sandbox != "walls":  # where modes are open, as the plan says
+    if sandbox != "walls":  # where modes are allowed, as the plan says
         attack(who, sandbox, "unasked-modes", least=21, places=0)
         attack(who, sandbox, "unasked-modes", least=21, places=0, profile=OPEN)
 
@@ -40,7 +40,7 @@ def test_whiteout(who, sandbox):
     attack(who, sandbox, "unasked-whiteout", least=4, places=0)
 
 
-# ---- orders ----
+# ---- ioctls ----
 
 
 def test_orders(who, sandbox):
@@ -49,7 +49,7 @@ def test_orders(who, sandbox):
 
 
 def test_migrated(who, sandbox):
-    """A file whose blocks are listed in the old way: reading it is enough to have that changed."""
+    """A file with an old block map: a read-only descriptor suffices to migrate it."""
     world = World(who)
     old = world.out("victim")
     changed = subprocess.run(["chattr", "-e", old], stderr=subprocess.DEVNULL, check=False)
@@ -65,7 +65,7 @@ def test_migrated(who, sandbox):
     tap.equal(after, before, f"{label} stay as they are")
     told = [json.loads(line) for line in done.err.splitlines() if line.startswith("{")]
     tap.ok(sandbox == "walls" or any(e["path"] == old and e["operation"] == "file-ioctl" for e in told),
-           f"{label}: and it is told", done)
+           f"{label}: and it is reported", done)
 
 
 # ---- disks ----
@@ -85,11 +85,11 @@ def test_disks(who, sandbox, names):
     done = check_disk(who, f"{label} are closed", names, [*flags, "--report", "json"], env)
     told = {json.loads(line)["path"] for line in done.err.splitlines() if line.startswith("{")}
     judged = sandbox in ("asked", "bare", "exposed")
-    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is told", told)
+    tap.ok(not judged or set(names) <= told, f"{label}: and where reading is judged it is reported", told)
 
 
 def test_disk_profiles(who, names):
-    """Shipped profiles, and whatever denies something to be read."""
+    """Shipped profiles, and every policy that denies reading."""
     world = World(who)
     raw, settings = world.profile(OPEN), os.path.join(world.top, "settings.json")
     with open(settings, "w") as f:
@@ -143,7 +143,7 @@ def test_core_files(who, sandbox):
 
 
 def test_core_handler(who, sandbox):
-    """A program that runs outside, as root, and is given all that the command had in memory."""
+    """A core handler runs outside as root, and would get the command's memory."""
     flags, env = SANDBOXES[sandbox]
     label = f"{who.name}, {sandbox}: the handler of core dumps"
     log = os.path.join(FOLDER, f"handled-{who.name}-{sandbox}")
@@ -164,7 +164,7 @@ def test_core_handler(who, sandbox):
 
 
 def test_core_folder(who):
-    """A file name that begins with a slash means a folder that TMPDIR takes the place of."""
+    """If the core pattern is an absolute path, TMPDIR replaces its folder."""
     folder = os.path.join(FOLDER, f"cores-{who.name}")
     os.makedirs(folder)
     os.chmod(folder, 0o777)
@@ -176,7 +176,7 @@ def test_core_folder(who):
 
 
 def test_core_socket(who):
-    """Not promised: a socket is given what crashes, whatever the limit."""
+    """Not promised: a core socket gets the dump, whatever the limit."""
     kernel = tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
     if kernel < (6, 16):
         return
@@ -205,9 +205,9 @@ def test_core_socket(who):
 # ---- the terminal's foreground ----
 
 # Leads a session with a terminal, as a shell does, and starts a job in it: one that starts the command
-# in its own process group and reads from the terminal meanwhile ("shared"), the same without handing it
-# the terminal ("null"); or the command itself, in the background or in the foreground ("job"). Tells
-# what the job read, whether somebody outside is stopped, and who has the foreground afterwards.
+# in its own process group and reads from the terminal meanwhile ("shared"), the same without passing on
+# the terminal ("null"); or the command itself, in the background or in the foreground ("job"). Prints
+# what the job read, whether an outside process is stopped, and which group has the foreground afterwards.
 LEADER = """
 import fcntl, os, signal, subprocess, sys, termios, time
 tty, how = os.open(sys.argv[1], os.O_RDWR), sys.argv[2]
@@ -241,7 +241,7 @@ print("moved" if moved else "stayed", "stopped" if stopped > 100 else "running",
 
 
 def lead(who, how, argv, env):
-    """What became of the foreground of a terminal, and what the attacker met."""
+    """The terminal's foreground afterwards, and the attacker's results."""
     master, slave = pty.openpty()
     who.own(os.ttyname(slave))
     child = who.start(["/usr/bin/python3", "-c", LEADER, os.ttyname(slave), how, *argv],
@@ -270,7 +270,7 @@ def test_foreground(who, sandbox):
                and not wrong(done), f"{label} stays with those outside ({how})", done)
     done = lead(who, "job", [*argv, "looks"], env)
     met = done.lines()
-    taken = sandbox != "walls"  # where nobody can tell, it is refused
+    taken = sandbox != "walls"  # if it cannot be determined, it is refused
     tap.ok((met.get("take the foreground") == "ok") == taken and met.get("give it to another") != "ok"
            and done.out.endswith("ours\n"), f"{label} is a job's of its own, and given back", done)
 

@@ -22,7 +22,7 @@ PACKAGES = ["lodash@4.17.21", "rxjs@7.8.1"]
 
 
 def repository(person, name="repository"):
-    """One that exists before anything runs: two commits, a branch, an ignored file."""
+    """An existing repository: two commits, a branch, an ignored file."""
     folder = person.folder(name)
     person.env.update(NAMES)
     person.sh("""
@@ -137,7 +137,7 @@ def test_protected_in_repositories(person, t):
     before = person.sh("cat .git/config; ls -l .git/hooks", cwd=folder)
     for name, script in attempts.items():
         r = person.run("sh", "-ec", script, cwd=folder)
-        t.ok(r.status != 0 and "denied" in r.err, f"{name}: denied and told", r)
+        t.ok(r.status != 0 and "denied" in r.err, f"{name}: denied and reported", r)
         t.equal(person.sh("cat .git/config; ls -l .git/hooks", cwd=folder), before,
                 f"{name}: nothing changed")
         person.sh("rm -rf x other hidden", cwd=folder)
@@ -226,8 +226,8 @@ def test_build(person, t):
 
 
 def npm_cache():
-    """A cache filled outside, where there is a network; or None. Twice, because what npm fetched last
-    is not always in its cache when it ends."""
+    """A cache filled outside, where there is a network; or None. Fills it twice, because npm does not
+    always store what it fetched last."""
     cache, folder = os.path.join(drive.FOLDER, "npm-cache"), os.path.join(drive.FOLDER, "npm-fill")
     os.makedirs(folder, exist_ok=True)
     npm = ["npm", "--no-audit", "--no-fund", "--cache", cache, "--ignore-scripts"]

@@ -18,12 +18,12 @@ static void converse(const char *url, const uint8_t *data, size_t size)
     struct peer host;
     if (upstream_parse(url, &u, &err) < 0 || !peer_parse("a.example", 9, &host))
         abort();
-    struct upstream_talk t = {.to = &u, .host = &host, .port = 443};
+    struct upstream_exchange t = {.to = &u, .host = &host, .port = 443};
     upstream_begin(&t);
     while (!t.done) {
-        if (t.nsays > sizeof(t.says))
+        if (t.nout > sizeof(t.out))
             abort();
-        ssize_t used = upstream_hear(&t, data, size);
+        ssize_t used = upstream_read(&t, data, size);
         if (used <= 0)
             return;
         if ((size_t)used > size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents, for the end-to-end tests: a client of `buckle mcp`, and what asks `buckle hook`."""
+"""Agents for the end-to-end tests: a client of `buckle mcp`, and a caller of `buckle hook`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def settings(person, **values):
 
 
 class Client:
-    """Speaks to a server of its own."""
+    """A client with its own server."""
 
     def __init__(self, person, folder, *words, capabilities=None, greet=True, env=None):
         self.child = person.start([running.BUCKLE, "mcp", *words], cwd=folder, env=env,
@@ -52,7 +52,7 @@ class Client:
         return self.last
 
     def wait(self, number, timeout=30):
-        """The answer to a request; what else arrives meanwhile is kept."""
+        """Returns the answer to a request, and keeps other messages that arrive meanwhile."""
         for _ in range(100000):
             message = self.read(timeout)
             if message.get("id") == number and "method" not in message:
@@ -64,7 +64,7 @@ class Client:
         return self.wait(self.begin(method, params), timeout)
 
     def tool(self, name, **arguments):
-        """A tool's result: its text and its facts."""
+        """A tool's result: its text and its structured content."""
         result = self.ask("tools/call", {"name": name, "arguments": arguments}, 90)["result"]
         return Said(result)
 
@@ -100,7 +100,7 @@ def hook(person, message, *words, cwd=None):
 
 
 def call(command, cwd, tool="Bash", mode="default", **more):
-    """In a session of its own for each folder: a session stays in its first."""
+    """Uses a separate session for each folder, because a session stays in its first one."""
     return {"hook_event_name": "PreToolUse", "session_id": cwd, "cwd": cwd, "permission_mode": mode,
             "tool_name": tool, "tool_input": {"command": command, "description": "d", **more}}
 

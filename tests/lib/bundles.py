@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes compiled profiles and bundles of eras B to E for tests, from docs/formats.md and from what
-`buckle graph --format json` says of a profile: an encoder that shares nothing with the program's own
-decoder and encoder.
+"""Writes compiled profiles and bundles of eras B to E for tests, from docs/formats.md and the output of
+`buckle graph --format json`. This encoder shares no code with the program's own decoder and encoder.
 
     bundle("D", [("name", graph), …])    bytes of a bundle
     single("B", graph)                   bytes of one profile
@@ -15,7 +14,7 @@ import struct
 
 from drive import buckle
 
-# What each era is written for: the vocabulary's column of operations, and filters by their id.
+# The target of each era: the vocabulary's column of operations, and filters by their id.
 OS = {"B": "ios9.3", "C": "10.13", "C12": "10.14", "D": "ios13.0", "E": "14.4.1"}
 SAME = ["path", "mount-relative-path", "xattr", "file-mode", "ipc-posix-name", "global-name",
         "local-name", "local", "remote", "control-name", "socket-domain", "socket-type",
@@ -39,7 +38,7 @@ FILTERS_E = {"require-entitlement": 0x58}
 
 
 class Lacking(Exception):
-    """The era cannot say this."""
+    """The era cannot express this."""
 
 
 def filter_id(era, name):
@@ -63,7 +62,7 @@ def operations(os):
         names = {i: n for n, i in ids.items() if i is not None and i >= 0}
         last = max(names)
         if os == "14.4.1":
-            last = 189  # behind these come the operations of message filters
+            last = 189  # the operations of message filters follow
         _ops[os] = [names.get(i) for i in range(last + 1)]
     return _ops[os]
 
@@ -72,7 +71,7 @@ def operations(os):
 
 
 def instructions(text):
-    """The regex as a row of (kind, …), with targets as indices into it."""
+    """The regex as a list of (kind, …), with targets as indices into it."""
     code = []
 
     def ranges(items):
@@ -157,7 +156,7 @@ def regex_v3(text):
         if kind in ("split", "jump"):
             return struct.pack("<BH", 0x2f if kind == "split" else 0x0a, place[i[1]])
         pairs = i[2]
-        if i[1]:  # what lies between the ranges, the last of it going round
+        if i[1]:  # the gaps between the ranges; the last one wraps around
             ends = [e for pair in pairs for e in pair]
             ends = ends[1:] + ends[:1]
             pairs = [((ends[k] + 1) & 255, (ends[k + 1] - 1) & 255) for k in range(0, len(ends), 2)]
@@ -178,7 +177,7 @@ KINDS = {"char": 0x10, "any": 0x30, "begin": 0x32, "end": 0x33, "split": 0x25, "
 
 
 def nodes_of(text):
-    """[(kind, next, argument)], classes: the accepting node is the last."""
+    """[(kind, next, argument)] and classes. The accepting node is the last."""
     nodes, classes = [], []
     for n, i in enumerate(instructions(text)):
         if i[0] == "class":
@@ -222,7 +221,7 @@ REGEX = [regex_v3, regex_v2, regex_v1]
 
 
 def pattern(how, text):
-    """One string as a program: whole pieces, and what comes behind them."""
+    """One string as a program: whole pieces, and what follows them."""
     out, rest = b"", text
     while rest:
         piece, rest = rest[:64], rest[64:]
@@ -303,7 +302,7 @@ class Writer:
         return self.known[key]
 
     def add(self, name, graph):
-        """One more profile; nodes of all of them are shared."""
+        """Adds a profile. All profiles share their nodes."""
         made = {}
         nodes = {n["id"]: n for n in graph["nodes"]}
         needed, todo = set(), [graph["entries"][op] for op in self.ops if op]
@@ -418,7 +417,7 @@ def single(era, graph):
 
 
 def can_say(era, graph):
-    """None, or why the era cannot."""
+    """None, or the reason why the era cannot express the profile."""
     try:
         Writer(era).add("x", graph)
     except Lacking as why:

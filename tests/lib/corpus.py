@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real profiles that lie outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus), with the
-parameters that they want."""
+"""Real profiles outside this tree ($BUCKLE_SHARED/corpus, or ../shared/corpus), with the parameters
+they need."""
 
 import glob
 import os
@@ -54,8 +54,8 @@ def safehouse(paths, workdir='"/Users/me/work"'):
 
 
 def many(count=120, modules=6):
-    """[(name, text)]: as many different profiles, each of some modules of safehouse for a user of its
-    own."""
+    """[(name, text)]: this many different profiles, each made of safehouse modules for a different
+    user."""
     base, *parts = files("safehouse/**/*.sb")
     parts = [p for p in parts if "integrations" not in p]
     found = []

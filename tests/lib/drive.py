@@ -15,7 +15,7 @@ atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 class Ran:
     def __init__(self, status, out, err, seconds):
-        self.status = status  # None when it had to be killed; negative for a signal
+        self.status = status  # None if it had to be killed; negative for a signal
         self.raw = out
         self.out = out.decode(errors="replace")
         self.err = err.decode(errors="replace")
@@ -27,7 +27,7 @@ class Ran:
 
 
 def finish(child, given=None, timeout=30):
-    """(status, output, errors) of a child at its end; status None when it had to be killed."""
+    """(status, output, errors) of a child when it ends; the status is None if it had to be killed."""
     try:
         out, err = child.communicate(given, timeout)
         return child.returncode, out, err
@@ -52,7 +52,7 @@ def buckle(*argv, stdin=b"", stdout=subprocess.PIPE, timeout=30, env=None, cwd=F
 
 
 def write(name, text):
-    """Makes a file in the tests' folder and returns its name, which is relative to it."""
+    """Makes a file in the tests' folder and returns its relative name."""
     path = os.path.join(FOLDER, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as f:

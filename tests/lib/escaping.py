@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attackers of tests/escape, and the sandboxes that they are put into.
+"""The attackers of tests/escape, and the sandboxes they run in.
 
-Everything is tried by root and by an ordinary user, and in several sandboxes:
+Everything runs as root and as an ordinary user, and in several sandboxes:
 
     usual       as `buckle run` is
-    asked       every operation judged (--updatable): no wall stands in for the judge
+    asked       every operation judged (--updatable), without walls
     bare        without user namespaces, as in a container (BUCKLE_PRETEND)
-    walls       without a judge (BUCKLE_PRETEND): only what the walls promise by themselves
+    walls       without a judge (BUCKLE_PRETEND): only what the walls enforce
 
-What keeps a command away from the processes next to it is also tried where there is no Landlock:
+The protection of neighbouring processes is also tested without Landlock:
 
     unwalled    with namespaces
     exposed     without any
@@ -36,7 +36,7 @@ NO_LANDLOCK = {
                 {"BUCKLE_PRETEND": "landlock=0,user_ns=0,mount_ns=0,pid_ns=0,net_ns=0"}),
 }
 
-# What Landlock leaves to the judge: attributes, and sockets that are only bound.
+# What only the judge enforces, not Landlock: attributes, and sockets that are only bound.
 ONLY_JUDGED = re.compile(r": (f?chmod|fchown|times|futimens|utimensat|f?setxattr|xattr|flags)$|"
                          r"^chmod through a link$")
 
@@ -47,7 +47,7 @@ def attempts(done):
 
 
 def wrong(done, sandbox="usual"):
-    """What should have failed and did not, or the reverse."""
+    """Attempts that succeeded but should have failed, or the reverse."""
     found = [line for line in done.out.splitlines() if line.startswith("cannot attack")]
     for what, came in attempts(done):
         own = what.startswith("own")
@@ -59,7 +59,7 @@ def wrong(done, sandbox="usual"):
 
 
 def attack(who, sandbox, name, *more, options=(), least=1, profile=None, top=None, **how):
-    """One attacker in one sandbox; the world it met."""
+    """Runs one attacker in one sandbox. Returns its world."""
     world = World(who, top)
     flags, env = SANDBOXES[sandbox]
     flags = [*flags, "--report", "none", *options]

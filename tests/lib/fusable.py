@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A /dev/fuse that everybody may open, as udev makes it, for machines without udev.
+"""Provides a /dev/fuse that everybody may open, as udev does, on machines without udev.
 
-Import this before anything that makes files: run by root it starts the program again in a mount
-namespace of its own, where such a device lies over the real one. Nothing outside changes.
+Import this before anything that makes files: as root, it restarts the program in a new mount
+namespace, with such a device mounted over the real one. Nothing outside changes.
 """
 
 import os
@@ -24,7 +24,7 @@ def _lay_over():
 
 
 def usable():
-    """Whether this process, and everybody after it, can open the device."""
+    """Whether this process and later ones can open the device."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError:

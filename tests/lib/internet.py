@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small internet for the end-to-end tests: two network namespaces joined by a cable.
 
-In `world` live servers with public addresses and a name server; `home` is the machine that Buckle
-runs on, with one address, a default route and that name server in its /etc/resolv.conf. (On loopback
-nothing could be tested: the gate refuses names that lead there.) Needs root.
+`world` has servers with public addresses and a name server. `home` is the machine that Buckle runs
+on, with one address, a default route and that name server in its /etc/resolv.conf. Loopback would
+not do, because the gate refuses names that resolve to it. Needs root.
 """
 
 import atexit
@@ -20,17 +20,17 @@ HOME4, ROUTER4 = "192.0.2.2", "192.0.2.1"
 HOME6, ROUTER6 = "2001:db8::2", "2001:db8::1"
 SERVER4, SERVER6 = "203.0.113.10", "2001:db8:1::10"
 OTHER4, OTHER6 = "203.0.113.20", "2001:db8:1::20"
-LENIENT4 = "203.0.113.30"  # whose servers take anything for a request
+LENIENT4 = "203.0.113.30"  # its servers accept anything as a request
 NAMESERVER = "203.0.113.53"
 
-# name: addresses. What begins with a star holds for everything below.
+# name: addresses. A leading star covers all names below.
 NAMES = {
     "allowed.test": [SERVER4, SERVER6],
     "*.allowed.test": [SERVER4, SERVER6],
     "four.test": [SERVER4],
     "six.test": [SERVER6],
     "denied.test": [OTHER4, OTHER6],
-    "broken.test": ["203.0.113.99", SERVER4],  # nobody answers at the first
+    "broken.test": ["203.0.113.99", SERVER4],  # the first address does not answer
     "rebind.test": ["127.0.0.1", "::1"],
     "meta.test": ["169.254.169.254"],
     "link.test": ["fe80::1"],
@@ -40,18 +40,18 @@ NAMES = {
     "lenient.test": [LENIENT4],
     "router.test": [ROUTER4],
     "*.wild.test": [SERVER4],
-    "last.test": ["198.51.100.100"],  # what home has besides, for a while
+    "last.test": ["198.51.100.100"],  # additional temporary address of home
     "last6.test": ["2001:db8:100::64"],
     "carried.test": ["64:ff9b::192.0.2.2"],
     "late.test": ["198.51.100.200", "2001:db8:100::c8"],
 }
 
-# name: addresses of which each question gets the next
+# name: addresses; each query gets the next one
 TURNING = {"flip.test": [SERVER4, "127.0.0.1"]}
 
 
 def wire(name):
-    """A name as DNS writes it."""
+    """A name in DNS wire format."""
     return b"".join(bytes([len(l)]) + l.encode() for l in name.split(".") if l) + b"\0"
 
 
@@ -77,7 +77,7 @@ RECORDS = {
 
 
 def missing():
-    """Why there can be none here, or None."""
+    """The reason why this host cannot have one, or None."""
     if os.geteuid() != 0:
         return "needs root to make networks"
     for program in ("ip", "nsenter", "unshare", "openssl"):
@@ -100,7 +100,7 @@ class Internet:
         self._join()
         self._resolver()
         self.asked = []  # names that reached the name server
-        self.turns = {}  # how often one of those that turn was asked about
+        self.turns = {}  # how often a rotating name was queried
         self._name_server()
 
     # ---- namespaces ----
@@ -113,7 +113,7 @@ class Internet:
         return holder.pid
 
     def argv_in(self, where, argv, uid=None):
-        """What runs something there, as somebody."""
+        """A command line prefix that runs something in a namespace, as a given user."""
         words = ["nsenter", "--target", str(where), "--net", "--mount", f"--wd={os.getcwd()}"]
         if uid:
             words += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
@@ -123,7 +123,7 @@ class Internet:
         _run("nsenter", "--target", str(where), "--net", "ip", *words)
 
     def ip_at_home(self, *commands):
-        """All of them at once."""
+        """Runs several commands at once."""
         _run("nsenter", "--target", str(self.home), "--net", "ip", "-batch", "-", input="\n".join(commands).encode())
 
     def _join(self):
@@ -151,10 +151,10 @@ class Internet:
         real = os.path.realpath("/etc/resolv.conf")
         _run("nsenter", "--target", str(self.home), "--mount", "mount", "--bind", path, real)
 
-    # ---- sockets of our own, over there ----
+    # ---- our own sockets in the world ----
 
     def socket_in(self, where, family, kind):
-        """A socket that belongs to that network, in this process."""
+        """A socket in this process that belongs to that network."""
         result = []
 
         def make():
@@ -165,7 +165,7 @@ class Internet:
                 result.append(socket.socket(family, kind))
             os.close(fd)
 
-        thread = threading.Thread(target=make)  # only this thread is there
+        thread = threading.Thread(target=make)  # only this thread enters
         thread.start()
         thread.join()
         return result[0]
@@ -191,7 +191,7 @@ class Internet:
                 except OSError:
                     return
                 reply = self._answer(data)
-                if len(reply) > 512:  # cut: to be asked for over a connection
+                if len(reply) > 512:  # truncated: the client must ask again over TCP
                     reply = reply[:2] + b"\x83\x80\0\1\0\0\0\0\0\0" + data[12:]
                 s.sendto(reply, who)
 
@@ -244,7 +244,7 @@ class Internet:
     # ---- a parent proxy ----
 
     def proxy(self, address, port, login=None, where=None):
-        """Speaks HTTP's CONNECT and SOCKS 5; a list of what it was asked for."""
+        """A proxy for HTTP's CONNECT and SOCKS 5. Returns a list of the requests it got."""
         listener, asked = self.listen(address, port, where=where), []
 
         def serve():
@@ -270,7 +270,7 @@ class Internet:
             found = NAMES.get(host, [host])[0]
             server = self.socket_in(self.world, socket.AF_INET, socket.SOCK_STREAM)
             server.connect((found, int(port)))
-            # together with what the server says first
+            # together with the server's first bytes
             client.sendall(b"\5\0\0\1\0\0\0\0\0\0" if first == b"\5" else b"HTTP/1.1 200 OK\r\n\r\n")
             threading.Thread(target=self._copy, args=(client, server), daemon=True).start()
             self._copy(server, client)
@@ -315,7 +315,7 @@ class Internet:
     # ---- servers ----
 
     def start(self, argv, **how):
-        """A program in the world, ended with it."""
+        """Starts a program in the world, which ends with it."""
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
                  "stderr": subprocess.DEVNULL}
         child = subprocess.Popen(self.argv_in(self.world, argv), **{**quiet, **how})
@@ -357,7 +357,7 @@ class Internet:
 
     def end(self):
         for child in reversed(self.started):
-            child.terminate()  # servers end their own children
+            child.terminate()  # servers stop their own children
             try:
                 child.wait(5)
             except subprocess.TimeoutExpired:

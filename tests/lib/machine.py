@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to the whole machine, for tests that need it for a moment: a disk, and where core dumps
-go. Both take root."""
+"""Resources of the whole machine that tests need for a moment: a disk, and the core dump pattern. Both
+need root."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ PATTERN = "/proc/sys/kernel/core_pattern"
 
 @contextlib.contextmanager
 def pattern(text):
-    """Where the kernel leaves core dumps meanwhile: of the whole machine, so one after the other."""
+    """Changes where the kernel writes core dumps. It is machine-wide, so only one test at a time."""
     with open(os.path.join("/tmp", "core_pattern.lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(PATTERN) as f:
@@ -39,7 +39,7 @@ def may_set_pattern():
 
 @contextlib.contextmanager
 def disk():
-    """A disk with a secret on it, under three names; None where none can be made."""
+    """A disk with a secret on it, under three names; None if it cannot be made."""
     image, node = os.path.join(FOLDER, "image"), os.path.join(FOLDER, "node")
     again = os.path.join(FOLDER, "devices")
     with open(image, "wb") as f:
@@ -54,7 +54,7 @@ def disk():
     os.makedirs(again)
     mounted = subprocess.run(["mount", "-t", "devtmpfs", "none", again], check=False).returncode == 0
     was = os.stat(name).st_mode
-    for path in (name, node):  # as a member of the group disk has it
+    for path in (name, node):  # as for members of the group disk
         os.chmod(path, 0o666)
     names = [name, node] + ([os.path.join(again, os.path.basename(name))] if mounted else [])
     try:

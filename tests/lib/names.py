@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drop-in names as a script finds them: links to the program, on PATH."""
+"""The compat names as a script finds them: links to the program, on PATH."""
 
 import os
 
@@ -16,12 +16,12 @@ for name in NAMES:
 
 
 def env(**more):
-    """An environment whose PATH has them."""
+    """An environment with the names on PATH."""
     return {"PATH": FOLDER + ":" + PATH, **more}
 
 
 def call(person, *words, **how):
-    """Runs a command line that begins with one of the names."""
+    """Runs a command line that starts with one of the names."""
     return person.call([os.path.join(FOLDER, words[0]), *words[1:]],
                        env=env(**how.pop("env", {})), **how)
 

@@ -24,7 +24,7 @@ PROFILE = """(version 1)
     (remote ip "{server}:8080"))
 """
 
-# how a client is told to keep away from proxies
+# variables that make a client use no proxy
 WAYS = {"proxy": "", "direct": "unset $(env | grep -i proxy | cut -d= -f1);"}
 
 
@@ -75,7 +75,7 @@ http {{ access_log {FOLDER}/access.log; client_body_temp_path {FOLDER}; proxy_te
 
 
     def start(self, who, script, options=(), profile=PROFILE, way="direct"):
-        """The same, while it goes on."""
+        """Starts the same without waiting for it."""
         world = World(who)
         policy = world.profile(profile.replace("{server}", SERVER4))
         argv = self.net.argv_in(self.net.home, [who.buckle(), "run", "--profile", policy, *options, "--", "sh",
@@ -98,7 +98,7 @@ class Going:
         open(self.world.path(name), "w", encoding="ascii").close()
 
     def gate_memory(self):
-        """KiB that are the gate's own; 0 when there is none."""
+        """Private memory of the gate in KiB; 0 if there is no gate."""
         found = [p for p in descendants(self.child.pid) if command_name(p) == "buckle-gate"]
         return memory_of(found[0])[0] if found else 0
 
@@ -107,23 +107,23 @@ class Going:
 
 
 class Runner:
-    """Runs as root, since entering a namespace takes it; argv itself becomes somebody else."""
+    """Runs as root, which entering a namespace needs; argv then changes to the user."""
 
     def __init__(self, who):
         self.who = who
 
     def run(self, argv, cwd, timeout):
-        # nsenter starts where it is told; the sandbox wants the work folder
+        # nsenter does not keep the working directory
         argv = [a.replace(f"--wd={os.getcwd()}", f"--wd={cwd}") for a in argv]
         child = subprocess.Popen(argv, cwd=cwd, env=self.who.env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return ended(child, timeout)
 
 
-CURL = "curl -fsS -m 20 --cacert $CA "  # -f: what is refused fails
+CURL = "curl -fsS -m 20 --cacert $CA "  # -f: fail on errors
 
 
-# speaks to the proxies byte by byte; heads end where they say
+# talks to the proxies byte by byte; reads heads up to their end
 TALK = r'''python3 - <<'E'
 import base64, os, socket, struct
 TOKEN = os.environ["CLOUDSDK_PROXY_PASSWORD"].encode()
@@ -160,12 +160,12 @@ E'''
 
 
 def talk(net, who, script, **how):
-    """A script with the proxies' variables; what it prints."""
+    """Runs a script with the proxy variables. Returns its output."""
     return net.boxed(who, TALK.replace("{script}", script), way="proxy", **how)
 
 
 def listener_at_home(net, address, port):
-    """One of the machine that Buckle runs on."""
+    """A listener on the machine that Buckle runs on."""
     s = net.net.listen(address, port, where=net.net.home)
     s.setblocking(False)
     return s
@@ -180,7 +180,7 @@ def is_reached(listener):
 
 
 def repository(net):
-    """One that is served by HTTP as it lies, and over ssh."""
+    """A repository served as files over HTTP, and over ssh."""
     if not os.path.exists(net.site + "/repo.git"):
         subprocess.run(["sh", "-ec", f"""git init -q {net.site}/work; cd {net.site}/work
             echo text > file; git add file
@@ -190,7 +190,7 @@ def repository(net):
 
 
 def rsync_server(net):
-    """Whether there is one."""
+    """Starts an rsync server. Returns whether that worked."""
     if not shutil.which("rsync"):
         return False
     if not hasattr(net, "rsync"):
@@ -204,7 +204,7 @@ def rsync_server(net):
 
 
 def main(tests):
-    """Runs each for everybody, or those that are named on the command line."""
+    """Runs all tests for all users, or only the tests named on the command line."""
     why = internet.missing()
     if not why and not shutil.which("nginx"):
         why = "nginx is not installed"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdict rows about processes, as the kernel asks them: for tests/runners/run-kernel-verdicts.py.
+"""Verdict rows about processes, for tests/runners/run-kernel-verdicts.py.
 
-What a row leaves open the kernel knows: a process that is signalled is a child and a fellow and
-somebody else, all at once. So each row becomes the question that the kernel will ask, `buckle eval`
-answers that one, and the probe attempts it.
+The kernel knows more than a row states: the target of a signal can be a child, a sandbox member and
+another process at once. So each row becomes the question that the kernel will ask; `buckle eval`
+answers it, and the probe attempts it.
 """
 
 import os
@@ -13,7 +13,7 @@ import shutil
 
 LINUX_SIGNALS = {"SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGKILL": 9, "SIGUSR1": 10, "SIGTERM": 15,
                  "SIGCONT": 18, "SIGSTOP": 19, "15": 15, "9": 9}
-# what the row names: (call, what else such a process is)
+# target in the row: (call, further facts about such a process)
 TARGETS = {
     "self": ("signal-self", ["self", "pgrp", "same-sandbox"]),
     "children": ("signal-children", ["children", "others", "same-sandbox"]),
@@ -23,7 +23,7 @@ TARGETS = {
     "other": ("signal-fellow", ["others", "same-sandbox"]),
 }
 SYSV = {"ipc-sysv-shm": "sysv-shm", "ipc-sysv-sem": "sysv-sem", "ipc-sysv-msg": "sysv-msg"}
-# operation: (call, what else is asked on the way)
+# operation: (call, other operations it needs)
 POSIX = {
     "ipc-posix-shm-write-create": ("shm-create", []),
     "ipc-posix-shm-write-data": ("shm-write", ["ipc-posix-shm-write-create"]),
@@ -31,7 +31,7 @@ POSIX = {
     "ipc-posix-sem-create": ("sem-create", ["ipc-posix-sem-open", "ipc-posix-sem-unlink"]),
     "ipc-posix-sem-open": ("sem-open", ["ipc-posix-sem-create", "ipc-posix-sem-unlink"]),
 }
-# operation: (file of /proc/PID, how it is opened)
+# operation: (file in /proc/PID, open mode)
 ABOUT_PROCESSES = {
     "process-info-pidinfo": ("stat", "r"),
     "process-info-pidfdinfo": ("fd", "r"),
@@ -58,7 +58,7 @@ class ProcessRow:
         self.plan()
 
     def family(self):
-        """What the plan calls it."""
+        """The name that the plan uses."""
         return "process-info*" if self.operation.startswith("process-info") else self.operation
 
     def given(self, name):
@@ -69,7 +69,7 @@ class ProcessRow:
         return plain[0] if plain else None
 
     def only(self, *names):
-        """Facts that the row may have; of those about people, only the ones that hold here."""
+        """Checks that the row has only these facts, and only facts about users that hold here."""
         for word in self.words:
             name = word.split("=", 1)[0]
             if "=" in word and name in ("uid", "gid") and word not in self.who:
@@ -117,7 +117,7 @@ class ProcessRow:
         if len(names) != 1:
             raise NotHere("names no process, or several")
         if names[0] not in TARGETS:
-            raise NotHere("the first process is out of reach")
+            raise NotHere("init is out of reach")
         call, facts = TARGETS[names[0]]
         numbers = self.given("signal-number") or ["SIGCONT"]
         if numbers[0] not in LINUX_SIGNALS:
@@ -167,14 +167,14 @@ class ProcessRow:
             raise NotHere("a variable that Linux does not have")
         self.asked = " ".join([self.operation, name, *self.who])
         self.call = ["open-read" if self.operation == "sysctl-read" else "open-write", path]
-        # nothing is there where nothing may be read; not everybody may write what is
+        # unreadable entries are missing; others are not always writable
         self.means = {"ENOENT": "deny", "EACCES": "allow"}
 
     def plan_device(self):
         self.only()
         path = self.subject()
         if self.operation == "pseudo-tty":
-            # there is no file system of terminals here
+            # there is no devpts here
             self.asked, self.call = " ".join(["pseudo-tty", *self.who]), ["open-rdwr", "/dev/ptmx"]
             self.means = {"ENODEV": "allow", "ENOENT": "allow"}
         elif self.operation == "file-lock":
@@ -208,7 +208,7 @@ class ProcessRow:
         self.call = ["socket-route"]
 
     def prelude(self):
-        """What the probe needs to ask this and nothing else."""
+        """The rules that the probe needs to ask exactly this."""
         rules = f'(allow process-exec* (literal "{self.tool}/probe"))(allow file-read* sysctl-read)' \
             f'(allow process-exec* (regex #"^{re.escape(self.tool)}/cwd/script-"))' \
             '(allow file-write* (subpath "/dev/shm"))' \
@@ -223,7 +223,7 @@ class ProcessRow:
             os.chmod(self.program, self.mode)
 
     def prepare(self):
-        """What is there before the sandbox is."""
+        """Creates what must exist before the sandbox starts."""
         if self.program:
             os.makedirs(os.path.dirname(self.program), exist_ok=True)
             shutil.copy(self.tool + "/probe", self.program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is running, and what memory it takes."""
+"""Running processes and their memory."""
 
 
 def descendants(pid):
@@ -11,7 +11,7 @@ def descendants(pid):
 
 
 def memory_of(pid):
-    """KiB that are its own alone, and with its share of what several have."""
+    """Private memory and proportional share (PSS), in KiB."""
     own = share = 0
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
         for line in f:

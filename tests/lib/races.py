@@ -15,7 +15,7 @@ WRITES_IN = """(version 1)
 """
 TO_OWN_SERVER = WRITES_IN + '(allow network-outbound network-bind (literal "{inside}/socket"))\n'
 
-# Who changes things from outside, as fast as the machine lets him, and what he makes first.
+# A process outside that changes files as fast as it can, and what it creates first.
 FLIPPERS = {"race-link-hammer": ("race-link-flip", "swap"), "race-connect-link": ("race-link-flip", "swap"),
             "swap-folders": ("swap-flip", None)}
 FILES = ("race-memory", "race-link", "race-link-hammer", "race-dirfd", "race-fd", "swap-folders",
@@ -40,7 +40,7 @@ def _run(who, world, name, seconds, options, env, label):
 
 
 def race(who, name, seconds, label, options=(), env=None, attributes=True):
-    """One race about files. Without attributes only names and contents are looked at."""
+    """One race about files. Without `attributes`, compares only names and contents."""
     world = World(who)
     _run(who, world, name, seconds, options, env, label)
     tap.ok(world.intact(attributes), f"{label}: nothing forbidden happened", world.before,
@@ -49,7 +49,7 @@ def race(who, name, seconds, label, options=(), env=None, attributes=True):
 
 
 def race_to_server(who, name, seconds, label, options=(), env=None):
-    """One race to a server outside, that must not hear of it."""
+    """One race to a server outside, which must receive nothing."""
     world = World(who)
     with socket.socket(socket.AF_UNIX, SOCKETS[name]) as server:
         server.bind(world.out("socket"))

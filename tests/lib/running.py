@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`buckle run` for the end-to-end tests: who runs it, where, and what is left afterwards.
+"""`buckle run` for the end-to-end tests: the users, their folders, and what a run leaves behind.
 
-Everything is tried by each of PEOPLE: by whoever runs the tests, and when that is root by an ordinary
-user as well. Each has a home folder, and work folders in it.
+Every test runs for each of PEOPLE: the user who runs the tests and, if that is root, an ordinary user
+as well. Each has a home folder with work folders in it.
 """
 
 import os
@@ -35,13 +35,13 @@ BUCKLE = _program()
 
 
 class Person:
-    """Somebody who runs commands."""
+    """A user who runs commands."""
 
     def __init__(self, name, uid):
         self.name, self.uid = name, uid
         self.home = os.path.join(os.path.realpath(drive.FOLDER), "home-" + name)
         self.made = 0
-        # sessions of their own: a run sweeps away what killed ones left, also those of other tests
+        # a separate runtime folder: a run cleans up after killed runs, also those of other tests
         self.sessions = os.path.join(os.path.realpath(drive.FOLDER), "run-" + name)
         for path in (self.home, self.sessions):
             os.makedirs(path, mode=0o700)
@@ -55,7 +55,7 @@ class Person:
             os.chown(path, self.uid, self.uid)
 
     def folder(self, name="work"):
-        """A new folder of theirs, canonical."""
+        """Makes a new folder and returns its canonical path."""
         self.made += 1
         path = os.path.join(self.home, f"{name}-{self.made}")
         os.makedirs(path)
@@ -78,7 +78,7 @@ class Person:
         return path
 
     def as_them(self):
-        """What makes subprocess run something as this person."""
+        """Arguments that make subprocess run something as this user."""
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.uid, "extra_groups": []}
@@ -120,7 +120,7 @@ PEOPLE = _people()
 
 
 class Checks:
-    """tap's checks with a person's name in front."""
+    """tap's checks, prefixed with the user's name."""
 
     def __init__(self, person):
         self.name = person.name
@@ -133,13 +133,13 @@ class Checks:
                       *details)
 
     def quiet(self, ran, name, out=None):
-        """Success without a word from Buckle."""
+        """Success without any output from Buckle."""
         fine = ran.status == 0 and "buckle:" not in ran.err and (out is None or ran.out == out)
         return tap.ok(fine, f"{self.name}: {name}", ran)
 
 
 def for_everybody(tests):
-    """Runs each test for each person."""
+    """Runs each test for each user."""
     for person in PEOPLE:
         for test in tests:
             try:
@@ -149,10 +149,10 @@ def for_everybody(tests):
 
 
 def suggested_flags(summary):
-    """The flags that a summary suggests, as a shell reads them."""
+    """The flags that a summary suggests, split as a shell does."""
     words = []
     for line in summary.split("\n"):
-        if line.startswith(("allow with:", "protected names need their own:")):
+        if line.startswith(("allow with:", "protected path; to allow it:")):
             text = line.split(":", 1)[1]
             done = subprocess.run(["bash", "-c", f"printf '%s\\0' {text}"], cwd=drive.FOLDER,
                                   stdout=subprocess.PIPE, check=True)
@@ -165,7 +165,7 @@ def missing(*programs):
     return next((p for p in programs if not shutil.which(p, path=PATH)), None)
 
 
-# ---- what is there ----
+# ---- processes ----
 
 
 def processes(pattern):
@@ -185,7 +185,7 @@ def processes(pattern):
 
 
 def started(pid):
-    """When a process started, in seconds since boot; None when it is gone."""
+    """When a process started, in seconds since boot; None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
             return int(f.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
@@ -194,8 +194,8 @@ def started(pid):
 
 
 def namespaces(before):
-    """All namespaces that a process lives in which started before this time since boot. Numbers are
-    used again: what started later may live in somebody else's new one."""
+    """The namespaces of all processes that started before this time since boot. The kernel reuses
+    numbers, so later processes may be in unrelated namespaces with the same number."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         birth = started(pid)
@@ -210,7 +210,7 @@ def namespaces(before):
 
 
 def eventually(condition, seconds=10):
-    """Whether it becomes true in time."""
+    """Whether the condition becomes true in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system with one file, "page", whose contents take their time: whoever has the file in its
-memory stretches every look at it. For root, in a mount namespace of the test's own."""
+"""A file system with one file, "page", that is slow to read: a process that maps it slows down every
+access to that memory. Needs root and a private mount namespace."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ class SlowPage:
         os.makedirs(self.folder, exist_ok=True)
         self.device = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other"
-        # "-i": not through a helper program
+        # "-i": without a helper program
         subprocess.run(["mount", "-i", "-t", "fuse", "-o", options, "slow", self.folder], check=True,
                        pass_fds=[self.device])
         threading.Thread(target=self.serve, daemon=True).start()
@@ -40,7 +40,7 @@ class SlowPage:
         return struct.pack("<6Q10I", node, size, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
     def answer(self, opcode, node, body):
-        """The answer to a request, or an errno."""
+        """Returns the answer to a request, or an errno."""
         if opcode == INIT:
             return struct.pack("<4I2H2I2HI7I", 7, 31, 65536, 0, 16, 12, 4096, 1, 0, 0, 0, *[0] * 7)
         if opcode == LOOKUP and node == ROOT and body.rstrip(b"\0") == b"page":

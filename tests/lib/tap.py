@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test Anything Protocol for the Python test programs: what tap.h is to those in C."""
+"""Test Anything Protocol for Python tests; tap.h is the same for C."""
 
 import sys
 
@@ -8,7 +8,7 @@ _failures = 0
 
 
 def ok(passed, name, *details):
-    """One check. `details` are shown, line by line, when it fails."""
+    """One check. If it fails, prints `details` line by line."""
     global _checks, _failures
     _checks += 1
     text = str(name).replace("\\", "\\\\").replace("#", "\\#").replace("\n", " ")
@@ -33,6 +33,6 @@ def skip(reason):
 
 
 def done():
-    """The plan, and the exit status for sys.exit()."""
+    """Prints the plan. Returns the exit status."""
     print(f"1..{_checks}")
     return 1 if _failures else 0

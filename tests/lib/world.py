@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""People, worlds and tools for tests that look at sandboxes from both sides."""
+"""Users, worlds and tools for tests that look at sandboxes from both sides."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ BIN = os.path.join(FOLDER, "bin")
 
 
 class Who:
-    """Somebody who runs Buckle."""
+    """A user who runs Buckle."""
 
     def __init__(self, uid):
         self.uid = uid
@@ -64,7 +64,7 @@ class Done:
         self.status, self.out, self.err = status, out, err
 
     def lines(self):
-        """What the attacker told: {what: outcome}."""
+        """What the attacker reported: {what: outcome}."""
         return dict(line.rsplit(": ", 1) for line in self.out.splitlines() if ": " in line)
 
     def __str__(self):
@@ -72,13 +72,13 @@ class Done:
 
 
 def ended(child, timeout=30, given=None):
-    """What came of a child, which is waited for no longer than that."""
+    """The result of a child, waiting at most this long."""
     status, out, err = finish(child, given, timeout)
     return Done(status, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 class World:
-    """A folder that may be written and one that may not; their names differ in one byte."""
+    """A writable folder and a denied one, whose names differ in one byte."""
 
     count = 0
 
@@ -109,7 +109,7 @@ class World:
         return seen
 
     def intact(self, attributes=True):
-        """Whether the folder outside is as it was; without its attributes: in names and contents."""
+        """Whether the folder outside is unchanged; without `attributes`, compares only names and contents."""
         def part(seen):
             return seen if attributes else {path: one if path == "content" else one[2:4]
                                             for path, one in seen.items()}
@@ -168,7 +168,7 @@ def processes_with(marker):
 
 
 def all_processes():
-    """(number, name, parent's number) of each."""
+    """(pid, name, parent pid) of each process."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path) as f:
@@ -180,13 +180,13 @@ def all_processes():
 
 
 def child_named(pid, name):
-    """The child of a process that calls itself so."""
+    """The child of a process with this name."""
     return next((one for one, called, parent in all_processes()
                  if called == name and parent == pid), None)
 
 
 def own_processes(pid):
-    """A running buckle with the processes of its own: judge, sentry, first process, keeper."""
+    """A running buckle with its processes: judge, sentry, init, reaper."""
     found, everybody = [pid], list(all_processes())
     for one in found:
         found += [child for child, name, parent in everybody
@@ -195,7 +195,7 @@ def own_processes(pid):
 
 
 def is_alive(path):
-    """Whether the process of a path in /proc is more than a status that nobody has asked for."""
+    """Whether the process of a /proc path exists and is not a zombie."""
     try:
         with open("/".join(path.split("/")[:3]) + "/stat") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -225,7 +225,7 @@ def read_until(stream, word, seconds=10.0):
 
 
 def people():
-    """Puts the tools where everybody can run them; returns who is to run them."""
+    """Puts the tools where everybody can run them. Returns the users to run them."""
     os.chmod(FOLDER, 0o755)
     os.makedirs(BIN, exist_ok=True)
     for source in (BUCKLE, *(os.path.join(TOOLS, name) for name in ("escape", "look", "probe"))):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles everything for arm64 and runs what an emulator of programs can run; prints TAP.
+"""Compiles everything for arm64 and runs what a user-mode emulator can run; prints TAP.
 
     tests/runners/run-arm64.py
 
-Needs aarch64-linux-gnu-gcc, and qemu-aarch64 for running. Libraries for arm64 are seldom at hand: headers
-are taken as they are, and functions of the same names, which do nothing, stand in. What needs the
-kernel (seccomp, Landlock, namespaces) is not emulated; the filter for arm64 is checked by simulation.
+Needs aarch64-linux-gnu-gcc, and qemu-aarch64 to run programs. Libraries for arm64 are rarely
+installed, so stubs replace them: the host's headers, and functions that do nothing. The emulator does
+not cover seccomp, Landlock and namespaces; a simulation checks the filter for arm64.
 """
 
 import glob
@@ -27,7 +27,7 @@ CROSS = "aarch64-linux-gnu-"
 SYSROOT = "/usr/aarch64-linux-gnu"
 QEMU = ["qemu-aarch64", "-L", SYSROOT]
 
-# what these need of the kernel, or of JSON and YAML, is not there
+# these need kernel features, JSON or YAML that are missing here
 EXCEPT = {"test-api-apply", "test-api-manager", "test-api-run", "test-kernel-bpf",
           "test-kernel-cgroup", "test-kernel-host", "test-kernel-created-repos", "test-kernel-own-socket",
           "test-kernel-process", "test-net-h2", "test-net-own-address", "test-run-update", "test-sbpl-load",
@@ -52,7 +52,7 @@ cpu = 'aarch64'
 endian = 'little'
 """
 
-# libraries: headers, what their functions begin with, whether anything links them
+# libraries: headers, prefix of their functions, whether anything links them
 LIBRARIES = {
     "jansson": (["jansson*.h"], "json_", True),
     "libcares": (["ares*.h"], "ares_", True),
@@ -75,7 +75,7 @@ def put(path, text):
 
 
 def stub(include, patterns, prefix):
-    """A function of each name that the headers mention; each does nothing and returns nothing."""
+    """Defines each function that the headers declare, as one that does nothing."""
     names = set()
     for header in sum((glob.glob(os.path.join(include, pattern)) for pattern in patterns), []):
         with open(header, encoding="utf-8", errors="replace") as f:
@@ -84,7 +84,7 @@ def stub(include, patterns, prefix):
 
 
 def stand_in():
-    """Libraries for arm64, as far as compiling and linking need them."""
+    """Makes stub libraries for compiling and linking."""
     include, lib = os.path.join(ROOT, "include"), os.path.join(ROOT, "lib")
     os.makedirs(include, exist_ok=True)
     os.makedirs(lib, exist_ok=True)
@@ -137,7 +137,7 @@ def run_unit(name):
 
 
 def check_program():
-    """The program itself: a decision and a plan."""
+    """Runs the program itself: a verdict and a plan."""
     env = {**os.environ, "QEMU_LD_PREFIX": SYSROOT}
     buckle = [*QEMU, "-E", f"LD_LIBRARY_PATH={ROOT}/lib", os.path.join(BUILD, "buckle")]
     profile = put(os.path.join(ROOT, "a.sb"), "(version 1)(deny default)(allow file-read* (subpath \"/a\"))")

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the examples of README.md, docs/ and the manual pages, and compares; prints TAP.
+"""Runs the examples in README.md, docs/ and the manual pages and compares their output; prints TAP.
 
     tests/runners/run-examples.py [--accept]
 
-A fenced block marked `console` is a session: lines that start with `$ ` are typed, the lines below
-each are what must appear (standard output and standard error together). A fenced block marked
-`sbpl title=NAME` (or any language with a title) makes a file of that name in the folder where the
-sessions of the same page run. A last line `…` lets the output go on as it likes.
+A fenced block marked `console` is a session: lines that start with `$ ` are commands, and the lines
+below each are the expected output (standard output and standard error together). A final line `…`
+allows any further output. A fenced block marked `sbpl title=NAME` (or any language with a title)
+makes a file of that name in the folder where the sessions of the page run.
 
-Manual pages (scdoc) announce the same in a comment above a literal block: `; example: console` and
-`; example: title=NAME`. --accept writes what appeared into the pages: read the difference.
+Manual pages (scdoc) mark literal blocks with a comment above: `; example: console` and
+`; example: title=NAME`. --accept writes the actual output into the pages: read the diff.
 """
 
 import glob
@@ -43,7 +43,7 @@ def markdown_blocks(text):
 
 
 def scdoc_blocks(text):
-    """(line, info, lines) of each literal block that a comment announces."""
+    """(line, info, lines) of each literal block marked by a comment."""
     info, block = None, None
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("; example:"):
@@ -73,7 +73,7 @@ def sessions(lines):
         yield command, expected
 
 
-# the drop-in names, which lie beside the program only when it is installed
+# the compat names, which exist next to the program only after installation
 NAMES = tempfile.TemporaryDirectory()
 for _name in ("cage", "sandbox-exec", "srt"):
     os.symlink(BUCKLE, os.path.join(NAMES.name, _name))
@@ -97,7 +97,7 @@ def matches(got, want):
 
 
 def check_page(path, text, blocks, accept):
-    """Runs a page's examples in a folder of their own. Returns how many there were."""
+    """Runs a page's examples in a new folder. Returns how many there were."""
     page, lines, count = os.path.relpath(path, TOP), text.split("\n"), 0
     rewritten = []  # (first line, number of lines, new lines)
     with tempfile.TemporaryDirectory() as folder:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs each libFuzzer program of build/fuzz for $FUZZ_SECONDS; prints TAP.
 
-New inputs go to build/fuzz/corpus, findings to build/fuzz/findings; the corpora in the tree are
-only read. A finding belongs into tests/fuzz/corpus, beside the fix.
+New inputs go to build/fuzz/corpus, findings to build/fuzz/findings; the corpora in the tree stay
+unchanged. Add each finding to tests/fuzz/corpus, together with its fix.
 """
 
 import glob

@@ -4,8 +4,8 @@
 
     tests/runners/run-golden.py [--accept] [NAME…]
 
-NAME.args, when there is one, holds further arguments: an operation, options. --accept writes the graphs
-anew: read the difference before you commit it. The program is $BUCKLE.
+NAME.args, if it exists, has further arguments: an operation, options. --accept rewrites the graphs:
+read the diff before you commit it. The program is $BUCKLE.
 """
 
 import difflib
@@ -29,7 +29,7 @@ def read(path, default=None):
 
 
 def graph(name):
-    """The names in the graph must not depend on where the tree lies, hence cwd."""
+    """Sets cwd so that names in the graph do not depend on the path of the tree."""
     args = shlex.split(read(os.path.join(FOLDER, name + ".args"), ""))
     return subprocess.run([BUCKLE, "graph", "--format", "text", name + ".sb", *args], cwd=FOLDER,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the rows about files and sockets a second time, against the kernel; prints TAP.
+"""Runs the rows about files, sockets and processes again, against the kernel; prints TAP.
 
     tests/runners/run-kernel-verdicts.py [FILE.rows…]
 
-`buckle eval` says what a policy means; this asks whether `buckle run` enforces it. Each table's
-profile runs a probe ($TOOLS/probe) that attempts what the row asks, in a world made for it: a file
-system of its own, in a mount namespace, where the paths of the rows are what they say. Where a row
-asks something that no single call on Linux is, it is counted with the reason (all of them are listed
-with VERBOSE=1). With $BUCKLE_PRETEND (kernel=6.1.0) on a host that seems to have less. $TIER is
-judged or sentry: who answers for reading. Started as root, everything runs as root and as an ordinary user.
+`buckle eval` tells what a policy means; this tests whether `buckle run` enforces it. Under each
+table's profile a probe ($TOOLS/probe) attempts the operation of each row, in a file system made for
+it, where the rows' paths exist. Rows that no single Linux call can express are counted with the
+reason (VERBOSE=1 lists them). $BUCKLE_PRETEND (kernel=6.1.0) pretends a less capable host. $TIER is
+judged or sentry: the tier that controls reading. As root, everything runs as root and as an
+ordinary user.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ import sys
 import tempfile
 import traceback
 
-# Which tier is to answer for reading, where the planner can choose: judged or sentry.
+# The tier that controls reading, where the planner has a choice: judged or sentry.
 TIER = os.environ.get("TIER", "judged")
 if TIER == "sentry":
     import fusable
@@ -41,21 +41,21 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
 TOOLS = os.environ.get("TOOLS", os.path.join(os.path.dirname(HERE), "build", "gcc", "tests"))
 ORDINARY = 1000
-TOOL = "/.tool"  # where the world keeps what is not part of it
+TOOL = "/.tool"  # folder for files that are not part of the world
 PATIENCE = 20
 
 _spec = importlib.util.spec_from_file_location("run_verdicts", os.path.join(HERE, "runners", "run-verdicts.py"))
 verdicts = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(verdicts)
 
-# What a program needs before it can ask anything: none of it says anything about what is asked. The
-# probe is linked statically; starting it takes reading itself, and no more.
+# Rules that a program needs before it can try anything; they do not affect the results. The probe is
+# static, so that starting it only needs reading itself.
 STARTING = "(allow process* file-map-executable sysctl-read)"
 PRELUDE = {"writing": STARTING + "(allow file-read*)",
            "reading": STARTING + f'(allow file-read-data (literal "{TOOL}/probe"))'}
 READING = ("file-read", "file-test-existence")
 
-# operation: (kind of object that the row needs, calls that ask just that)
+# operation: (kind of object that the row needs, calls that need only this operation)
 EXISTING = {
     "file-write-data": ("file", ["open-write", "openat-append", "truncate"]),
     "file-write-mode": ("file", ["chmod", "fchmodat2"]),
@@ -73,11 +73,11 @@ EXISTING = {
     "file-read-xattr": ("file", ["getxattr", "lgetxattr", "listxattr", "llistxattr"]),
     "file-test-existence": ("file", ["access", "faccessat", "faccessat2"]),
 }
-# To a sentry a name alone is no question: nothing can be learned from it without asking more.
+# A sentry does not check mere lookups: they reveal nothing without a further operation.
 if TIER == "sentry":
     for _kind, _calls in EXISTING.values():
         _calls[:] = [c for c in _calls if c not in ("watch", "open-path")]
-# A symbolic link itself is named by calls that do not follow it.
+# Calls that act on a symlink itself, without following it.
 OF_LINKS = {
     "file-write-unlink": ["unlinkat"],
     "file-read-metadata": ["lstat", "newfstatat-nofollow", "readlink", "readlinkat",
@@ -88,12 +88,12 @@ CREATING = {"file": ["mknod-file"], "dir": ["mkdir"], "fifo": ["mknod-fifo"],
             "symlink": ["symlinkat"], "socket": ["mknod-socket"]}
 KINDS = {"REGULAR-FILE": "file", "DIRECTORY": "dir", "SYMLINK": "symlink", "FIFO": "fifo",
          "SOCKET": "socket"}
-# What a server has to be for a call to reach it; a stream otherwise.
+# The socket type that a call needs; otherwise a stream.
 SERVES = {"connect-seqpacket": socket.SOCK_SEQPACKET,
           **dict.fromkeys(("connect-dgram", "sendto-unix", "sendmsg-unix", "sendmmsg-unix"),
                           socket.SOCK_DGRAM)}
 MADE = "buckle.created-repository"
-# Patterns speak of names; the judge looks whether there is a repository, and what is written.
+# Patterns only match names; the judge also checks for a repository and for the data written.
 GIT_JUDGES = re.compile("/\\.gitmodules$|/\\.git/modules/.*/(config|hooks)(/|$)|"
                         "/\\.git/worktrees/[^/]*/(gitdir|commondir)$|/\\.G[iI][tT]/")
 
@@ -160,7 +160,7 @@ class Row:
                 raise NotHere("a repository that is not called .git")
 
     def plan(self):
-        """What must be there, what to attempt, and what else is asked on the way."""
+        """What must exist, what to attempt, and which other operations that needs."""
         self.also = []
         if self.operation == "file-write-create":
             self.needs, self.calls = "absent", CREATING[self.kind or "file"]
@@ -195,7 +195,7 @@ class Row:
             raise NotHere("no call asks about the whole family" if self.operation.endswith("*")
                           else "not about files or sockets")
         if self.path.startswith("@"):
-            self.needs = "abstract"  # nobody has such a name in the sandbox's network
+            self.needs = "abstract"  # no such name in the sandbox's network
         if self.operation.startswith("network") and len(os.fsencode(self.path)) > 100:
             raise NotHere("longer than a socket's address")
 
@@ -211,7 +211,7 @@ def parents(path):
 
 
 class World:
-    """Rows that agree about what lies where."""
+    """Rows that agree about what exists where."""
 
     def __init__(self, folders):
         self.kinds = {up: "dir" for path in folders for up in (path, *parents(path))}
@@ -272,7 +272,7 @@ def make(path, kind, serves=socket.SOCK_STREAM):
         if mode is None:
             os.mkdir(path)
     elif kind == "socket":
-        # a server that has accepted nothing for long would refuse: a new one for each question
+        # a server with a full backlog would refuse: use a new one for each question
         remove(path)
         servers[path] = socket.socket(socket.AF_UNIX, serves)
         servers[path].bind(path)
@@ -299,7 +299,7 @@ def build(world):
         if world.kinds[path] == "repository":
             continue
         if any(world.kinds.get(up) == "repository" for up in parents(path)):
-            continue  # inside what the command itself makes
+            continue  # inside a folder that the command itself makes
         make(path, world.kinds[path])
 
 
@@ -312,7 +312,7 @@ def surroundings():
 
 
 class Probe:
-    """A probe under a profile, asked line by line."""
+    """A probe under a profile, which answers line by line."""
 
     def __init__(self, options, cwd, home):
         argv = [*LOADER, TOOL + "/buckle", "run", "--report", "none", *options, "--",
@@ -364,12 +364,12 @@ def attempt(probe, world, row, call):
     if row.needs == "absent":
         make(row.path, "absent")
     elif call.startswith(("chmod", "fchmod")) and os.path.isdir(row.path):
-        os.chmod(row.path, 0o755)  # or nobody could look into it any more
+        os.chmod(row.path, 0o755)  # or the folder would become inaccessible
     return answer
 
 
 def in_order(rows):
-    """What removes comes last, the deepest first."""
+    """Puts removals last, the deepest first."""
     return sorted(rows, key=lambda r: (r.operation == "file-write-unlink", -r.path.count("/")
                                        if r.operation == "file-write-unlink" else 0))
 
@@ -393,7 +393,7 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
             except NotHere as why:
                 skip(row, str(why))
                 break
-            # what a policy allows may still be impossible; there are no terminals here
+            # allowed operations can still be impossible; there are no terminals here
             allowed = ("ok", "EISDIR", "ENODATA", "EOPNOTSUPP",
                        {"/dev/tty": "ENXIO", "/dev/ptmx": "ENOENT"}.get(row.path, "ok"),
                        "ECONNREFUSED" if row.needs == "abstract" else "ok")
@@ -410,7 +410,7 @@ def check_world(world, options, params, expected, odd_errno, tell, skip):
 
 
 def with_prelude(text, about):
-    """The profile with what its probe needs, on the same line, so that lines keep their numbers."""
+    """The profile with the probe's rules added on an existing line, so that line numbers stay."""
     match = re.search(r"\(version\s+\d+\)", text)
     at = match.end() if match else 0
     return text[:at] + PRELUDE[about] + text[at:]
@@ -429,7 +429,7 @@ def split_options(group):
 
 def evaluate(group, where, questions):
     text = "".join(q + "\n" for q in questions)
-    # what `buckle run` says by itself
+    # a message of `buckle run` itself
     own = ["-D", "ORDINARY=1"] if os.geteuid() != 0 else []
     done = subprocess.run([*LOADER, TOOL + "/buckle", "eval", "--batch", "--json", *own, *group.options,
                            where], input=text.encode(errors="surrogateescape"),
@@ -439,7 +439,7 @@ def evaluate(group, where, questions):
 
 
 def fits(row, source, folders, name, skip):
-    """Whether a row can be asked of this profile, in these folders."""
+    """Whether a row can be tested with this profile and these folders."""
     why = None
     if source and "vnode-type" in source and not row.kind:
         why = "leaves open what kind of file it is, as the kernel never does"
@@ -467,7 +467,7 @@ def check_group(group, name, tell, skip):
 
 
 def check_processes(group, name, tell, skip):
-    """Rows about processes, each asked as the kernel asks it; rows with one prelude share a probe."""
+    """Rows about processes, each as the question the kernel asks; rows with the same prelude share a probe."""
     rows = process_rows.rows_of(group, TOOL, name, skip)
     params, others = split_options(group)
     why = f"{others[0]} is an option of eval alone" if others else \
@@ -483,7 +483,7 @@ def check_processes(group, name, tell, skip):
 
 
 def unenforced(options):
-    """Operations that the plan admits not to enforce."""
+    """Operations that the plan does not enforce, as it says itself."""
     done = subprocess.run([*LOADER, TOOL + "/buckle", "run", "--dry-run", "--json", *options, "--",
                            TOOL + "/probe"], stdout=subprocess.PIPE, cwd=TOOL + "/cwd",
                           timeout=PATIENCE, env=dict(surroundings(), HOME="/nonexistent"))
@@ -576,7 +576,7 @@ def check_part(group, name, about, tell, skip):
             rows.remove(row)
             skip(name, row.number, row.question, f"its call is also {denied[0]}, which is denied")
     options = ["--profile", where]
-    if TIER == "judged":  # and not masks, which permit less
+    if TIER == "judged":  # not masks, which permit less
         options.append("--strict-reads")
     for key, value in params.items():
         options += ["-D", f"{key}={value}"]
@@ -586,7 +586,7 @@ def check_part(group, name, about, tell, skip):
                     lambda row, why: skip(name, row.number, row.question, why))
 
 
-# ---- a file system for it ----
+# ---- a file system for the rows ----
 
 libc = ctypes.CDLL(None, use_errno=True)
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
@@ -611,8 +611,7 @@ def put(path, text):
 
 
 def take_along():
-    """What the new root needs, read while everything can be read: {name: bytes}; and how to start the
-    program there."""
+    """Reads the files that the new root needs: {name: bytes}; and how to start the program there."""
     paths = {"buckle": BUCKLE, "probe": os.path.join(TOOLS, "probe")}
     listed = subprocess.run(["ldd", BUCKLE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             text=True).stdout
@@ -691,7 +690,7 @@ def inside(uid, files, root, send):
 
 
 def run_as(uid, files, root):
-    """In a child; yields what it tells."""
+    """Runs in a child. Yields the lines it reports."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -700,7 +699,7 @@ def run_as(uid, files, root):
         try:
             signal.alarm(240)
             inside(uid, files, root, lambda what: out.write(json.dumps(what) + "\n"))
-        except BaseException as error:  # whatever it is, the parent must hear of it
+        except BaseException as error:  # report any exception to the parent
             denied = isinstance(error, OSError) and error.errno in (errno.EPERM, errno.ENOSPC)
             first = "unshare" in str(error)
             out.write(json.dumps({"failed": traceback.format_exc(),

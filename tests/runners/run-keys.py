@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of keys in docs/settings.md is what the program says; prints TAP.
+"""Checks that the table of keys in docs/settings.md matches the program; prints TAP.
 
     tests/runners/run-keys.py [--accept]
 """
@@ -18,7 +18,7 @@ PAGE = os.path.join(TOP, "docs", "settings.md")
 BUCKLE = os.path.abspath(os.environ.get("BUCKLE", "buckle"))
 START, END = "from src/settings/keys.def -->\n", "<!-- /keys -->"
 EFFECTS = {"used": "", "macos": " *(macOS only)*", "host": " *(for programs that start commands)*",
-           "none": " *(no effect)*", "later": " *(not there yet)*"}
+           "none": " *(no effect)*", "later": " *(not implemented yet)*"}
 
 
 def table():

@@ -4,9 +4,9 @@
 
     tests/runners/run-numbers.py [COMPILER]
 
-x86-64's are those of the compiler's own <asm/unistd.h>, arm64's the generic ones, which lie beside them;
-with a cross compiler (aarch64-linux-gnu-gcc) its own. A call that the headers do not know must be newer
-than all they know; NO must mean that an architecture does not have it.
+For x86-64 it uses the compiler's <asm/unistd.h>, for arm64 the generic header next to it, or that of
+the cross compiler (aarch64-linux-gnu-gcc). A call that is not in the headers must be newer than all
+calls there. NO must mean that an architecture lacks the call.
 """
 
 import os
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# what arm64 asks of the generic header
+# the calls that arm64 selects in the generic header
 GENERIC = ["-D__ARCH_WANT_RENAMEAT", "-D__ARCH_WANT_NEW_STAT", "-D__ARCH_WANT_SET_GET_RLIMIT",
            "-D__ARCH_WANT_TIME32_SYSCALLS", "-D__ARCH_WANT_SYS_CLONE3", "-D__ARCH_WANT_MEMFD_SECRET"]
 
@@ -33,7 +33,7 @@ def rows():
 
 
 def headers(compiler, header, *flags):
-    """{name: number} of a header, or nothing when there is none."""
+    """{name: number} of a header; empty if there is none."""
     done = subprocess.run([compiler, *flags, "-dM", "-E", "-"], input=f"#include <{header}>\n",
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     defined = dict(re.findall(r"^#define (__NR\w+) (.+)$", done.stdout, re.M))
@@ -60,7 +60,7 @@ def wrong(name, number, known):
     return None if number > max(known.values()) or name in GONE else f"{name} is unknown"
 
 
-# Numbers that were given out once and that newer headers leave out.
+# Numbers that older headers had and newer ones omit.
 GONE = {"nfsservctl", "_sysctl", "uselib", "lookup_dcookie", "create_module", "get_kernel_syms",
         "query_module", "afs_syscall", "tuxcall", "security"}
 

@@ -4,9 +4,9 @@
 
     tests/runners/run-plans.py [--accept] [NAME…]
 
-The plan is what `buckle run --dry-run` prints for a pretended host that can do everything, as an
-ordinary user; NAME.host changes that host, NAME.args holds further arguments. --accept writes the
-plans anew: read the difference before you commit it. The program is $BUCKLE.
+The plan is the output of `buckle run --dry-run` for an ordinary user on a pretended host with all
+features. NAME.host changes that host, NAME.args has further arguments. --accept rewrites the plans:
+read the diff before you commit it. The program is $BUCKLE.
 """
 
 import difflib

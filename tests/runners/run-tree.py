@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the tree promises about itself; prints TAP.
-
-Manual pages against the option tables, licence headers, what an installation consists of.
+"""Checks the tree: manual pages against the option tables, licence headers, links, the tests that the
+threat model names, and the installed files. Prints TAP.
 """
 
 import os
@@ -38,7 +37,7 @@ def page(name):
 
 
 def page_of(command):
-    """Its own page, or the one that has it among its names."""
+    """The command's own page, or the page that lists it among its names."""
     own = page(f"buckle-{command}.1")
     shared = (page(name[:-len(".scd")]) for name in sorted(os.listdir(os.path.join(TOP, "docs", "man"))))
     return own or next((text for text in shared if re.search(rf"\bbuckle-{command}\b(?!-)",
@@ -128,13 +127,13 @@ def check_links():
 
 
 def is_run(source, function):
-    """Whether a test is defined, and called or listed somewhere."""
+    """Whether a test is defined, and called or listed."""
     defined = re.search(rf"\b(def|void|int) {function}\(", source)  # in Python, in C
     return defined and len(re.findall(rf"\b{function}\b", source)) > 1
 
 
 def broken_pointers(text):
-    """What a text names as tests ("tests/FILE: test_this, trap_2; tests/FILE") and is not there."""
+    """Tests that a text names ("tests/FILE: test_this, trap_2; tests/FILE") but that do not exist."""
     broken = []
     for name, functions in re.findall(r"(tests/[\w./-]+\w)((?:: |, |(?:test|trap)_\w+)*)", text):
         path, source = os.path.join(TOP, name), ""
@@ -148,7 +147,7 @@ def broken_pointers(text):
 
 
 def check_promises():
-    """Each sentence of the threat model names a test that is there and is run."""
+    """Each promise of the threat model names a test that exists and runs."""
     with open(os.path.join(TOP, "docs", "threat-model.md"), encoding="utf-8") as f:
         text = f.read()
     for sentence in re.split(r"\n- |\n## ", text)[1:]:

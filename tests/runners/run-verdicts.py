@@ -7,18 +7,18 @@
 A table is text, line by line:
 
     # a comment
-    profile FILE                     judge by this file (beside the table), or shipped profile
-    profile <<                       or by the text up to a line >>; its lines count from 1
+    profile FILE                     use this file (next to the table), or shipped profile
+    profile <<                       or the text up to a line >>; its lines count from 1
     (version 1) …
     >>
     param KEY=VALUE                  -D for this profile
     option --fold-case               any other option of `buckle eval`
     file-read-data /etc/hosts → allow
     file-read-data "/a b" vnode-type=DIRECTORY → deny ; line 3
-    error 2 unknown operation        loading fails with an error in line 2 that contains the words
+    error 2 unknown operation        loading fails with an error in line 2 that contains these words
 
-Parameters and options belong to the profile above them. `; line N` wants the deciding rule to stand
-in line N, `; no line` wants that nobody wrote it. `->` is as good as `→`. The program is $BUCKLE.
+Parameters and options belong to the profile above them. `; line N` requires that the rule in line N
+decides, `; no line` that no written rule does. `->` also works for `→`. The program is $BUCKLE.
 """
 
 import json
@@ -38,7 +38,7 @@ ROW = re.compile(r"^(.*?)\s+(?:→|->)\s*(allow|deny)\s*(?:;\s*(line\s+(\d+)|no 
 
 
 class Group:
-    """A profile with its options and what is expected of it."""
+    """A profile with its options and the expected results."""
 
     def __init__(self, profile, line):
         self.profile = profile  # path, or None while it is only text

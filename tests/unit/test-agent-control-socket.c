@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Who is let in at a door: each thing that keeps a sandbox out does so without the others. */
+/* Access to a control socket: each measure against sandboxes works without the others. */
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -22,7 +22,7 @@
 #include "kernel/shared/roles.h"
 #include "tap.h"
 
-/* ---- those who knock ---- */
+/* ---- clients ---- */
 
 static void stay_as_i_am(void)
 {
@@ -41,8 +41,8 @@ static void go_behind_filter(void)
     syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-/* A child of a process that acts for a command, which has another name itself. */
-static void descend_from_worker(void)
+/* A child of a judge, with another name itself. */
+static void descend_from_judge(void)
 {
     become_judge();
     pid_t pid = fork();
@@ -55,7 +55,7 @@ static void descend_from_worker(void)
     _exit(WEXITSTATUS(status));
 }
 
-/* The same, and its own parent has ended: whoever adopts it is named as well. */
+/* The same, but its parent has exited and another judge adopts it. */
 static void descend_as_orphan(void)
 {
     become_judge();
@@ -76,8 +76,8 @@ static void descend_as_orphan(void)
     _exit(WEXITSTATUS(last));
 }
 
-/* Shows another key. */
-static int knock_raw(pid_t session)
+/* Sends a wrong key. */
+static int connect_with_wrong_key(pid_t session)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     static const char key[32];
@@ -90,26 +90,26 @@ static int knock_raw(pid_t session)
                : -1;
 }
 
-static bool speaks(int sock)
+static bool gets_answer(int sock)
 {
     struct bk_err err;
     OWN(json) json_t *m = json_pack("{s:b}", "about", 1);
-    OWN(json) json_t *got = sock >= 0 ? control_server_ask(sock, m, DESK_SOON_MS, &err) : NULL;
+    OWN(json) json_t *got = sock >= 0 ? control_server_ask(sock, m, CONTROL_SOON_MS, &err) : NULL;
     return got != NULL;
 }
 
-/* ---- the keeper ---- */
+/* ---- the server ---- */
 
-static void answer(void *arg, int guest, const json_t *message, struct buf *out)
+static void answer(void *arg, int client, const json_t *message, struct buf *out)
 {
     (void)arg;
-    (void)guest;
+    (void)client;
     if (message)
         control_server_answer(out, json_pack("{s:b}", "ok", 1));
 }
 
-/* Answers until the child has ended; its exit status. */
-static int attend(struct fd_watch *h, pid_t child)
+/* Answers until the child exits. Returns its exit status. */
+static int serve_until_exit(struct fd_watch *h, pid_t child)
 {
     int status;
     while (waitpid(child, &status, WNOHANG) == 0) {
@@ -120,39 +120,42 @@ static int attend(struct fd_watch *h, pid_t child)
     return WEXITSTATUS(status);
 }
 
-static void try_as(struct fd_watch *h, void (*become)(void), bool raw, bool let_in, const char *who)
+static void try_as(struct fd_watch *h, void (*become)(void), bool raw, bool accepted,
+                   const char *who)
 {
     struct bk_err err;
     pid_t session = getpid(), child = fork();
     if (child == 0) {
         become();
-        _exit(speaks(raw ? knock_raw(session) : control_socket_connect("run", session, &err)));
+        _exit(gets_answer(raw ? connect_with_wrong_key(session)
+                              : control_socket_connect("run", session, &err)));
     }
-    is_int(attend(h, child), let_in, "%s is %s", who, let_in ? "let in" : "turned away");
+    is_int(serve_until_exit(h, child), accepted, "%s is %s", who,
+           accepted ? "accepted" : "rejected");
 }
 
-static void test_knocking(void)
+static void test_clients(void)
 {
     struct bk_err err;
     struct fd_watch h;
     fd_watch_init(&h);
-    struct control_server d = {.hearing = &h, .fn = answer};
-    ok(control_server_open(&d, "run", 0, &err) == 0, "there is a door");
-    try_as(&h, stay_as_i_am, false, true, "the person");
+    struct control_server d = {.fds = &h, .fn = answer};
+    ok(control_server_open(&d, "run", 0, &err) == 0, "the control socket opens");
+    try_as(&h, stay_as_i_am, false, true, "the user");
     try_as(&h, become_judge, false, false, "a judge");
-    try_as(&h, descend_from_worker, false, false, "what a judge has started");
-    try_as(&h, descend_as_orphan, false, false, "what it has adopted");
-    try_as(&h, go_behind_filter, false, false, "who is behind one more filter");
-    try_as(&h, stay_as_i_am, true, false, "who does not know the key");
-    is_int((long)d.nguests, 0, "nobody stays");
+    try_as(&h, descend_from_judge, false, false, "a child of a judge");
+    try_as(&h, descend_as_orphan, false, false, "an orphan that a judge adopted");
+    try_as(&h, go_behind_filter, false, false, "a process with one more filter");
+    try_as(&h, stay_as_i_am, true, false, "a process without the key");
+    is_int((long)d.nclients, 0, "no client stays connected");
     control_server_close(&d);
     fd_watch_end(&h);
 }
 
-/* ---- those who listen ---- */
+/* ---- servers ---- */
 
-/* A process that keeps a door of its own, as whom it has become. */
-static pid_t keep_door(void (*become)(void), int *ready)
+/* Forks a process that turns into something and then serves a control socket. */
+static pid_t start_server(void (*become)(void), int *ready)
 {
     int ends[2];
     if (pipe(ends) < 0)
@@ -162,7 +165,7 @@ static pid_t keep_door(void (*become)(void), int *ready)
         struct bk_err err;
         struct fd_watch h;
         fd_watch_init(&h);
-        struct control_server d = {.hearing = &h, .fn = answer};
+        struct control_server d = {.fds = &h, .fn = answer};
         become();
         bool opened = control_server_open(&d, "run", getppid(), &err) == 0;
         close(ends[0]);
@@ -182,29 +185,29 @@ static void try_at(void (*become)(void), bool trusted, const char *who)
     struct bk_err err;
     int ready = -1, status;
     char byte;
-    pid_t child = keep_door(become, &ready);
-    ok(read(ready, &byte, 1) == 1, "%s keeps a door", who);
-    OWN(fd) int door = control_socket_connect("run", child, &err);
-    is_int(speaks(door), trusted, "and is %s", trusted ? "spoken to" : "not");
+    pid_t child = start_server(become, &ready);
+    ok(read(ready, &byte, 1) == 1, "%s opens a control socket", who);
+    OWN(fd) int sock = control_socket_connect("run", child, &err);
+    is_int(gets_answer(sock), trusted, "and is %s", trusted ? "trusted" : "not trusted");
     is_int(control_socket_owner("run", getpid()), trusted ? child : 0,
-           "nor taken at its word otherwise");
+           "as the owner of a claim, too");
     close(ready);
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
 }
 
-static void test_listening(void)
+static void test_servers(void)
 {
-    try_at(stay_as_i_am, true, "the person's own process");
+    try_at(stay_as_i_am, true, "the user's own process");
     try_at(become_judge, false, "a judge");
-    try_at(go_behind_filter, false, "who is behind one more filter");
+    try_at(go_behind_filter, false, "a process with one more filter");
 }
 
 static void test_names(void)
 {
     static const struct {
         const char *name;
-        bool door;
+        bool sock;
     } rows[] = {
         {"buckle-run-0-1", true},
         {"buckle-run-", true},
@@ -217,14 +220,14 @@ static void test_names(void)
         {"", false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        is_int(control_socket_is_name(rows[i].name, strlen(rows[i].name)), rows[i].door, "%s",
+        is_int(control_socket_is_name(rows[i].name, strlen(rows[i].name)), rows[i].sock, "%s",
                rows[i].name);
 }
 
 int main(void)
 {
-    test_knocking();
-    test_listening();
+    test_clients();
+    test_servers();
     test_names();
     return done_testing();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The decision as a table: settings, mode and request to what becomes of the command. */
+/* The decision as a table: settings, mode and request to action. */
 
 #include "agent/decide.h"
 #include "tap.h"
@@ -14,10 +14,10 @@ static const char *const setting_names[] = {"disabled", "auto-allow", "strict"};
 static const char *const mode_names[] = {"open", "prompt", "none"};
 static const enum permission_mode modes[] = {PERMISSION_OPEN, PERMISSION_PROMPT, PERMISSION_NONE};
 
-/* Sandboxed or not, a mode of none runs nothing. Where nothing is sandboxed there is nothing to
- * bypass: commands run outside, after a prompt where the mode has one. */
-static const char inside[] = "oqr ssr sar";  /* Auto-Allow spares the prompt, Strict does not */
-static const char outside[] = "oqr oqr oqr"; /* no setting spares it for what runs outside */
+/* A mode of none runs nothing. Without sandboxing there is nothing to bypass: commands run outside,
+ * after a prompt if the mode has one. */
+static const char inside[] = "oqr ssr sar";  /* Auto-Allow skips the prompt, Strict doesn't */
+static const char outside[] = "oqr oqr oqr"; /* no setting skips the prompt for commands outside */
 static const char nothing[] = "rrr rrr rrr";
 
 static const char *const excluded[] = {"docker:*", "make test", "*mcp-cli call*"};
@@ -32,7 +32,7 @@ static const struct row {
     {"a command, where bypass is not allowed", "ls", .no_bypass = true, .cells = inside},
     {"a bypass", "ls", .bypass = true, .cells = outside},
     {"a bypass that is not allowed", "ls", .bypass = true, .no_bypass = true, .cells = inside},
-    /* excluded, with and without the right to bypass: that is the settings' own word */
+    /* excluded, with and without the right to bypass: the settings decided it */
     {"an excluded command", "docker ps", .cells = outside},
     {"one excluded as it is", "make test", .cells = outside},
     {"one excluded by a wildcard", "./mcp-cli call x", .cells = outside},
@@ -70,7 +70,7 @@ static char letter_of(const struct decision *d)
 
 static struct decide_settings settings_at(size_t cell, const struct row *r)
 {
-    size_t setting = cell / MODES; /* as setting_names */
+    size_t setting = cell / MODES; /* index into setting_names */
     return (struct decide_settings){.enabled = setting != 0,
                                     .auto_allow = setting == 1,
                                     .allow_unsandboxed = !r->no_bypass,
@@ -97,7 +97,7 @@ static void table(void)
         }
 }
 
-/* Sub-agents have the same settings; what a request wished for is over with it. */
+/* Sub-agents inherit settings, but not a request's flags. */
 static void inheritance(void)
 {
     static const struct row plain = {.command = "ls"};
@@ -132,7 +132,7 @@ static const struct {
     {"echo \\*", "echo *", true},
     {"echo \\*", "echo x", false},
     {"", "ls", false},
-    /* one simple command, and nothing else */
+    /* only a simple command matches */
     {"git:*", "git status && rm x", false},
     {"git:*", "git status || rm x", false},
     {"git:*", "git status; rm x", false},
@@ -166,7 +166,7 @@ static const struct {
     {"git:*", "git commit -m 'a\nb'", false},
     {"git:*", "git log\r", true},
     {"git:*", "git \x01", false},
-    /* what only looks like one */
+    /* these only look like one */
     {"git:*", "git log \\\nrm x", false},
     {"git:*", "git\\\n log", false},
     {"git:*", "git log\rrm x", false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The log's lines, whole and cut at every byte. */
+/* Log lines, whole and split at every byte. */
 
 #include "base/own.h"
 #include "macos/logline.h"
@@ -15,7 +15,7 @@ static void note(void *arg, const struct log_denial *d)
             d->tag ? d->tag->command : "-");
 }
 
-/* As `log stream --style compact` prints them: a head, denials with their message, other lines. */
+/* Output of `log stream --style compact`: a header, denials with their messages, other lines. */
 static const char stream[] =
     "Filtering the log data using \"composedMessage ENDSWITH \"_abc123xyz_SBX\"\"\n"
     "Timestamp               Ty Process[PID:TID]\n"

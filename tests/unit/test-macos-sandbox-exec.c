@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Wrapped command lines, given to real shells. */
+/* Wrapped command lines, run by real shells. */
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "macos/sandbox-exec.h"
 #include "tap.h"
 
-/* What a shell makes of `printf %s WORD`. */
+/* Whether a shell's `printf %s WORD` prints the original. */
 static bool survives(const char *shell, const char *word)
 {
     OWN(buf) struct buf line = {0};

@@ -76,7 +76,7 @@ static void test_replies(void)
     ok(consent_answer(ends[0], 9, CONSENT_DENY) < 0, "nobody there");
     close(ends[0]);
     for (int a = CONSENT_ONCE; a < CONSENT_COUNT; a++)
-        ok(!consent_words((enum consent)a) == (a <= CONSENT_ALWAYS), "refusals have words: %d", a);
+        ok(!consent_reason((enum consent)a) == (a <= CONSENT_ALWAYS), "refusals have words: %d", a);
 }
 
 int main(void)

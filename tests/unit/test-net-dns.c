@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Questions, malformed questions, and answers as the C library's own parser reads them. */
+/* Questions, malformed questions, and replies as the C library's parser reads them. */
 
 #include <arpa/nameser.h>
 #include <resolv.h>
@@ -11,7 +11,7 @@
 
 static uint8_t wire[512], reply[DNS_MAX], many[DNS_STREAM_MAX];
 
-/* As the resolver library would ask. */
+/* Encodes a question as the resolver library does. */
 static size_t ask(const char *name, int type)
 {
     int n = res_mkquery(ns_o_query, name, ns_c_in, type, NULL, 0, NULL, wire, sizeof(wire));
@@ -115,7 +115,7 @@ static void test_answers(void)
     is_str(text, "www.example.com", "as it was");
 }
 
-/* The data of an answer's record, as the C library's parser finds it. */
+/* Finds a record's data with the C library's parser. */
 static const uint8_t *record_data(ns_msg *m, size_t len, int i, uint16_t *size)
 {
     ns_rr rr;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* First lines that are a request's, in any spelling that a server might take, and those that are
- * not. */
+/* First lines that are HTTP requests, in any spelling that a server might accept, and others. */
 
 #include "net/first-line.h"
 #include "tap.h"
 
-/* In pieces of so many bytes. */
+/* Reads the text in pieces of this size. */
 static enum first_line_result read_in(const char *text, size_t piece, struct first_line *f)
 {
     size_t n = strlen(text);
@@ -103,7 +102,7 @@ static void test_ends(void)
     ok(first_line_read(&f, nul, sizeof(nul) - 1) == FIRST_HTTP, "bytes that belong to no line");
 }
 
-/* Lines behind one that was something else. */
+/* Lines after a first line that is not a request. */
 static void test_following(void)
 {
     static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* HTTP/2 as clients speak it: names are found however fields are packed and cut, and what a server
- * might read otherwise is refused. Fields are packed by the library that also unpacks them; what it
- * would not write is written here. */
+/* HTTP/2 as clients send it. Names are found however fields are compressed and split, and
+ * ambiguous input is refused. The library encodes the fields; what it would never produce is
+ * written by hand. */
 
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8 };
 
 static uint8_t wire[200000];
 static size_t size;
-static char names[4096]; /* that were put to us, each with a space behind it */
+static char names[4096]; /* the hosts passed to the callback, each followed by a space */
 static nghttp2_hd_deflater *packer;
 static const uint8_t filler[40000] = {0xff, 0xff, 0xff, 0xff};
 
@@ -53,7 +53,7 @@ static void begin(void)
     put_frame(SETTINGS, 0, 0, NULL, 0);
 }
 
-/* Fields as "name=value" words, packed; ended by NULL. */
+/* Encodes a NULL-terminated list of "name=value" fields. */
 static size_t pack(const char *const *fields, uint8_t *out, size_t cap)
 {
     nghttp2_nv nv[64];
@@ -84,7 +84,7 @@ static void put_plain(uint32_t stream, const char *authority)
                 (const char *[]){":method=GET", ":scheme=http", ":path=/", named, "a=b", NULL});
 }
 
-/* Reads the wire in pieces; what was passed on, or -1. */
+/* Reads the input in pieces. Returns how much may be passed on, or -1. */
 static ssize_t read_in(size_t piece, const char **wrong)
 {
     struct h2 *h = h2_new(false, on_name, NULL);
@@ -111,7 +111,7 @@ static void passes(const char *want, const char *what)
     is_str(names, want, "%s: its names", what);
 }
 
-/* words: NULL when it is a name that is refused. */
+/* words: NULL if a name is refused. */
 static void fails(const char *words, const char *what)
 {
     const char *wrong = NULL;
@@ -129,7 +129,7 @@ static void test_requests(void)
 {
     begin();
     put_plain(1, "a.test");
-    put_plain(3, "A.Test:8080"); /* from the table, mostly */
+    put_plain(3, "A.Test:8080"); /* mostly from the static table */
     put_plain(5, "b.test");
     passes("a.test a.test b.test ", "three requests");
     begin();
@@ -137,7 +137,7 @@ static void test_requests(void)
     put_plain(3, "denied.test");
     fails(NULL, "another name on the second stream");
     begin();
-    put_plain(1, "denied.test"); /* the table has it now */
+    put_plain(1, "denied.test"); /* now in the dynamic table */
     fails(NULL, "another name");
     begin();
     put_request(1, END_HEADERS,
@@ -192,7 +192,7 @@ static void test_upgraded(void)
     h2_free(h);
 }
 
-/* A field that is written out. */
+/* Encodes a field without compression. */
 static size_t plain_field(uint8_t *out, const char *name, const char *value, size_t n)
 {
     size_t at = 0, len = strlen(name);
@@ -226,22 +226,22 @@ static void test_fields(void)
         const char *words;
     } rows[] = {
         {"host", "denied.test", 11, NULL},
-        {"Host", "a.test", 6, "a field"},
-        {"", "x", 1, "a field"},
-        {"a b", "x", 1, "a field"},
-        {"a:b", "x", 1, "a field"},
-        {"a", "b\r\nc", 4, "a field"},
-        {"a", "b\nc", 3, "a field"},
-        {"a", "b\0c", 3, "a field"},
-        {"transfer-encoding", "chunked", 7, "a field"},
-        {"connection", "close", 5, "a field"},
-        {"upgrade", "x", 1, "a field"},
-        {":authority", "a.test", 6, "twice"},
-        {":status", "200", 3, "twice"},
-        {":", "x", 1, "twice"},
-        {"host", "a b", 3, "names no host"},
-        {"host", "", 0, "names no host"},
-        {"host", "u@a.test", 8, "names no host"},
+        {"Host", "a.test", 6, "header field"},
+        {"", "x", 1, "header field"},
+        {"a b", "x", 1, "header field"},
+        {"a:b", "x", 1, "header field"},
+        {"a", "b\r\nc", 4, "header field"},
+        {"a", "b\nc", 3, "header field"},
+        {"a", "b\0c", 3, "header field"},
+        {"transfer-encoding", "chunked", 7, "header field"},
+        {"connection", "close", 5, "header field"},
+        {"upgrade", "x", 1, "header field"},
+        {":authority", "a.test", 6, "repeated"},
+        {":status", "200", 3, "repeated"},
+        {":", "x", 1, "repeated"},
+        {"host", "a b", 3, "invalid host"},
+        {"host", "", 0, "invalid host"},
+        {"host", "u@a.test", 8, "invalid host"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         put_odd(rows[i].name, rows[i].value, rows[i].n);
@@ -258,17 +258,17 @@ static void test_forms(void)
         const char *words;
     } rows[] = {
         {{":method=GET", ":scheme=http", ":path=/", NULL}, "names no host"},
-        {{":method=GET", ":scheme=http", ":authority=a.test", NULL}, "all it needs"},
-        {{":method=GET", ":path=/", ":authority=a.test", NULL}, "all it needs"},
-        {{":scheme=http", ":path=/", ":authority=a.test", NULL}, "all it needs"},
-        {{"a=b", NULL}, "all it needs"},
+        {{":method=GET", ":scheme=http", ":authority=a.test", NULL}, "lacks"},
+        {{":method=GET", ":path=/", ":authority=a.test", NULL}, "lacks"},
+        {{":scheme=http", ":path=/", ":authority=a.test", NULL}, "lacks"},
+        {{"a=b", NULL}, "lacks"},
         {{":method=get", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "method"},
         {{":method=GET", ":scheme=ftp", ":path=/", ":authority=a.test", NULL}, ":scheme"},
         {{":method=GET", ":scheme=http", ":path=http://b/", ":authority=a.test", NULL}, ":path"},
         {{":method=GET", ":scheme=http", ":path=", ":authority=a.test", NULL}, ":path"},
         {{":method=CONNECT", ":authority=a.test:80", NULL}, "CONNECT"},
         {{":method=CONNECT", ":scheme=http", ":path=/", ":authority=a.test", NULL}, "CONNECT"},
-        {{":method=GET", ":scheme=http", ":path=/", "a=b", ":authority=a.test", NULL}, "too late"},
+        {{":method=GET", ":scheme=http", ":path=/", "a=b", ":authority=a.test", NULL}, "late"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         begin();
@@ -286,24 +286,24 @@ static void test_frames(void)
         const char *words;
     } rows[] = {
         {SETTINGS, 0, 0, 5, "length"},        {SETTINGS, 1, 0, 6, "length"},
-        {SETTINGS, 0, 1, 6, "where none"},    {PING, 0, 0, 7, "length"},
-        {PING, 0, 0, 16, "length"},           {PING, 0, 1, 8, "where none"},
+        {SETTINGS, 0, 1, 6, "wrong stream"},  {PING, 0, 0, 7, "length"},
+        {PING, 0, 0, 16, "length"},           {PING, 0, 1, 8, "wrong stream"},
         {WINDOW, 0, 0, 3, "length"},          {RST, 0, 1, 5, "length"},
-        {RST, 0, 0, 4, "where none"},         {GOAWAY, 0, 0, 7, "length"},
-        {PRIORITY, 0, 1, 4, "length"},        {PUSH, 4, 1, 20, "where none"},
-        {CONTINUATION, 4, 1, 0, "middle"},    {DATA, 0, 0, 1, "where none"},
-        {DATA, 0, 3, 1, "where none"},        {DATA, 0, 2, 1, "where none"},
-        {HEADERS, 5, 0, 10, "where none"},    {HEADERS, 5, 2, 10, "where none"},
+        {RST, 0, 0, 4, "wrong stream"},       {GOAWAY, 0, 0, 7, "length"},
+        {PRIORITY, 0, 1, 4, "length"},        {PUSH, 4, 1, 20, "wrong stream"},
+        {CONTINUATION, 4, 1, 0, "inside"},    {DATA, 0, 0, 1, "wrong stream"},
+        {DATA, 0, 3, 1, "wrong stream"},      {DATA, 0, 2, 1, "wrong stream"},
+        {HEADERS, 5, 0, 10, "wrong stream"},  {HEADERS, 5, 2, 10, "wrong stream"},
         {HEADERS, 5, 1, 0, "second request"}, {HEADERS, 4, 1, 0, "second request"},
         {HEADERS, 13, 3, 0, "too short"},     {HEADERS, 37, 3, 4, "too short"},
-        {HEADERS, 5, 3, 40000, "length"},     {HEADERS, 5, 3, 10, "unpacked"},
+        {HEADERS, 5, 3, 40000, "length"},     {HEADERS, 5, 3, 10, "decoded"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         begin();
         put_plain(1, "a.test");
         put_frame(rows[i].type, rows[i].flags, rows[i].stream, filler, rows[i].n);
         if (rows[i].type == HEADERS && rows[i].stream == 1 && rows[i].flags == 5)
-            put_plain(1, "a.test"); /* trailers may be empty, and are over then */
+            put_plain(1, "a.test"); /* trailers may be empty, and end the stream */
         char what[80];
         snprintf(what, sizeof(what), "frame %d on %u of %zu bytes", rows[i].type, rows[i].stream,
                  rows[i].n);
@@ -312,10 +312,10 @@ static void test_frames(void)
     size = 0;
     put(H2_PREFACE, H2_PREFACE_SIZE);
     put_frame(PING, 0, 0, "12345678", 8);
-    fails("settings", "something before the settings");
+    fails("SETTINGS", "something before the settings");
     size = 0;
     put("PRI * HTTP/2.0\r\n\r\nXM\r\n\r\n", H2_PREFACE_SIZE);
-    fails("begin", "another beginning");
+    fails("preface", "another beginning");
 }
 
 static void test_bounds(void)
@@ -323,26 +323,27 @@ static void test_bounds(void)
     uint8_t block[30000];
     begin();
     put_plain(1, "a.test");
-    memset(block, 0xbe, sizeof(block)); /* the newest of the table, again and again */
+    memset(block, 0xbe, sizeof(block)); /* the newest table entry, repeated */
     put_frame(HEADERS, END_STREAM | END_HEADERS, 3, block, sizeof(block));
-    fails("more fields", "fields that unpack to much more");
+    fails("too many", "fields that unpack to much more");
     begin();
     put_frame(HEADERS, END_STREAM, 1, NULL, 0);
     for (int i = 0; i < 100; i++)
         put_frame(CONTINUATION, 0, 1, NULL, 0);
-    fails("more fields", "frames without end");
+    fails("too many", "frames without end");
     begin();
     put_frame(HEADERS, END_STREAM, 1, "\0\1a\1b", 5);
     size_t half = size;
     ok(half > 0, "fields whose frame ends in the middle");
     put_frame(CONTINUATION, END_HEADERS, 1, "\0\1", 2);
-    fails("unpacked", "fields that are cut");
+    fails("decoded", "fields that are cut");
     begin();
     put_request(
         1, END_STREAM | END_HEADERS,
         (const char *[]){":method=GET", ":scheme=http", ":path=/", ":authority=a.test", NULL});
-    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82", 4); /* a table of 4097 */
-    fails("unpacked", "a larger table than the usual one");
+    put_frame(HEADERS, END_STREAM | END_HEADERS, 3, "\x3f\xe2\x1f\x82",
+              4); /* a table size of 4097 */
+    fails("decoded", "a larger table than the usual one");
 }
 
 int main(void)

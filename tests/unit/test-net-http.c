@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Requests that pass, requests that a gate must not pass, and where bodies end. */
+/* Valid requests, requests that the gate must refuse, and the ends of bodies. */
 
 #include <stdlib.h>
 
@@ -164,7 +164,7 @@ static void test_upgrades(void)
        "in a second field");
 }
 
-/* The body's bytes taken from text in steps of n; -1 when it is malformed. */
+/* How many bytes of text the body takes in steps of n; -1 if malformed. */
 static ssize_t taken(const char *text, size_t step)
 {
     struct http_body b;
@@ -184,7 +184,7 @@ static void test_bodies(void)
 {
     static const struct {
         const char *text;
-        ssize_t want; /* -1 malformed, -2 not over */
+        ssize_t want; /* -1: malformed, -2: incomplete */
     } rows[] = {
         {"0\r\n\r\nGET", 5},
         {"5\r\nhello\r\n0\r\n\r\nGET", 15},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Both ways of waiting keep the same promises. */
+/* Both implementations of the loop behave the same. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -39,7 +39,7 @@ static void pair(struct seen *a, struct seen *b)
     *b = (struct seen){.watch = {ends[1], on_ready}};
 }
 
-/* Three turns, so that what would be told again and again is. */
+/* Runs three turns, so that repeated reports show up. */
 static void turns(struct loop *l, struct seen *s)
 {
     s->what = 0;
@@ -84,7 +84,7 @@ static void test_edges(struct loop *l, const char *way)
     loop_remove(l, &a.watch);
 }
 
-/* Whoever reads less than he asked for need not read again to learn that there is no more. */
+/* After a short read, the end of file needs no further read. */
 static void test_ends(struct loop *l, const char *way)
 {
     struct seen a, b;
@@ -156,7 +156,7 @@ static void test_removal(struct loop *l, const char *way)
     close(d.watch.fd);
 }
 
-/* A moves to the other as soon as it is told of anything. */
+/* Moves to another watch at its first event. */
 struct moving {
     struct watch watch;
     struct loop *loop;
@@ -190,7 +190,7 @@ static void test_moving(struct loop *l, const char *way)
     close(b.watch.fd);
 }
 
-/* Closing one makes its number free, for the next that is watched. */
+/* Closing a descriptor frees its number for the next one. */
 static void test_numbers(struct loop *l, const char *way)
 {
     struct seen a, b, c, d;
@@ -210,7 +210,7 @@ static void test_numbers(struct loop *l, const char *way)
     close(d.watch.fd);
 }
 
-static void test_way(const struct loop_way *how, const char *way)
+static void test_way(const struct loop_ops *how, const char *way)
 {
     struct loop l;
     is_int(loop_init(&l, how), 0, "%s", way);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* This machine's addresses, as the kernel knows them; and how fast names are looked up. */
+/* This machine's addresses, and the limit on name lookups. */
 
 #include "net/own-address.h"
 #include "net/lookup-rate.h"

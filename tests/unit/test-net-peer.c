@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Hosts in every spelling, special addresses, and the addresses that stand for names. */
+/* Hosts in every spelling, special addresses, and addresses that stand for names. */
 
 #include <arpa/inet.h>
 
@@ -147,17 +147,17 @@ static void test_names(void)
     ok(name_address_number(&t, &h) == -1, "then there are no more");
     for (uint32_t i = 0; i < NAMES_MAX; i += 997)
         for (int v6 = 0; v6 < 2; v6++) {
-            name_address_address(i, v6, addr);
+            name_address_get(i, v6, addr);
             const struct peer *found = name_address_find(&t, addr);
             snprintf(text, sizeof(text), "host-%u.example", i);
             agree = agree && found && strcmp(found->name, text) == 0 && addr_is_v4(addr) == !v6 &&
                     name_address_covers(addr);
         }
     ok(agree, "addresses lead back to their names");
-    name_address_address(0, false, addr);
+    name_address_get(0, false, addr);
     peer_from_address(addr, &back);
     is_str(back.name, "198.18.1.0", "the first address");
-    name_address_address(65535, false, addr);
+    name_address_get(65535, false, addr);
     peer_from_address(addr, &back);
     is_str(back.name, "198.19.0.255", "the last address lies in 198.18.0.0/15");
     peer_parse("198.18.0.255", 12, &h);
@@ -167,7 +167,7 @@ static void test_names(void)
     name_address_free(&t);
 }
 
-/* As the C library writes them. */
+/* Must match the C library's output. */
 static void test_addresses(void)
 {
     uint8_t addr[16] = {[10] = 0xff, [11] = 0xff};

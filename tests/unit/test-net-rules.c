@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What rules say of a host beyond allowing it. */
+/* What rules reveal about a host beyond the verdict. */
 
 #include "net/rules.h"
 #include "sbpl-maker.h"
@@ -15,7 +15,7 @@ static struct peer parsed(const char *text)
     return p;
 }
 
-/* A profile with these filters for hosts. */
+/* Compiles a profile with these host filters. */
 static bool load(struct program *p, struct net_rules *r, const char *filters)
 {
     char text[1024];
@@ -99,7 +99,7 @@ static void test_names(void)
     }
 }
 
-/* More ports than are told apart: any name may get an address, but no record is looked up. */
+/* With more ports than fit the table, any name gets an address, but no record is looked up. */
 static void test_many_ports(void)
 {
     char filters[8192] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* ClientHellos, made here byte by byte, whole and in pieces. */
+/* ClientHellos built byte by byte, whole and in pieces. */
 
 #include "net/tls-hello.h"
 #include "tap.h"
@@ -26,7 +26,7 @@ static void set16(size_t at, size_t v)
     message[at + 1] = (uint8_t)v;
 }
 
-/* A hello with these names, each an entry of type 0; NULL for no such extension. */
+/* Builds a hello with these names, each an entry of type 0. NULL: no such extension. */
 static void make_message(const char *const *names, size_t n)
 {
     message_len = 0;
@@ -57,7 +57,7 @@ static void make_message(const char *const *names, size_t n)
     message[3] = (uint8_t)(message_len - 4);
 }
 
-/* In records of at most this many bytes. */
+/* Splits the message into records of at most this many bytes. */
 static void make_wire(size_t piece)
 {
     wire_len = 0;
@@ -138,7 +138,7 @@ static void test_others(void)
     ok(never, "flipped bits are answered one way or the other");
 }
 
-/* What only looks like TLS passes; what a server might take for it does not. */
+/* Input that only resembles TLS passes; what a server might accept as TLS doesn't. */
 static void test_odd(void)
 {
     static const char *const one[] = {"a.b"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Addresses of parent proxies, and what is said to them. */
+/* Parent proxies: their URLs and the exchange with them. */
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static struct upstream u;
 static struct bk_err err;
-static struct upstream_talk talk;
+static struct upstream_exchange exchange;
 static struct peer host;
 
 static void test_addresses(void)
@@ -39,22 +39,22 @@ static void begin(const char *url, const char *where)
 {
     upstream_parse(url, &u, &err);
     peer_parse(where, strlen(where), &host);
-    talk = (struct upstream_talk){.to = &u, .host = &host, .port = 443};
-    upstream_begin(&talk);
+    exchange = (struct upstream_exchange){.to = &u, .host = &host, .port = 443};
+    upstream_begin(&exchange);
 }
 
-static ssize_t hear(const void *data, size_t n)
+static ssize_t read_text(const void *data, size_t n)
 {
-    return upstream_hear(&talk, data, n);
+    return upstream_read(&exchange, data, n);
 }
 
 static bool said(const void *data, size_t n)
 {
-    return talk.nsays == n && memcmp(talk.says, data, n) == 0;
+    return exchange.nout == n && memcmp(exchange.out, data, n) == 0;
 }
 
 #define SAID(text) said(text, sizeof(text) - 1)
-#define HEAR(text) hear(text, sizeof(text) - 1)
+#define READ(text) read_text(text, sizeof(text) - 1)
 
 static void test_http(void)
 {
@@ -65,47 +65,48 @@ static void test_http(void)
     ok(SAID("CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n"
             "Proxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n"),
        "with user and password");
-    is_int(HEAR("HTTP/1.1 200 OK\r\nX: y\r\n"), 0, "half an answer");
-    is_int(HEAR("HTTP/1.1 200 OK\r\nX: y\r\n\r\nSSH-2.0"), 25, "an answer, and not what follows");
-    ok(talk.done, "the connection stands");
+    is_int(READ("HTTP/1.1 200 OK\r\nX: y\r\n"), 0, "half an answer");
+    is_int(READ("HTTP/1.1 200 OK\r\nX: y\r\n\r\nSSH-2.0"), 25, "an answer, and not what follows");
+    ok(exchange.done, "the connection is established");
     begin("http://p:1", "a.example");
-    ok(HEAR("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") == 25 && !talk.done, "not yet");
-    is_int(HEAR("HTTP/1.1 403 No\r\n\r\n"), -EACCES, "forbidden");
-    is_int(HEAR("HTTP/1.1 407 Who\r\n\r\n"), -EACCES, "unknown");
-    is_int(HEAR("HTTP/1.1 502 Bad\r\n\r\n"), -EHOSTUNREACH, "not reached");
-    is_int(HEAR("SSH-2.0-x\r\n\r\n"), -EPROTO, "another protocol");
-    static char endless[UPSTREAM_HEARS];
+    ok(READ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") == 25 && !exchange.done,
+       "not yet");
+    is_int(READ("HTTP/1.1 403 No\r\n\r\n"), -EACCES, "forbidden");
+    is_int(READ("HTTP/1.1 407 Who\r\n\r\n"), -EACCES, "unknown");
+    is_int(READ("HTTP/1.1 502 Bad\r\n\r\n"), -EHOSTUNREACH, "not reached");
+    is_int(READ("SSH-2.0-x\r\n\r\n"), -EPROTO, "another protocol");
+    static char endless[UPSTREAM_IN_MAX];
     memset(endless, 'a', sizeof(endless));
     memcpy(endless, "HTTP/1.1 200 OK\r\nX: ", 20);
-    is_int(hear(endless, sizeof(endless)), -EPROTO, "a head without an end");
+    is_int(read_text(endless, sizeof(endless)), -EPROTO, "a head without an end");
 }
 
 static void test_socks(void)
 {
     begin("socks5://p", "a.example");
     ok(SAID("\5\1\0"), "a greeting");
-    is_int(HEAR("\5"), 0, "half an answer");
-    ok(HEAR("\5\0") == 2 && SAID("\5\1\0\3\11a.example\1\273"), "a name");
-    is_int(HEAR("\5\0\0\1\1\2\3\4\0"), 0, "half a reply");
-    ok(HEAR("\5\0\0\1\1\2\3\4\0\0more") == 10 && talk.done, "a reply, and not what follows");
+    is_int(READ("\5"), 0, "half an answer");
+    ok(READ("\5\0") == 2 && SAID("\5\1\0\3\11a.example\1\273"), "a name");
+    is_int(READ("\5\0\0\1\1\2\3\4\0"), 0, "half a reply");
+    ok(READ("\5\0\0\1\1\2\3\4\0\0more") == 10 && exchange.done, "a reply, and not what follows");
     begin("socks5://p", "192.0.2.1");
-    ok(HEAR("\5\0") == 2 && SAID("\5\1\0\1\300\0\2\1\1\273"), "an address");
-    ok(HEAR("\5\0\0\3\2ab\0\0more") == 9 && talk.done, "a reply with a name");
+    ok(READ("\5\0") == 2 && SAID("\5\1\0\1\300\0\2\1\1\273"), "an address");
+    ok(READ("\5\0\0\3\2ab\0\0more") == 9 && exchange.done, "a reply with a name");
     begin("socks5://p", "2001:db8::1");
-    ok(HEAR("\5\0") == 2 && talk.nsays == 22 && talk.says[3] == 4, "an IPv6 address");
-    is_int(HEAR("\5\2\0\1"), -EACCES, "not allowed");
-    is_int(HEAR("\5\5\0\1"), -ECONNREFUSED, "refused");
-    is_int(HEAR("\5\0\0\7\0\0\0\0\0\0\0"), -EPROTO, "an address of no kind");
+    ok(READ("\5\0") == 2 && exchange.nout == 22 && exchange.out[3] == 4, "an IPv6 address");
+    is_int(READ("\5\2\0\1"), -EACCES, "not allowed");
+    is_int(READ("\5\5\0\1"), -ECONNREFUSED, "refused");
+    is_int(READ("\5\0\0\7\0\0\0\0\0\0\0"), -EPROTO, "an address of no kind");
     begin("socks5://me:secret@p", "a.example");
     ok(SAID("\5\2\0\2"), "a greeting that offers a password");
-    ok(HEAR("\5\2") == 2 && SAID("\1\2me\6secret"), "the password");
-    ok(HEAR("\1\0") == 2 && talk.says[1] == 1, "then the request");
+    ok(READ("\5\2") == 2 && SAID("\1\2me\6secret"), "the password");
+    ok(READ("\1\0") == 2 && exchange.out[1] == 1, "then the request");
     begin("socks5://me:secret@p", "a.example");
-    HEAR("\5\2");
-    is_int(HEAR("\1\1"), -EACCES, "a wrong password");
+    READ("\5\2");
+    is_int(READ("\1\1"), -EACCES, "a wrong password");
     begin("socks5://p", "a.example");
-    is_int(HEAR("\5\2"), -EACCES, "a password that we do not have");
-    is_int(HEAR("HTTP/1.1 400"), -EPROTO, "another protocol");
+    is_int(READ("\5\2"), -EACCES, "a password that we do not have");
+    is_int(READ("HTTP/1.1 400"), -EPROTO, "another protocol");
 }
 
 int main(void)

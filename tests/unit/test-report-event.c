@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Events on the wire, as macOS words them, and as JSON. */
+/* Events on the wire, in macOS's wording and as JSON. */
 
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static struct event make(enum vocab_op op, const char *exe, const char *path)
     return e;
 }
 
-/* ---- the wire ---- */
+/* ---- wire format ---- */
 
 static void wire_keeps_events(void)
 {
@@ -84,7 +84,7 @@ static void wire_refuses_others(void)
     refused("neither true nor false", &e, n);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void line_is(const struct event *e, const char *want)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The store of violations and what is made of them for an agent's eyes. */
+/* The store of violations, and the annotated output for agents. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -120,7 +120,7 @@ static void tells_subscribers(void)
     store_free(s);
 }
 
-/* ---- many at once ---- */
+/* ---- several threads ---- */
 
 enum { THREADS = 4, EACH = 25000 };
 
@@ -191,7 +191,7 @@ static void annotates(void)
     store_free(s);
 }
 
-/* What nobody sees, or sees where it is not: spelled out. */
+/* Invisible and misplaced characters are escaped. */
 static void hides_nothing(void)
 {
     static const struct {

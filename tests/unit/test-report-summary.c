@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The summary at the end: grouping, folding, counting, and the flags it names. */
+/* The summary: grouping, folding, counting and suggested flags. */
 
 #include "base/own.h"
 #include "graph-maker.h"
@@ -12,9 +12,9 @@ enum { RULE_DEFAULT, RULE_GUARD, RULE_HOOKS, RULE_STORES, RULE_FLAG, RULE_SETTIN
 
 static struct graph *graph;
 
-/* Rule 0 in t.sb:12 denies all, rule 1 in t.sb:41 guards /p/.rc, rule 2 in t.sb:43 /h/u/hooks, rule
- * 3 in t.sb:45 keeps /h/u/.aws and /h/u/.netrc from being read, rule 4 was given as a flag,
- * rule 5 in settings. */
+/* Rule 0 at t.sb:12 denies everything, rule 1 at t.sb:41 protects /p/.rc, rule 2 at t.sb:43
+ * protects /h/u/hooks, rule 3 at t.sb:45 denies reading /h/u/.aws and /h/u/.netrc, rule 4 came from
+ * a flag, rule 5 from settings. */
 static void make_graph(void)
 {
     struct graph_build *b = start(1);
@@ -105,7 +105,7 @@ static void plain(void)
                "  write   /p/.rc  2×  t.sb:41  protected: runs by itself\n"
                "  create  /etc/x      t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
-               "protected names need their own: --allow-write /p/.rc\n",
+               "protected path; to allow it: --allow-write /p/.rc\n",
                "grouped, in the order of the first, with rule, reason and flags");
 
     r = report_new(0);
@@ -177,7 +177,7 @@ static void guarded_folders(void)
     summary_is(r,
                "buckle: 3 operations were denied\n"
                "  create  /h/u/hooks/ (3 paths)  t.sb:43  protected: runs by itself\n"
-               "protected names need their own: --allow-write /h/u/hooks\n",
+               "protected path; to allow it: --allow-write /h/u/hooks\n",
                "a guarded folder is named");
 
     r = report_new(0);
@@ -193,7 +193,7 @@ static void guarded_folders(void)
                "guarded names in a folder that is not: allowing the folder would not lift them");
 }
 
-/* A flag is only named when it would help. */
+/* A flag is suggested only if it would help. */
 static void guarded_moves(void)
 {
     struct report *r = report_new(0);
@@ -205,7 +205,7 @@ static void guarded_moves(void)
                "  remove  /h/u/other  t.sb:41  protected: runs by itself\n"
                "  remove  /p          t.sb:41  protected: runs by itself\n"
                "  write   /p/.rc      t.sb:41  protected: runs by itself\n"
-               "protected names need their own: --allow-write /p/.rc\n",
+               "protected path; to allow it: --allow-write /p/.rc\n",
                "what may be made but not moved has no flag, nor stands its flag for what it holds");
 }
 
@@ -224,7 +224,7 @@ static void stores(void)
                "  read  /h/u/.netrc                     t.sb:45    secret: keys\n"
                "  read  /h/u/.aws/config                t.sb:45    secret: keys\n"
                "  read  /h/u/p/private/a                <flags>:1\n"
-               "protected names need their own: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
+               "protected path; to allow it: --allow-read /h/u/.aws --allow-read /h/u/.netrc\n",
                "a store is opened as a whole and named once; what a flag denied stays denied");
 }
 
@@ -238,7 +238,7 @@ static void settings(void)
                "  write   /h/u/p/fixed/a  <settings>:9  not there\n"
                "  create  /etc/x          t.sb:12\n"
                "allow with: --allow-write /etc/x\n"
-               "no flag lifts what settings deny: `buckle settings` shows where\n",
+               "no flag can allow what settings deny: `buckle settings` shows where\n",
                "what settings deny for writing has no flag");
 }
 

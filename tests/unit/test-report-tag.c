@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Command tags, the base64 in them, and rules about what nobody wants to hear of. */
+/* Command tags, their base64, and rules for ignored denials. */
 
 #include "base/base64.h"
 #include "base/own.h"
@@ -64,7 +64,7 @@ static void test_long_commands(void)
     OWN(buf) struct buf out = {0};
     struct tag tag;
     memset(command, 'x', sizeof(command));
-    memcpy(command + 99, "\xc3\xa9", 2); /* a character across the border */
+    memcpy(command + 99, "\xc3\xa9", 2); /* a character that crosses the limit */
     tag_encode(command, sizeof(command), "s", &out);
     ok(tag_find(out.s, out.n, &tag) == 0 && tag.command_len == 99,
        "of a long command its beginning, in whole characters");

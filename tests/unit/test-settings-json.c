@@ -176,9 +176,9 @@ static void test_check(void)
            "instance 10.0.0.0/8 or fc00::/7, without a port]",
            "a range with a port");
     is_str(first_error("{\"network\": {\"parentProxy\": {\"http\": \"ftp://x\"}}}"),
-           "1:38 network.parentProxy: ftp://x is no proxy to go through [write http://host:port or "
-           "socks5://host:port, with user:password@ in front of the host if it wants them (without "
-           "percent signs)]",
+           "1:38 network.parentProxy: ftp://x is not the URL of a proxy [write http://host:port or "
+           "socks5://host:port; if the proxy needs a login, put user:password@ before the host "
+           "(without percent signs)]",
            "no proxy");
     is_str(first_error("{\"sandbox\": {\"netwrk\": {}}, \"other\": 1}"),
            "1:14 netwrk is no setting [did you mean network?]", "below sandbox");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tap.h"
+#include "vocab/rule-words.h"
 #include "vocab/vocab.h"
 
 static struct vocab_word find(const char *name, enum vocab_kind want)
@@ -417,6 +418,15 @@ static void test_categories(void)
     is_str(vocab_category_words(CAT_PATH), "a path", "words for paths");
 }
 
+static void test_rule_words(void)
+{
+    const struct rule_word *w = rule_word_find("deny-write");
+    ok(w && !w->allow && w->op == OP_FILE_WRITE && !rule_word_takes_host(w), "deny-write");
+    w = rule_word_find("allow-net");
+    ok(w && w->allow && rule_word_takes_host(w), "allow-net");
+    ok(!rule_word_find("allow") && !rule_word_find("allow-socket"), "no other word makes a rule");
+}
+
 int main(void)
 {
     test_index();
@@ -434,5 +444,6 @@ int main(void)
     test_os();
     test_history();
     test_categories();
+    test_rule_words();
     return done_testing();
 }

@@ -9,15 +9,15 @@
 
 /* Abstract names of the control sockets (agent/control-socket.h): the prefix, a kind, a dash, and
  * more. */
-#define DOOR_PREFIX "buckle-"
+#define CONTROL_PREFIX "buckle-"
 static const char *const control_socket_kinds[] = {"run", "session"};
 
 static inline bool control_socket_is_name(const char *name, size_t n)
 {
-    enum { PREFIX = sizeof(DOOR_PREFIX) - 1 };
+    enum { PREFIX = sizeof(CONTROL_PREFIX) - 1 };
     for (size_t i = 0; i < sizeof(control_socket_kinds) / sizeof(control_socket_kinds[0]); i++) {
         size_t kind = strlen(control_socket_kinds[i]);
-        if (n > PREFIX + kind && memcmp(name, DOOR_PREFIX, PREFIX) == 0 &&
+        if (n > PREFIX + kind && memcmp(name, CONTROL_PREFIX, PREFIX) == 0 &&
             memcmp(name + PREFIX, control_socket_kinds[i], kind) == 0 && name[PREFIX + kind] == '-')
             return true;
     }

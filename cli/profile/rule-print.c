@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* How a deciding rule is named on one line, for people and for machines. */
+/* Names the rule that decided, as one line of text or as JSON. */
 
-#include "cli/profile/rule-flag.h"
+#include "cli/profile/rule-print.h"
 
 #include <string.h>
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_PLAIN_HTTP_H
+#define BK_NET_PLAIN_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "net/peer.h"
+
+struct conn;
+
+/* Pass on requests that name the destination. They return false if more bytes are needed. */
+bool plain_http_requests(struct conn *c);
+bool plain_http_h2(struct conn *c);
+/* Handles the server's bytes during an exchange. */
+void plain_http_answer(struct conn *c, const char *data, size_t n);
+
+/* Whether a client may use this name with its destination. */
+bool plain_http_agrees(const struct conn *c, const struct peer *named);
+/* Both report the refusal and reset the connection. */
+void plain_http_refuse(struct conn *c, const char *why);
+void plain_http_refuse_name(struct conn *c, const struct peer *named, const char *how);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_NET_PROXY_H
+#define BK_NET_PROXY_H
+
+#include "net/conn.h"
+
+/* Each takes a complete message from c->in. They return false if more bytes are needed. */
+bool proxy_first(struct conn *c);
+bool proxy_login(struct conn *c);
+bool proxy_request(struct conn *c);
+
+/* The dial ended. */
+void proxy_connected(struct conn *c);
+void proxy_failed(struct conn *c, const struct dial_end *end);
+/* v: NULL if no rule decided. */
+void proxy_refuse(struct conn *c, const struct peer *host, uint16_t port,
+                  const struct graph_verdict *v, const char *why);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copyright The Buckle Authors */
+#ifndef BK_VOCAB_RULE_WORDS_H
+#define BK_VOCAB_RULE_WORDS_H
+
+#include "vocab/vocab.h"
+
+/* The words "allow-read", "deny-write", "allow-net"… (rule-words.def). */
+struct rule_word {
+    const char *word;
+    bool allow;
+    uint16_t op; /* OP_FILE_READ, OP_FILE_WRITE or OP_NETWORK_OUTBOUND */
+};
+
+extern const struct rule_word rule_words[];
+extern const size_t rule_word_count;
+
+/* Returns NULL if there is no such word. */
+const struct rule_word *rule_word_find(const char *word);
+
+static inline bool rule_word_takes_host(const struct rule_word *w)
+{
+    return w->op == OP_NETWORK_OUTBOUND;
+}
+
+#endif
