@@ -111,7 +111,7 @@ serve(const struct setup *p, const struct graph *g, int events, int from)
     struct sentry *s = sentry_new(&opt);
     check(s != NULL, "preparing the server");
     for (int i = 0; i < p->npoints; i++)
-        check(sentry_point_add(s, p->real[i]) == i, "adding a point");
+        check(sentry_path_add(s, p->real[i]) == i, "adding a point");
     int dev = receive_fd(from);
     close(from);
     int err = dev < 0 ? 0 : sentry_serve(s, dev);

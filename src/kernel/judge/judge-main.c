@@ -315,7 +315,7 @@ static void take_roads(struct inside *in, struct netns_sockets *net)
     struct setup *s = in->s;
     enum launch_step step = STEP_GATE;
     struct netns_wishes wishes = gate_process_wishes(&in->gate, s->plan);
-    int err = s->init ? init_take_roads(s->init, net, &step) : netns_network(&wishes, net);
+    int err = s->init ? init_take_gate_sockets(s->init, net, &step) : netns_network(&wishes, net);
     check(s, step, err);
 }
 
@@ -386,7 +386,7 @@ static void phase_unconfined(struct inside *in)
         check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, while the guards are placed */
     if (can_go_ahead(in)) {
-        in->c.behind = &behind;
+        in->c.guarded = &behind;
         return;
     }
     if (s->sentries >= 0)
@@ -415,7 +415,7 @@ static void phase_walled(struct inside *in)
 static void start_under_reaper(struct inside *in)
 {
     struct setup *s = in->s;
-    struct kept k = {.kind = REAPER_FAILED, .step = STEP_FORK, .value = EAGAIN};
+    struct reaper_message k = {.kind = REAPER_FAILED, .step = STEP_FORK, .value = EAGAIN};
     int ends[2];
     check(s, STEP_FORK,
           socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
@@ -491,7 +491,7 @@ static void phase_command(struct inside *in)
     }
     int err = command_start(&in->c, &in->command, &in->listener, &step);
     check(in->s, step, err);
-    if (in->c.behind)
+    if (in->c.guarded)
         take_what_lies_behind(in->s);
 }
 
@@ -555,7 +555,7 @@ static void hear_child(struct inside *in)
 
 static void hear_reaper(struct inside *in)
 {
-    struct kept k;
+    struct reaper_message k;
     ssize_t n = read(in->kept, &k, sizeof(k));
     if (n == sizeof(k))
         take_status(in, k.value);
@@ -600,7 +600,7 @@ static bool hear_policy(struct inside *in)
     struct policy_update what;
     OWN(fd) int sealed = -1;
     int heard = policy_update_receive(s->events, s->launch, &g, &what, &sealed);
-    if (heard != RENEW_POLICY)
+    if (heard != UPDATE_POLICY)
         return heard >= 0;
     if (s->sentries >= 0)
         policy_update_send(s->sentries, what.number, sealed);
@@ -675,7 +675,7 @@ static void __attribute__((noreturn)) attend(struct inside *in)
             naming.mounts.current = inner.current = false;
             the_judge.mounts_change = true;
         }
-        if (fds[2].revents && !guarded_paths_hear(&behind))
+        if (fds[2].revents && !guarded_paths_receive(&behind))
             fds[2].fd = -1; /* the controller knows */
         if (fds[3].revents && !hear_policy(in))
             fds[3].fd = -1; /* we end with the controller */

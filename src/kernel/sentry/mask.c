@@ -57,12 +57,12 @@ static int cover(int on, bool folder)
 
 static bool is_denied(const struct sentry_process *p, const char *path, const struct stat *st)
 {
-    struct graph_fact facts[2 + NAMING_FACTS] = {
+    struct graph_fact facts[2 + FILE_NAME_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
         {.filter = FILTER_VNODE_TYPE, .num = S_ISDIR(st->st_mode) ? 2 : 1}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
-    q.nfacts += file_names_facts(p->naming, path, strlen(path), facts + 2);
-    return !file_names_eval(p->naming, p->task->graph, p->cache, &q).allow;
+    q.nfacts += file_names_facts(p->names, path, strlen(path), facts + 2);
+    return !file_names_eval(p->names, p->task->graph, p->cache, &q).allow;
 }
 
 static int mask(struct sentry_process *p, const char *path, bool whole, int depth);
@@ -116,7 +116,7 @@ int sentry_process_mask(struct sentry_process *p, size_t i)
     const struct plan_sentry *g = &p->plan->sentries[i];
     if (!p->cache && !(p->cache = graph_cache_new(p->task->graph)))
         return -ENOMEM;
-    if (!mounts_now(&p->naming->mounts, true))
+    if (!mounts_now(&p->names->mounts, true))
         return -EIO;
     return mask(p, g->path, g->whole, 0);
 }

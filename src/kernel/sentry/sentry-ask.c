@@ -58,14 +58,14 @@ static int find_root(struct sentry *s)
 static int check_mount(struct sentry *s, int fd)
 {
     struct statx st;
-    if (!s->opt.naming || !mounts_now(&s->opt.naming->mounts, true))
-        return s->opt.naming ? -EACCES : 0;
+    if (!s->opt.names || !mounts_now(&s->opt.names->mounts, true))
+        return s->opt.names ? -EACCES : 0;
     if (!s->opt.attached)
         return 0;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
         return -errno;
     bool there =
-        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.naming->mounts, st.stx_mnt_id);
+        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.names->mounts, st.stx_mnt_id);
     return there ? 0 : -EACCES;
 }
 
@@ -99,34 +99,34 @@ int sentry_locate_in(struct sentry *s, const char *name, size_t len)
 
 /* ---- checking ---- */
 
-static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len,
-                                  const struct stat *st, const char *attribute)
+static struct graph_verdict eval_policy(struct sentry *s, enum vocab_op op, size_t len,
+                                        const struct stat *st, const char *attribute)
 {
-    struct graph_fact facts[TELL_FACTS + 1 + NAMING_FACTS];
+    struct graph_fact facts[EVENT_FACTS + 1 + FILE_NAME_FACTS];
     size_t n = event_path_facts(s->path, len, s->opt.uid, s->opt.gid, st, facts);
     if (attribute)
         facts[n++] = (struct graph_fact){
             .filter = FILTER_XATTR, .str = attribute, .len = (uint32_t)strlen(attribute)};
-    if (s->opt.naming)
-        n += file_names_facts(s->opt.naming, s->path, len, facts + n);
+    if (s->opt.names)
+        n += file_names_facts(s->opt.names, s->path, len, facts + n);
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
     /* made at the first check: most runs have none, and all would wait for it */
     if (!s->cache)
         s->cache = graph_cache_new(s->opt.graph);
     if (!s->cache)
         return (struct graph_verdict){.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
-    return s->opt.naming ? file_names_eval(s->opt.naming, s->opt.graph, s->cache, &q)
-                         : graph_eval(s->opt.graph, s->cache, &q);
+    return s->opt.names ? file_names_eval(s->opt.names, s->opt.graph, s->cache, &q)
+                        : graph_eval(s->opt.graph, s->cache, &q);
 }
 
 bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st)
 {
-    return judge(s, op, s->path_len, st, NULL).allow;
+    return eval_policy(s, op, s->path_len, st, NULL).allow;
 }
 
 bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st)
 {
-    struct graph_verdict v = judge(s, op, s->path_len, st, NULL);
+    struct graph_verdict v = eval_policy(s, op, s->path_len, st, NULL);
     return v.allow && v.flags == 0;
 }
 
@@ -158,7 +158,7 @@ static pid_t process_of(const struct sentry *s, pid_t tid)
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-static int settle(struct sentry *s, const struct fuse_in_header *h, struct event_facts *what)
+static int apply_verdict(struct sentry *s, const struct fuse_in_header *h, struct event_facts *what)
 {
     struct event_sender t = {s->opt.proc, s->opt.events, &s->event};
     const struct graph_verdict *v = what->verdict;
@@ -181,7 +181,7 @@ static int fail(struct sentry *s, const struct fuse_in_header *h, enum vocab_op 
     static const char why[] = "the kernel does not say where this lies";
     struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
     struct event_facts what = {.op = op, .verdict = &v, .path = why, .len = sizeof(why) - 1};
-    return settle(s, h, &what);
+    return apply_verdict(s, h, &what);
 }
 
 int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op, int fd,
@@ -190,15 +190,15 @@ int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op o
     if (sentry_locate(s, fd) < 0)
         return fail(s, h, op);
     size_t len = length_without_mark(s);
-    struct graph_verdict v = judge(s, op, len, st, attribute);
+    struct graph_verdict v = eval_policy(s, op, len, st, attribute);
     if (v.allow && len < s->path_len) {
         len = s->path_len;
-        v = judge(s, op, len, st, attribute);
+        v = eval_policy(s, op, len, st, attribute);
     }
     if (v.allow && v.flags == 0)
         return 0;
     struct event_facts what = {.op = op, .verdict = &v, .path = s->path, .len = len};
-    return settle(s, h, &what);
+    return apply_verdict(s, h, &what);
 }
 
 /* ---- the sender's rights ---- */

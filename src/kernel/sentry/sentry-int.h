@@ -109,13 +109,13 @@ struct sentry {
     struct sentry_options opt;
     struct graph_cache *cache;
     struct graph *updated;           /* the policy, if it is not the first one */
-    _Atomic(struct graph *) renewal; /* an update that is not in force yet, */
+    _Atomic(struct graph *) pending; /* an update that is not in force yet, */
     _Atomic uint32_t number;         /* and its number */
     int fds;                         /* /proc/self/fd */
     int dev;                         /* /dev/fuse, while serving; else -1 */
     pthread_mutex_t lock;            /* guards the array of guarded paths */
-    int npoints;                     /* how many entries have ever been used */
-    int points[SENTRY_POINTS];       /* -1: free */
+    int npaths;                      /* how many entries have ever been used */
+    int paths[SENTRY_PATHS];         /* -1: free */
     struct node_table nodes;
     struct handle_table handles;
     struct sentry_creds creds, own;

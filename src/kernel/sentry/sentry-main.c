@@ -57,10 +57,10 @@ static int send_msg(const struct sentry_process *p, struct sentry_msg m, int fd)
     return fd_pass_send(p->task->judge, &m, sizeof(m), fd);
 }
 
-static int tell_real(const struct sentry_process *p, size_t i)
+static int send_real(const struct sentry_process *p, size_t i)
 {
     struct sentry_msg m = {.kind = SENTRY_MSG_REAL, .index = (int32_t)i};
-    return send_msg(p, m, p->stands[i].behind);
+    return send_msg(p, m, p->mounted[i].real_fd);
 }
 
 static void __attribute__((noreturn))
@@ -71,7 +71,7 @@ fail(const struct sentry_process *p, enum launch_step step, int err)
     _exit(1);
 }
 
-static void check(const struct sentry_process *p, enum launch_step step, int err)
+static void fail_on(const struct sentry_process *p, enum launch_step step, int err)
 {
     if (err < 0)
         fail(p, step, err);
@@ -108,7 +108,7 @@ static int outer_of(const struct sentry_process *p, size_t i)
     const char *path = p->plan->sentries[i].path;
     for (size_t k = i; k-- > 0;) {
         size_t m = strlen(p->plan->sentries[k].path);
-        if (p->stands[k].behind >= 0 && path[m] == '/' &&
+        if (p->mounted[k].real_fd >= 0 && path[m] == '/' &&
             strncmp(path, p->plan->sentries[k].path, m) == 0)
             return (int)k;
     }
@@ -116,13 +116,13 @@ static int outer_of(const struct sentry_process *p, size_t i)
 }
 
 /* The real file at sentry i's path, under all sentries, in the sandbox's mount table. */
-static int open_behind(const struct sentry_process *p, size_t i)
+static int open_real(const struct sentry_process *p, size_t i)
 {
     int outer = outer_of(p, i);
     const char *path = p->plan->sentries[i].path;
     if (outer < 0)
         return open_from(AT_FDCWD, path);
-    return open_from(p->stands[outer].behind, path + strlen(p->plan->sentries[outer].path) + 1);
+    return open_from(p->mounted[outer].real_fd, path + strlen(p->plan->sentries[outer].path) + 1);
 }
 
 /* ---- mounting ---- */
@@ -209,7 +209,7 @@ static bool before_request(void *arg)
 static void *serve(void *arg)
 {
     struct sentry_process *p = arg;
-    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->naming->mounts.fd};
+    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->names->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
         close_others(keep, sizeof(keep) / sizeof(keep[0]));
@@ -243,7 +243,7 @@ static int copy_tree(int at, const char *path, unsigned flags)
 /* The sandbox's own mounts are closed to devices by now, or will be soon. */
 static int copy_folder(const struct sentry_process *p, size_t i)
 {
-    OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    OWN(fd) int tree = copy_tree(p->mounted[i].real_fd, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
     int err = tree >= 0 && p->plan->device_wall ? devices_close_tree(tree) : 0;
     return err < 0 ? err : steal_fd(&tree);
 }
@@ -259,7 +259,7 @@ static int make_cover(struct sentry_process *p, size_t i, const struct stat *st,
         return copy_folder(p, i);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
-    *number = sentry_point_add(p->sentry, *real);
+    *number = sentry_path_add(p->sentry, *real);
     if (*number < 0)
         return *number;
     steal_fd(real);
@@ -274,20 +274,20 @@ static int cover(struct sentry_process *p, size_t i, const struct stat *st, int 
     OWN(fd) int tree = make_cover(p, i, st, real, number);
     if (tree < 0)
         return tree;
-    return attach(tree, on >= 0 ? on : p->stands[i].behind);
+    return attach(tree, on >= 0 ? on : p->mounted[i].real_fd);
 }
 
 /* The covered file was moved or removed, and its mount with it. */
-static void leave(struct sentry_process *p, size_t i)
+static void uncover(struct sentry_process *p, size_t i)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat st;
     /* under another name it is still guarded */
-    if (s->number >= 0 && s->behind >= 0 && fstat(s->behind, &st) == 0 && st.st_nlink == 0)
-        sentry_point_remove(p->sentry, s->number);
-    if (s->behind >= 0)
-        close(s->behind);
-    *s = (struct sentry_place){.number = -1, .behind = -1};
+    if (s->number >= 0 && s->real_fd >= 0 && fstat(s->real_fd, &st) == 0 && st.st_nlink == 0)
+        sentry_path_remove(p->sentry, s->number);
+    if (s->real_fd >= 0)
+        close(s->real_fd);
+    *s = (struct sentry_place){.number = -1, .real_fd = -1};
 }
 
 static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
@@ -297,7 +297,7 @@ static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
 
 /* Looks up sentry i's path as the host sees it: *st, and *real pins it, which the caller closes.
  * Returns whether anything is there. */
-static int look(const struct sentry_process *p, size_t i, struct stat *st, int *real)
+static int look_up(const struct sentry_process *p, size_t i, struct stat *st, int *real)
 {
     *real = sentry_process_open(p, p->plan->sentries[i].path);
     if (*real < 0)
@@ -308,28 +308,28 @@ static int look(const struct sentry_process *p, size_t i, struct stat *st, int *
 }
 
 /* Covers the file at the path in the sandbox. Returns -EAGAIN if it is no longer what *st says. */
-static int take_place(struct sentry_process *p, size_t i, const struct stat *st, int *real)
+static int cover_file(struct sentry_process *p, size_t i, const struct stat *st, int *real)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat now;
-    OWN(fd) int behind = open_behind(p, i);
-    if (behind < 0)
-        return sentry_process_is_nothing(behind) ? -EAGAIN : behind;
-    if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
+    OWN(fd) int real_fd = open_real(p, i);
+    if (real_fd < 0)
+        return sentry_process_is_nothing(real_fd) ? -EAGAIN : real_fd;
+    if (fstat(real_fd, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
         return -EAGAIN;
     s->dev = st->st_dev;
     s->inode = st->st_ino;
-    s->behind = steal_fd(&behind);
+    s->real_fd = steal_fd(&real_fd);
     /* before it is covered, so that nobody meets the cover while the real file is unknown */
-    int err = p->ready ? tell_real(p, i) : 0;
+    int err = p->ready ? send_real(p, i) : 0;
     return err < 0 ? err : cover(p, i, st, real, &s->number);
 }
 
 /* Whether the command still meets the sentry there: another process may have mounted something over
  * it, or above. */
-static bool stands(const struct sentry_process *p, size_t i)
+static bool is_visible(const struct sentry_process *p, size_t i)
 {
-    const struct sentry_place *s = &p->stands[i];
+    const struct sentry_place *s = &p->mounted[i];
     struct statx st;
     OWN(fd) int seen = open_from(AT_FDCWD, p->plan->sentries[i].path);
     if (seen < 0 || guarded_paths_glance(seen, &st) < 0)
@@ -342,29 +342,29 @@ static bool stands(const struct sentry_process *p, size_t i)
 
 int sentry_process_place_at(struct sentry_process *p, size_t i)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat st;
     if (p->plan->masked)
         return sentry_process_mask(p, i);
     for (int tries = 0; tries < TRIES; tries++) {
         OWN(fd) int real = -1;
-        int there = look(p, i, &st, &real), err;
+        int there = look_up(p, i, &st, &real), err;
         if (there < 0)
             return there;
-        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode) && stands(p, i))
+        if (there && s->real_fd >= 0 && is_same(&st, s->dev, s->inode) && is_visible(p, i))
             return 0;
-        bool stood = s->behind >= 0;
-        leave(p, i);
+        bool was_mounted = s->real_fd >= 0;
+        uncover(p, i);
         if (!there)
-            return stood
+            return was_mounted
                        ? send_msg(p, (struct sentry_msg){SENTRY_MSG_GONE, (int32_t)i, 0, 0, 0}, -1)
                        : 0;
-        if ((err = take_place(p, i, &st, &real)) == 0)
+        if ((err = cover_file(p, i, &st, &real)) == 0)
             return 0;
         if (s->number >= 0)
-            sentry_point_remove(p->sentry, s->number);
+            sentry_path_remove(p->sentry, s->number);
         s->number = -1;
-        leave(p, i);
+        uncover(p, i);
         if (err != -EAGAIN && !sentry_process_is_nothing(err))
             return err;
     }
@@ -376,7 +376,7 @@ int sentry_process_place_at(struct sentry_process *p, size_t i)
 static int open_mounts(const struct sentry_process *p)
 {
     int fd = openat(p->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
-    check(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
+    fail_on(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
     return fd;
 }
 
@@ -395,11 +395,11 @@ static void phase_outside(struct sentry_process *p)
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    check(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+    fail_on(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
     /* one for each thread: the kernel reports a change once */
-    static struct file_names naming;
-    file_names_open(&naming, open_mounts(p), p->plan->opt.mounts);
-    p->naming = &naming;
+    static struct file_names names;
+    file_names_open(&names, open_mounts(p), p->plan->opt.mounts);
+    p->names = &names;
     p->later = open_mounts(p);
 }
 
@@ -426,7 +426,7 @@ static void prepare(struct sentry_process *p)
         .events = p->task->events,
         .proc = p->proc,
         .root = p->root,
-        .naming = p->naming,
+        .names = p->names,
         .attached = p->task->namespaces >= 0,
         .uid = geteuid(),
         .gid = getegid(),
@@ -438,9 +438,9 @@ static void prepare(struct sentry_process *p)
         .arg = p,
     };
     p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    check(p, STEP_SENTRY, p->crowd < 0 ? -errno : 0);
+    fail_on(p, STEP_SENTRY, p->crowd < 0 ? -errno : 0);
     p->sentry = sentry_new(&opt);
-    check(p, STEP_SENTRY, p->sentry ? 0 : -errno);
+    fail_on(p, STEP_SENTRY, p->sentry ? 0 : -errno);
 }
 
 static void enter(const struct sentry_process *p)
@@ -451,7 +451,7 @@ static void enter(const struct sentry_process *p)
         _exit(1); /* the judge has reported why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
-        check(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
+        fail_on(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
 }
 
 /* ---- looking up guarded paths ---- */
@@ -488,7 +488,7 @@ static const struct place *open_place(struct places *p, const char *path, size_t
     return new;
 }
 
-static int look_for(struct places *p, const char *path)
+static int find_name(struct places *p, const char *path)
 {
     struct stat st;
     const char *slash = strrchr(path, '/');
@@ -505,7 +505,7 @@ void sentries_look(const struct plan *p, struct sentries_there *out)
     struct places places;
     places.n = 0;
     for (size_t i = 0; i < p->nsentries; i++) {
-        int err = look_for(&places, p->sentries[i].path);
+        int err = find_name(&places, p->sentries[i].path);
         out->at[i] = err == 0 || !sentry_process_is_nothing(err);
     }
     for (size_t i = 0; i < places.n; i++)
@@ -514,7 +514,7 @@ void sentries_look(const struct plan *p, struct sentries_there *out)
 }
 
 /* The judge has looked them up while we made the file system. */
-static void hear_what_is_there(struct sentry_process *p)
+static void receive_existing(struct sentry_process *p)
 {
     ssize_t n;
     while ((n = recv(p->task->judge, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
@@ -537,7 +537,7 @@ static void share_processor(struct sentry_process *p)
     p->sharing = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-static void part(struct sentry_process *p)
+static void use_all_processors(struct sentry_process *p)
 {
     if (!p->sharing)
         return;
@@ -550,7 +550,7 @@ static void place_all(struct sentry_process *p)
 {
     for (size_t i = 0; i < p->plan->nsentries; i++)
         if (p->there.at[i])
-            check(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
+            fail_on(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
 }
 
 static void phase_inside(struct sentry_process *p)
@@ -560,24 +560,24 @@ static void phase_inside(struct sentry_process *p)
     p->mounts = open_mounts(p);
     if (!p->plan->masked) { /* all of it while the judge looks them up */
         struct statx st;
-        check(p, STEP_SENTRY_MOUNT, make_file_system(p));
-        check(p, STEP_SENTRY_MOUNT,
-              statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
+        fail_on(p, STEP_SENTRY_MOUNT, make_file_system(p));
+        fail_on(p, STEP_SENTRY_MOUNT,
+                statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
         share_processor(p); /* each mount needs an answer from the other thread */
-        check(p, STEP_SENTRY, start_serving(p));
+        fail_on(p, STEP_SENTRY, start_serving(p));
     }
-    hear_what_is_there(p);
+    receive_existing(p);
     place_all(p);
-    part(p);
+    use_all_processors(p);
     for (size_t i = 0; i < p->plan->nsentries; i++)
-        ready.index += p->stands[i].behind >= 0;
+        ready.index += p->mounted[i].real_fd >= 0;
     /* the command waits for the first message, and the judge for the others */
     atomic_store(&p->strangers, true);
-    check(p, STEP_SENTRY, send_msg(p, ready, -1));
+    fail_on(p, STEP_SENTRY, send_msg(p, ready, -1));
     for (size_t i = 0; i < p->plan->nsentries; i++)
-        if (p->stands[i].behind >= 0)
-            check(p, STEP_SENTRY, tell_real(p, i));
+        if (p->mounted[i].real_fd >= 0)
+            fail_on(p, STEP_SENTRY, send_real(p, i));
     p->ready = true;
 }
 
@@ -593,7 +593,7 @@ static void __attribute__((noreturn)) sentry_main(const struct sentries_task *ta
                                 .mounts = -1,
                                 .later = -1};
     for (size_t i = 0; i < PLAN_SENTRIES; i++)
-        p.stands[i] = (struct sentry_place){.number = -1, .behind = -1};
+        p.mounted[i] = (struct sentry_place){.number = -1, .real_fd = -1};
     phase_outside(&p);
     if (!p.plan->masked)
         prepare(&p);

@@ -16,8 +16,8 @@
  */
 
 struct sentry_place {
-    int number; /* its number in the sentries' file system, or -1 */
-    int behind; /* what it covers (O_PATH, in the sandbox's mount table); -1: it is not mounted */
+    int number;  /* its number in the sentries' file system, or -1 */
+    int real_fd; /* what it covers (O_PATH, in the sandbox's mount table); -1: it is not mounted */
     uint64_t dev, inode; /* of that, as the host sees it too */
 };
 
@@ -38,9 +38,9 @@ struct sentry_process {
     bool ready;                  /* the judge knows that all sentries are mounted */
     int crowd;                   /* eventfd: the serving thread wants the kernel to forget names */
     struct sentries_there there; /* at the start */
-    struct sentry_place stands[PLAN_SENTRIES];
+    struct sentry_place mounted[PLAN_SENTRIES];
     struct graph_cache *cache; /* masks only */
-    struct file_names *naming; /* all names of files: the serving thread's, or that of masks */
+    struct file_names *names;  /* all names of files: the serving thread's, or that of masks */
     int mounts, later; /* mountinfo of the sandbox, and of the host: the watching thread's */
     uint64_t dev;      /* of the sentries' file system */
 };

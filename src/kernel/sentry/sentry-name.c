@@ -84,25 +84,25 @@ static int put_entry(struct sentry *s, struct node *n, const struct stat *st, en
 }
 
 /* Our own file descriptor for a guarded path, which has one of the process's first thread. */
-static int open_point(const struct sentry *s, int number)
+static int open_guarded(const struct sentry *s, int number)
 {
     char name[32];
-    if (number >= s->npoints || s->points[number] < 0)
+    if (number >= s->npaths || s->paths[number] < 0)
         return -ENOENT;
-    snprintf(name, sizeof(name), "self/fd/%d", s->points[number]);
+    snprintf(name, sizeof(name), "self/fd/%d", s->paths[number]);
     int fd = openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-static int lookup_point(struct sentry *s, const char *name, size_t len)
+static int lookup_guarded(struct sentry *s, const char *name, size_t len)
 {
     char *end;
     struct stat st;
     unsigned long number = strtoul(name, &end, 10);
-    if (name[0] < '0' || name[0] > '9' || *end || number >= SENTRY_POINTS)
+    if (name[0] < '0' || name[0] > '9' || *end || number >= SENTRY_PATHS)
         return -ENOENT;
     pthread_mutex_lock(&s->lock);
-    OWN(fd) int fd = open_point(s, (int)number);
+    OWN(fd) int fd = open_guarded(s, (int)number);
     int err = fd < 0 ? fd : 0;
     pthread_mutex_unlock(&s->lock);
     if (err == 0 && fstat(fd, &st) < 0)
@@ -175,7 +175,7 @@ int sentry_lookup(struct sentry *s, const struct fuse_in_header *h, const void *
     if (len < 0)
         return len;
     if (h->nodeid == FUSE_ROOT_ID)
-        return lookup_point(s, arg, (size_t)len);
+        return lookup_guarded(s, arg, (size_t)len);
     const struct node *folder = node_of(&s->nodes, h->nodeid);
     if (!folder)
         return -ESTALE;

@@ -70,7 +70,7 @@ int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int fro
 /* Then receives the real files under them. Returns 0 or a negative errno. */
 int guarded_paths_take(struct guarded_paths *b);
 /* Receives, or waits for, one replaced file. Returns false if the sentry is gone. */
-bool guarded_paths_hear(struct guarded_paths *b);
+bool guarded_paths_receive(struct guarded_paths *b);
 /* Opens the real file at a canonical path beneath a sentry. Returns a file descriptor (O_PATH) to
  * close; -ENOENT if no sentry is above it or nothing is there; or a negative errno. */
 int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n);

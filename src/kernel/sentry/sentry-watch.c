@@ -42,7 +42,7 @@ struct folder {
 };
 
 struct watching {
-    struct sentry_process *post;
+    struct sentry_process *process;
     struct mounts_view mounts; /* of the host */
     struct mount_names names;
     int events; /* -1: the user has none left */
@@ -99,7 +99,7 @@ static int open_folder(const struct watching *w, const struct folder *f)
     char path[PLAN_SENTRY_PATH + 1];
     memcpy(path, f->path, f->len);
     path[f->len] = '\0';
-    return sentry_process_open(w->post, path);
+    return sentry_process_open(w->process, path);
 }
 
 /* Returns whether it exists, or a negative errno. A folder that cannot be read cannot be watched,
@@ -161,7 +161,7 @@ static int watch_way(struct watching *w, const char *path, bool itself)
  * it. */
 static int hide_aliases(struct watching *w)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     const struct mounts *m = mounts_now(&w->mounts, true);
     if (!m)
         return -EIO;
@@ -169,7 +169,7 @@ static int hide_aliases(struct watching *w)
         const struct plan_sentry *g = &plan->sentries[i];
         int err = g->open ? 0 : mounts_places(m, g->path, g->len, &w->names);
         for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
-            err = sentry_process_hide(w->post, w->names.at[k].path);
+            err = sentry_process_hide(w->process, w->names.at[k].path);
         if (err < 0)
             return err;
     }
@@ -178,7 +178,7 @@ static int hide_aliases(struct watching *w)
 
 static int look_again(struct watching *w)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     w->round++;
     w->blind = w->events < 0;
     for (size_t i = 0; i < plan->nsentries; i++) {
@@ -187,7 +187,7 @@ static int look_again(struct watching *w)
             return err;
     }
     for (size_t i = 0; i < plan->nsentries; i++) {
-        int err = sentry_process_place_at(w->post, i);
+        int err = sentry_process_place_at(w->process, i);
         if (err < 0)
             return err;
     }
@@ -199,7 +199,7 @@ static int look_again(struct watching *w)
 /* Whether a guarded name leads through this entry of a folder. */
 static bool leads_to_sentry(const struct watching *w, const struct folder *f, const char *name)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
     for (size_t i = 0; i < plan->nsentries; i++) {
         const char *path = plan->sentries[i].path;
@@ -244,13 +244,13 @@ static int read_events(struct watching *w)
 }
 
 /* The judge may send a policy update. Masks stay as they are. */
-static int hear_judge(struct sentry_process *p)
+static int receive_update(struct sentry_process *p)
 {
     struct graph *g;
     struct policy_update what;
-    int heard = policy_update_receive(p->task->judge, p->task->launch, &g, &what, NULL);
-    if (heard != RENEW_POLICY)
-        return heard;
+    int got = policy_update_receive(p->task->judge, p->task->launch, &g, &what, NULL);
+    if (got != UPDATE_POLICY)
+        return got;
     if (p->sentry)
         sentry_update(p->sentry, g, what.number);
     else
@@ -259,9 +259,9 @@ static int hear_judge(struct sentry_process *p)
 }
 
 /* Waits for an event. Returns 1 if it matters, 0, or a negative errno. */
-static int hear(struct watching *w)
+static int wait_event(struct watching *w)
 {
-    struct sentry_process *p = w->post;
+    struct sentry_process *p = w->process;
     struct pollfd fds[] = {{w->events, POLLIN, 0},
                            {p->crowd, POLLIN, 0},
                            {p->task->judge, POLLIN, 0},
@@ -272,7 +272,7 @@ static int hear(struct watching *w)
     if (n <= 0)
         return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
     if (fds[2].revents) {
-        int err = hear_judge(p);
+        int err = receive_update(p);
         if (err < 0)
             return err; /* it is gone */
     }
@@ -289,14 +289,14 @@ int watch_names(struct sentry_process *p)
 {
     static struct watching w; /* large, and one for the whole process */
     int changed = 1;
-    w.post = p;
+    w.process = p;
     mounts_open(&w.mounts, p->later);
     w.events = inotify_init1(IN_CLOEXEC);
     /* our own mounts are no news */
     poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
-        changed = err < 0 ? err : hear(&w);
+        changed = err < 0 ? err : wait_event(&w);
     }
     return changed;
 }

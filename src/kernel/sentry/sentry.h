@@ -41,8 +41,8 @@ struct sentry_options {
     const struct graph *graph;
     int events; /* socket to the controller, for struct event */
     int proc;   /* a procfs in which "self" is the serving process and senders have pids */
-    struct file_names *naming; /* all names of files, where the guarded paths were opened */
-    bool attached;             /* file systems can be unmounted there */
+    struct file_names *names; /* all names of files, where the guarded paths were opened */
+    bool attached;            /* file systems can be unmounted there */
     int root;  /* where names begin, in the host's mount namespace: its root, or that of a chroot;
                   -1: the former */
     uid_t uid; /* the command's user, for the policy */
@@ -67,7 +67,7 @@ struct sentry_options {
  * access(W_OK) wrong about what the judge can write. */
 #define SENTRY_MOUNT_TYPE "fuse"
 
-enum { SENTRY_POINTS = 4096 };
+enum { SENTRY_PATHS = 4096 };
 
 /* Call it in the process that will serve. It changes the working directory unless sentry_settle()
  * does, raises the limit of open files and allocates all memory for serving. Returns NULL, with
@@ -79,9 +79,9 @@ void sentry_free(struct sentry *s); /* NULL is fine; closes the guarded paths */
  * a folder or regular file; on success it is taken over. It must have been opened in the host's
  * mount namespace: in the sandbox's the server would meet itself beneath. Its path is the kernel's
  * name for it, now and later. Any thread may call this while another one serves. */
-int sentry_point_add(struct sentry *s, int real);
+int sentry_path_add(struct sentry *s, int real);
 /* Call it when no mount uses it any more. Open files stay open. Numbers are reused. */
-void sentry_point_remove(struct sentry *s, int number);
+void sentry_path_remove(struct sentry *s, int number);
 
 /* Sets the policy from the next request on. Takes ownership of g, and frees it when it is replaced.
  * Any thread may call this while another one serves. */
