@@ -31,7 +31,7 @@ static const char *const words[REMEDY_COUNT] = {
     [REMEDY_SHOW_PLAN] = "`buckle run --dry-run` names them",
     [REMEDY_FOLD_CASE] = "read it with --fold-case",
     [REMEDY_MCP_MODE_OPEN] = "the user can start `buckle mcp --mode open`",
-    [REMEDY_MCP_HERE] = "give it --here",
+    [REMEDY_MCP_HERE] = "start the server with --here",
 };
 
 void cli_word_remedies(void)

@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         prepare();
     struct sentry_options opt = {.graph = graph, .events = events[1], .proc = proc, .root = -1};
     struct sentry *s = sentry_new(&opt);
-    if (!s || sentry_point_add(s, open(top, O_PATH | O_DIRECTORY | O_CLOEXEC)) != 0)
+    if (!s || sentry_path_add(s, open(top, O_PATH | O_DIRECTORY | O_CLOEXEC)) != 0)
         abort();
     if (size && data[0] == 0xff) {
         void *copy = malloc(size); /* aligned */

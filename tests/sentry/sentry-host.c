@@ -2,13 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The sentries' server with nothing around it: runs a command in a mount namespace where sentries
- * stand on some paths, and no filter, wall or judge besides.
+ * The sentries' server alone: runs a command in a mount namespace with sentries over some paths,
+ * and no filter, wall or judge.
  *
- *     sentry-host DEVICE EVENTS PROFILE [POINT…] -- COMMAND…
+ *     sentry-host DEVICE EVENTS PROFILE [PATH…] -- COMMAND…
  *
  * DEVICE is /dev/fuse or a node like it; events go to the file EVENTS, a JSON object a line. Exits
- * as the command does, 125 when it could not be started. As an ordinary user in a user namespace.
+ * as the command does, or with 125 if it could not be started. For an ordinary user in a user
+ * namespace.
  */
 
 #include <errno.h>
@@ -41,7 +42,7 @@ struct setup {
     int npoints;
     char **command;
     int real[MAX_POINTS];
-    int crowded; /* an eventfd: the kernel remembers too much */
+    int crowded; /* eventfd: the kernel remembers too much */
 };
 
 static void __attribute__((noreturn)) die(const char *what)
@@ -56,7 +57,7 @@ static void check(bool fine, const char *what)
         die(what);
 }
 
-/* ---- descriptors from process to process ---- */
+/* ---- passing file descriptors ---- */
 
 static void send_fd(int to, int fd)
 {
@@ -110,7 +111,7 @@ serve(const struct setup *p, const struct graph *g, int events, int from)
     struct sentry *s = sentry_new(&opt);
     check(s != NULL, "preparing the server");
     for (int i = 0; i < p->npoints; i++)
-        check(sentry_point_add(s, p->real[i]) == i, "adding a point");
+        check(sentry_path_add(s, p->real[i]) == i, "adding a point");
     int dev = receive_fd(from);
     close(from);
     int err = dev < 0 ? 0 : sentry_serve(s, dev);
@@ -130,7 +131,7 @@ static void set(int context, const char *key, unsigned value)
     check(syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, text, 0) == 0, key);
 }
 
-/* Makes the file system, without a place. */
+/* Makes the file system, without mounting it anywhere. */
 static int make(const struct setup *p, uid_t uid, gid_t gid, int to)
 {
     char byte;
@@ -150,7 +151,7 @@ static int make(const struct setup *p, uid_t uid, gid_t gid, int to)
         (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     check(root >= 0, "fsmount");
     send_fd(to, dev);
-    /* the server has nothing to say: it closes its end when it has it */
+    /* the server sends nothing: it closes its end when it has the file descriptor */
     check(recv(to, &byte, 1, 0) == 0, "waiting for the server to take it");
     return root;
 }
@@ -187,7 +188,7 @@ static void __attribute__((noreturn)) run(const struct setup *p, int to)
     check(getcwd(cwd, sizeof(cwd)) != NULL, "the working directory");
     int root = mount_all(p, to);
     check(unshare(CLONE_NEWPID) == 0, "making a pid namespace");
-    check(chdir(cwd) == 0, cwd); /* by name, so that a sentry stands in the way */
+    check(chdir(cwd) == 0, cwd); /* by name, so that it meets a sentry */
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -282,7 +283,7 @@ int main(int argc, char **argv)
     check(command > 0, "fork");
     close(control[1]);
     int status = attend(g, command, events[0], to);
-    waitpid(server, NULL, 0); /* ends with the mount namespace */
+    waitpid(server, NULL, 0); /* exits with the mount namespace */
     hear(g, events[0], to);
     graph_free(g);
     return status;

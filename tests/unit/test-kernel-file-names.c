@@ -152,7 +152,7 @@ static const char policy[] =
 static bool allowed(struct file_names *n, const struct graph *g, struct graph_cache *cache,
                     enum vocab_op op, const char *path)
 {
-    struct graph_fact facts[1 + NAMING_FACTS] = {
+    struct graph_fact facts[1 + FILE_NAME_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)}};
     struct graph_query q = {.op = op, .facts = facts, .nfacts = 1};
     q.nfacts += file_names_facts(n, path, strlen(path), facts + 1);

@@ -199,7 +199,7 @@ static void check_calls(void)
 static bool is_sealed(const struct plan *p, const char *path)
 {
     const char *names[32];
-    size_t n = seal_list(p, names, 32);
+    size_t n = kernel_files_list(p, names, 32);
     for (size_t i = 0; i < n; i++)
         if (strcmp(names[i], path) == 0)
             return true;

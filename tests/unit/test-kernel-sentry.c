@@ -262,14 +262,14 @@ static void world_close(struct world *w)
 
 static void test_points(struct world *w)
 {
-    is_int(sentry_point_add(w->s, open(w->top, O_PATH | O_CLOEXEC)), 0, "the first point");
-    is_int(sentry_point_add(w->s, open("/", O_PATH | O_CLOEXEC)), 1, "the second");
+    is_int(sentry_path_add(w->s, open(w->top, O_PATH | O_CLOEXEC)), 0, "the first point");
+    is_int(sentry_path_add(w->s, open("/", O_PATH | O_CLOEXEC)), 1, "the second");
     ok(look_up(w, FUSE_ROOT_ID, "1") != 0, "it is there");
-    sentry_point_remove(w->s, 1);
+    sentry_path_remove(w->s, 1);
     is_int(look_up_error(w, FUSE_ROOT_ID, "1"), -ENOENT, "and gone");
-    sentry_point_remove(w->s, 1);
-    sentry_point_remove(w->s, -1);
-    sentry_point_remove(w->s, SENTRY_POINTS);
+    sentry_path_remove(w->s, 1);
+    sentry_path_remove(w->s, -1);
+    sentry_path_remove(w->s, SENTRY_PATHS);
 }
 
 int main(void)

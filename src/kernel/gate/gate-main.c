@@ -72,7 +72,7 @@ static unsigned long socket_at(pid_t init, const char *table, const struct gate_
     return 0;
 }
 
-static bool holds_socket(const char *pid, const char *wanted)
+static bool has_socket(const char *pid, const char *wanted)
 {
     char path[64], link[64];
     snprintf(path, sizeof(path), "/proc/%.10s/fd", pid);
@@ -96,12 +96,12 @@ static pid_t process_with(unsigned long inode, pid_t judge)
     while (d && (e = readdir(d)))
         /* the judge may still have a copy of the socket that it has just connected */
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != judge &&
-            holds_socket(e->d_name, wanted))
+            has_socket(e->d_name, wanted))
             return (pid_t)atoi(e->d_name);
     return 0;
 }
 
-struct telling {
+struct reporter {
     const struct setup *s;
     int from; /* socket to the judge */
     int proc;
@@ -111,7 +111,7 @@ struct telling {
     struct event event;
 };
 
-static pid_t process_of(const struct telling *t, bool udp, const struct gate_client *c)
+static pid_t process_of(const struct reporter *t, bool udp, const struct gate_client *c)
 {
     const char *const tables[] = {udp ? "udp" : "tcp", udp ? "udp6" : "tcp6"};
     bool apart = t->s->plan->net_ns;
@@ -129,7 +129,7 @@ static pid_t process_of(const struct telling *t, bool udp, const struct gate_cli
 
 static void on_denial(void *arg, const struct gate_denial *d)
 {
-    struct telling *t = arg;
+    struct reporter *t = arg;
     char name[PEER_TEXT], what[PEER_TEXT + 400];
     if (d->port)
         peer_text(d->host, d->port, name);
@@ -137,14 +137,14 @@ static void on_denial(void *arg, const struct gate_denial *d)
     struct graph_verdict v = d->verdict;
     v.flags |= VOCAB_FLAG_REPORT;
     pid_t pid = process_of(t, d->udp, &d->client);
-    struct event_facts told = {.pid = pid,
-                               .tid = pid,
-                               .op = OP_NETWORK_OUTBOUND,
-                               .verdict = &v,
-                               .err = v.allow ? 0 : EPERM,
-                               .path = what,
-                               .len = strlen(what)};
-    event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &told);
+    struct event_facts facts = {.pid = pid,
+                                .tid = pid,
+                                .op = OP_NETWORK_OUTBOUND,
+                                .verdict = &v,
+                                .err = v.allow ? 0 : EPERM,
+                                .path = what,
+                                .len = strlen(what)};
+    event_send(&(struct event_sender){t->proc, t->s->events, &t->event}, &facts);
 }
 
 /* ---- messages ---- */
@@ -153,12 +153,12 @@ static void on_denial(void *arg, const struct gate_denial *d)
  * because connections that it decided may still be in progress. */
 static bool on_word(void *arg, const struct graph **policy)
 {
-    struct telling *t = arg;
+    struct reporter *t = arg;
     struct graph *g;
     struct policy_update what;
-    int heard = policy_update_receive(t->from, t->s->launch, &g, &what, NULL);
-    if (heard != RENEW_POLICY)
-        return heard >= 0;
+    int got = policy_update_receive(t->from, t->s->launch, &g, &what, NULL);
+    if (got != UPDATE_POLICY)
+        return got >= 0;
     graph_free(t->replaced);
     t->replaced = t->updated;
     *policy = t->updated = g;
@@ -168,7 +168,7 @@ static bool on_word(void *arg, const struct graph **policy)
 
 static void on_question(void *arg, const struct gate_question *q)
 {
-    const struct telling *t = arg;
+    const struct reporter *t = arg;
     struct consent_question out;
     memset(&out, 0, sizeof(out));
     out.id = q->id;
@@ -190,7 +190,7 @@ static void on_question(void *arg, const struct gate_question *q)
 
 /* ---- the process ---- */
 
-static bool hears_at_ports(const struct netns_sockets *net)
+static bool listens_on_ports(const struct netns_sockets *net)
 {
     for (size_t i = 0; i < NETNS_PORTS; i++)
         if (net->ports[i] >= 0)
@@ -201,7 +201,7 @@ static bool hears_at_ports(const struct netns_sockets *net)
 static void __attribute__((noreturn))
 gate_main(const struct gate_process *n, const struct setup *s, int from, int announcements)
 {
-    static struct telling telling;
+    static struct reporter reporter;
     struct gate_options o = {.graph = s->graph,
                              .announced = announcements >= 0,
                              .announcements = announcements,
@@ -212,21 +212,22 @@ gate_main(const struct gate_process *n, const struct setup *s, int from, int ann
                              .on_question = on_question,
                              .answers = s->asks,
                              .ask_ms = s->launch->ask_ms ? s->launch->ask_ms : CONSENT_MS,
-                             .arg = &telling,
+                             .arg = &reporter,
                              .on_word = on_word,
                              .until = from};
     role_take(ROLE_GATE);
-    telling.s = s;
-    telling.from = from;
-    telling.judge = getppid();
-    telling.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    reporter.s = s;
+    reporter.from = from;
+    reporter.judge = getppid();
+    reporter.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++) /* the command's readers wait for end of file */
         dup2(null, fd);
     memcpy(o.published, n->published, sizeof(o.published));
     if (netns_sockets_receive(from, &o.sockets) < 0)
         _exit(1);
-    _exit(gate_process_confine(s->plan->caps, hears_at_ports(&o.sockets)) < 0 || gate_run(&o) < 0);
+    _exit(gate_process_confine(s->plan->caps, listens_on_ports(&o.sockets)) < 0 ||
+          gate_run(&o) < 0);
 }
 
 static int make_token(char token[33])

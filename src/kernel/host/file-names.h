@@ -21,13 +21,13 @@ struct file_names {
     char inner[MOUNT_NAMES][MOUNT_PATH]; /* other names, folded */
 };
 
-enum { NAMING_FACTS = MOUNT_NAMES };
+enum { FILE_NAME_FACTS = MOUNT_NAMES };
 
 /* Takes ownership of fd, a mountinfo file. `like` has the known folding file systems; may be NULL.
  */
 void file_names_open(struct file_names *n, int fd, const struct mounts_view *like);
 
-/* Appends the other names of a path, at most NAMING_FACTS, and returns how many. They stay valid
+/* Appends the other names of a path, at most FILE_NAME_FACTS, and returns how many. They stay valid
  * until the next call. */
 size_t file_names_facts(struct file_names *n, const char *path, size_t len, struct graph_fact *out);
 

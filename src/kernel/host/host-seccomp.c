@@ -31,13 +31,13 @@ enum { ANSWER = 424242, ANSWER_MS = 1000 };
 enum { SAYS_KILLABLE = 'k', SAYS_PLAIN = 'p', SAYS_TAKEN = 't', SAYS_NO = 'n' };
 enum { GOT_NUMBER = 1, GOT_FD = 2 };
 
-static int say(int sock, char word, int fd)
+static int send_word(int sock, char word, int fd)
 {
     return fd_pass_send(sock, &word, 1, fd);
 }
 
 /* Returns the report, with *fd or -1. */
-static char hear(int sock, int *fd)
+static char receive_word(int sock, int *fd)
 {
     char word;
     return fd_pass_receive(sock, &word, 1, fd) == 1 ? word : SAYS_NO;
@@ -69,10 +69,10 @@ static void be_subject(int sock)
         listener = install(0);
     }
     if (listener < 0) {
-        say(sock, errno == EBUSY || errno == EPERM ? SAYS_TAKEN : SAYS_NO, -1);
+        send_word(sock, errno == EBUSY || errno == EPERM ? SAYS_TAKEN : SAYS_NO, -1);
         return;
     }
-    if (say(sock, word, listener) < 0)
+    if (send_word(sock, word, listener) < 0)
         return;
     close(listener);
     char result = syscall(SYS_getppid) == ANSWER ? GOT_NUMBER : 0;
@@ -80,7 +80,7 @@ static void be_subject(int sock)
     if (fd >= 0 && fstat(fd, &got) == 0 && stat("/dev/null", &null) == 0 &&
         got.st_rdev == null.st_rdev)
         result |= GOT_FD;
-    say(sock, result, -1);
+    send_word(sock, result, -1);
 }
 
 /* ---- the judge ---- */
@@ -111,7 +111,7 @@ static void send_null(int listener, uint64_t id)
 static unsigned judge(int sock)
 {
     int taken;
-    char word = hear(sock, &taken);
+    char word = receive_word(sock, &taken);
     OWN(fd) int listener = taken;
     struct seccomp_notif n;
     if (listener < 0)
@@ -125,7 +125,7 @@ static unsigned judge(int sock)
         return 0;
     send_null(listener, n.id);
     int none;
-    char result = hear(sock, &none);
+    char result = receive_word(sock, &none);
     if (!(result & GOT_NUMBER))
         return 0;
     return found | PROBE_NOTIFY | (result & GOT_FD ? PROBE_ADDFD : 0);

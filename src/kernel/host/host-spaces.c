@@ -137,25 +137,25 @@ unsigned probe_net(const struct host *h)
 }
 
 /* Sets up a whole network. The socket exists only if the kernel took the rules for it. */
-static unsigned lays(const struct host *h, enum netns_socket which)
+static unsigned can_set_up(const struct host *h, enum netns_socket which)
 {
     struct netns_sockets net;
     if (!enter(h, CLONE_NEWNET) || loopback_up() < 0 ||
         netns_network(&(struct netns_wishes){0}, &net) < 0)
         return 0;
-    bool laid = net.fds[which] >= 0;
+    bool works = net.fds[which] >= 0;
     netns_close(&net);
-    return laid;
+    return works;
 }
 
 unsigned probe_nftables(const struct host *h)
 {
-    return lays(h, NETNS_TCP4);
+    return can_set_up(h, NETNS_TCP4);
 }
 
 unsigned probe_tproxy(const struct host *h)
 {
-    return lays(h, NETNS_UDP4);
+    return can_set_up(h, NETNS_UDP4);
 }
 
 /* ---- FUSE ---- */

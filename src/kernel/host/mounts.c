@@ -372,7 +372,7 @@ static size_t join(char *out, const char *a, size_t n, const char *b, size_t m)
 }
 
 /* The rest of a path after its first m bytes, which are a folder; "/" has none. */
-static const char *behind(const char *path, size_t m)
+static const char *rest_after(const char *path, size_t m)
 {
     const char *rest = path + (m == 1 ? 0 : m);
     return strcmp(rest, "/") == 0 ? "" : rest;
@@ -419,7 +419,7 @@ int mounts_names(const struct mounts *m, const char *path, size_t len, struct mo
             const struct mount_at *x = &m->list[i];
             if (x != on && x->shares && x->device == on->device &&
                 is_in(inner, n, x->root, x->root_len))
-                err = add_name(m, x, path, len, behind(inner, x->root_len), hidden, out);
+                err = add_name(m, x, path, len, rest_after(inner, x->root_len), hidden, out);
         }
     return err;
 }
@@ -448,7 +448,7 @@ int mounts_places(const struct mounts *m, const char *path, size_t len, struct m
             if (x == on || !x->shares || x->device != on->device)
                 continue;
             if (is_in(inner, n, x->root, x->root_len))
-                err = add_name(m, x, path, len, behind(inner, x->root_len), false, out);
+                err = add_name(m, x, path, len, rest_after(inner, x->root_len), false, out);
             else if (is_in(x->root, x->root_len, inner, n))
                 err = add_name(m, x, path, len, "", false, out);
             if (err < 0)

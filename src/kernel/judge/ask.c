@@ -87,7 +87,7 @@ static size_t program_fact(const struct judge *j, struct graph_fact *f)
     return 1;
 }
 
-enum { ASK_FACTS = TELL_FACTS + 4 + GIT_FACTS + NAMING_FACTS };
+enum { ASK_FACTS = EVENT_FACTS + 4 + GIT_FACTS + FILE_NAME_FACTS };
 
 /* The facts about a path of a known class. */
 static size_t class_facts(const struct judge *j, enum git_class class, const char *path, size_t len,

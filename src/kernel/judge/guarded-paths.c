@@ -88,7 +88,7 @@ int guarded_paths_take(struct guarded_paths *b)
     return 0;
 }
 
-bool guarded_paths_hear(struct guarded_paths *b)
+bool guarded_paths_receive(struct guarded_paths *b)
 {
     struct sentry_msg m;
     int fd;

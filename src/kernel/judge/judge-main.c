@@ -48,7 +48,7 @@
 static void start_under_reaper(struct judge_process *in)
 {
     struct setup *s = in->s;
-    struct kept k = {.kind = REAPER_FAILED, .step = STEP_FORK, .value = EAGAIN};
+    struct reaper_message k = {.kind = REAPER_FAILED, .step = STEP_FORK, .value = EAGAIN};
     int ends[2];
     judge_check(s, STEP_FORK,
                 socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ? -errno : 0);
@@ -125,7 +125,7 @@ static void phase_command(struct judge_process *in)
     }
     int err = command_start(&in->c, &in->command, &in->listener, &step);
     judge_check(in->s, step, err);
-    if (in->c.behind)
+    if (in->c.guarded)
         judge_take_guarded(in);
 }
 
@@ -190,7 +190,7 @@ static void reap_command(struct judge_process *in)
 
 static void receive_from_reaper(struct judge_process *in)
 {
-    struct kept k;
+    struct reaper_message k;
     ssize_t n = read(in->reaper, &k, sizeof(k));
     if (n == sizeof(k))
         handle_exit_status(in, k.value);
@@ -236,7 +236,7 @@ static bool receive_policy_update(struct judge_process *in)
     struct policy_update what;
     OWN(fd) int sealed = -1;
     int kind = policy_update_receive(s->events, s->launch, &g, &what, &sealed);
-    if (kind != RENEW_POLICY)
+    if (kind != UPDATE_POLICY)
         return kind >= 0;
     if (s->sentries >= 0)
         policy_update_send(s->sentries, what.number, sealed);
@@ -311,7 +311,7 @@ static void __attribute__((noreturn)) judge_loop(struct judge_process *in)
             names.mounts.current = inner.current = false;
             the_judge.mounts_changed = true;
         }
-        if (fds[2].revents && !guarded_paths_hear(in->guarded))
+        if (fds[2].revents && !guarded_paths_receive(in->guarded))
             fds[2].fd = -1; /* the controller notices by itself */
         if (fds[3].revents && !receive_policy_update(in))
             fds[3].fd = -1; /* the judge dies with the controller */

@@ -273,7 +273,7 @@ static void receive_gate_sockets(struct judge_process *in, struct netns_sockets 
     struct setup *s = in->s;
     enum launch_step step = STEP_GATE;
     struct netns_wishes wishes = gate_process_wishes(&in->gate, s->plan);
-    int err = s->init ? init_take_roads(s->init, net, &step) : netns_network(&wishes, net);
+    int err = s->init ? init_take_gate_sockets(s->init, net, &step) : netns_network(&wishes, net);
     judge_check(s, step, err);
 }
 
@@ -346,7 +346,7 @@ void judge_phase_unconfined(struct judge_process *in)
         judge_check(s, STEP_DEVICES, devices_wall(s->plan, s->graph));
     capabilities_bound(s->plan->caps); /* the command's; forty calls, also in the meantime */
     if (can_overlap_sentries(in)) {
-        in->c.behind = in->guarded;
+        in->c.guarded = in->guarded;
         return;
     }
     if (s->sentries >= 0)

@@ -89,7 +89,7 @@ struct word {
 };
 enum { WORD_HERE, WORD_LOOK, WORD_SEEN, WORD_LISTENER, WORD_READY };
 
-static int say(int to, int kind, int value)
+static int send_word(int to, int kind, int value)
 {
     struct word w = {kind, value};
     ssize_t n;
@@ -100,7 +100,7 @@ static int say(int to, int kind, int value)
 }
 
 /* Returns the value; -1 for another message or none. */
-static int hear(int from, int kind)
+static int receive_word(int from, int kind)
 {
     struct word w;
     ssize_t n;
@@ -155,7 +155,7 @@ static int start_reporting(const struct applying *a)
     return r->started ? ends[1] : -1;
 }
 
-static bool keeps(const struct applying *a, int fd)
+static bool judge_needs(const struct applying *a, int fd)
 {
     return fd == a->proc || fd == a->null || fd == a->report || fd == a->to_judge[0] ||
            fd == a->to_process[1];
@@ -171,7 +171,7 @@ static void close_others(const struct applying *a)
     getrlimit(RLIMIT_NOFILE, &limit);
     int last = 3;
     for (int fd = 3; fd < 4096 && fd < (int)limit.rlim_cur; fd++) {
-        if (keeps(a, fd))
+        if (judge_needs(a, fd))
             last = fd + 1;
         else
             close(fd);
@@ -188,7 +188,7 @@ static bool can_look_in(const struct applying *a)
 }
 
 static struct judge the_judge; /* large, and there is one in a process */
-static struct guarded_paths nothing_behind;
+static struct guarded_paths no_guarded_paths;
 static struct file_names naming;
 
 static int become_judge(const struct applying *a, int pidfd, int listener, int events)
@@ -203,7 +203,7 @@ static int become_judge(const struct applying *a, int pidfd, int listener, int e
     file_names_open(&naming, mounts, a->plan->opt.mounts);
     j->names = &naming;
     j->mounts_changed = true; /* its file descriptors may be on a mount that is gone */
-    j->guarded = &nothing_behind;
+    j->guarded = &no_guarded_paths;
     j->applied.pid = a->process;
     j->applied.fd = pidfd;
     j->scoped = a->plan->scoped & KABI_LL_SCOPE_SIGNAL;
@@ -249,26 +249,26 @@ static void __attribute__((noreturn)) judge(void)
 
 static void __attribute__((noreturn)) judge_life(const struct applying *a)
 {
-    int hears = a->to_judge[0], tells = a->to_process[1];
+    int from = a->to_judge[0], to = a->to_process[1];
     setsid(); /* no terminal signal kills us */
     role_take(ROLE_JUDGE);
     int pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
-    if (pidfd < 0 || say(tells, WORD_HERE, getpid()) < 0 || hear(hears, WORD_LOOK) < 0 ||
+    if (pidfd < 0 || send_word(to, WORD_HERE, getpid()) < 0 || receive_word(from, WORD_LOOK) < 0 ||
         !can_look_in(a))
         _exit(1);
     close_others(a);
     pidfd = (int)syscall(SYS_pidfd_open, a->process, 0);
     uint64_t look_in = UINT64_C(1) << CAP_SYS_PTRACE;
     if (pidfd < 0 || fchdir(a->proc) < 0 || capabilities_drop(a->plan->caps | look_in) < 0 ||
-        say(tells, WORD_SEEN, 0) < 0)
+        send_word(to, WORD_SEEN, 0) < 0)
         _exit(1);
-    int number = hear(hears, WORD_LISTENER);
+    int number = receive_word(from, WORD_LISTENER);
     int listener = number < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, pidfd, number, 0);
     if (listener < 0 || become_judge(a, pidfd, listener, start_reporting(a)) < 0 ||
-        say(tells, WORD_READY, 0) < 0)
+        send_word(to, WORD_READY, 0) < 0)
         _exit(1);
-    close(hears);
-    close(tells);
+    close(from);
+    close(to);
     judge();
 }
 
@@ -322,7 +322,7 @@ static int prepare(struct applying *a, struct bk_err *err)
     return made < 0 ? err_sys(err, "Landlock's walls") : 0;
 }
 
-static int lost(struct bk_err *err)
+static int judge_cannot_read(struct bk_err *err)
 {
     err_set(err, BK_E_SYSTEM, "the process that was to judge this one cannot look into it");
     err_hint(err, "Yama (kernel.yama.ptrace_scope above 1) and programs that are not to be dumped "
@@ -346,14 +346,15 @@ static int wall_in(struct applying *a, bool *half, struct bk_err *err)
     a->probe = ~a->probe;
     close(steal_fd(&a->to_judge[0]));
     close(steal_fd(&a->to_process[1]));
-    int judge = hear(a->to_process[0], WORD_HERE);
+    int judge = receive_word(a->to_process[0], WORD_HERE);
     prctl(PR_SET_PTRACER, (unsigned long)judge, 0, 0, 0); /* where there is no Yama it is unknown */
-    if (judge < 0 || say(a->to_judge[1], WORD_LOOK, 0) < 0 || hear(a->to_process[0], WORD_SEEN) < 0)
-        return lost(err);
+    if (judge < 0 || send_word(a->to_judge[1], WORD_LOOK, 0) < 0 ||
+        receive_word(a->to_process[0], WORD_SEEN) < 0)
+        return judge_cannot_read(err);
     return 0;
 }
 
-static int go_behind_filter(struct applying *a, struct bk_err *err)
+static int enter_filter(struct applying *a, struct bk_err *err)
 {
     int listener = -1;
     capabilities_bound(a->plan->caps);
@@ -369,10 +370,10 @@ static int go_behind_filter(struct applying *a, struct bk_err *err)
         return err_sys(err, "the filter");
     if (listener < 0)
         return 0; /* nothing is judged; tell the judge that we are done, so that it exits */
-    say(a->to_judge[1], WORD_LISTENER, listener);
-    int ready = hear(a->to_process[0], WORD_READY);
+    send_word(a->to_judge[1], WORD_LISTENER, listener);
+    int ready = receive_word(a->to_process[0], WORD_READY);
     close(listener);
-    return ready < 0 ? lost(err) : 0;
+    return ready < 0 ? judge_cannot_read(err) : 0;
 }
 
 static void applying_free(struct applying **a)
@@ -412,7 +413,7 @@ int apply_process(const struct plan *p, const struct graph *g, int report, bool 
     sigprocmask(SIG_SETMASK, &all, &before);
     int result = wall_in(a, half, err);
     if (result == 0)
-        result = go_behind_filter(a, err);
+        result = enter_filter(a, err);
     sigprocmask(SIG_SETMASK, &before, NULL);
     *half = result < 0;
     return result;

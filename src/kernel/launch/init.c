@@ -40,44 +40,44 @@
 
 /* Announces that a part is done, or failed in this step. The network comes with its file
  * descriptor. */
-struct laid {
+struct announcement {
     int32_t step, err;
 };
 
 static int announce(int to, enum launch_step step, int err, int fd)
 {
-    struct laid laid = {(int32_t)step, -err};
-    return fd_pass_send(to, &laid, sizeof(laid), fd);
+    struct announcement announcement = {(int32_t)step, -err};
+    return fd_pass_send(to, &announcement, sizeof(announcement), fd);
 }
 
-static int take(const struct laid *laid, ssize_t n, enum launch_step *step)
+static int outcome_of(const struct announcement *announcement, ssize_t n, enum launch_step *step)
 {
-    *step = n == sizeof(*laid) ? (enum launch_step)laid->step : STEP_INIT;
-    return n == sizeof(*laid) ? -laid->err : -EIO;
+    *step = n == sizeof(*announcement) ? (enum launch_step)announcement->step : STEP_INIT;
+    return n == sizeof(*announcement) ? -announcement->err : -EIO;
 }
 
 /* Uses only read(), which an installed filter allows. */
-static int hear(int from, enum launch_step *step)
+static int wait_for_part(int from, enum launch_step *step)
 {
-    struct laid laid;
+    struct announcement announcement;
     ssize_t n;
-    while ((n = read(from, &laid, sizeof(laid))) < 0 && errno == EINTR)
+    while ((n = read(from, &announcement, sizeof(announcement))) < 0 && errno == EINTR)
         ;
-    return take(&laid, n, step);
+    return outcome_of(&announcement, n, step);
 }
 
-static int hear_descriptor(int from, enum launch_step *step)
+static int receive_part(int from, enum launch_step *step)
 {
-    struct laid laid;
+    struct announcement announcement;
     int fd;
-    ssize_t n = fd_pass_receive(from, &laid, sizeof(laid), &fd);
-    int err = take(&laid, n, step);
+    ssize_t n = fd_pass_receive(from, &announcement, sizeof(announcement), &fd);
+    int err = outcome_of(&announcement, n, step);
     return err < 0 ? err : fd < 0 ? -EBADF : fd;
 }
 
 /* What the judge wants of the network: netns_wishes in one piece. */
 struct order {
-    bool lay, inside, no_rules, no_hand_over;
+    bool set_up, inside, no_rules, no_hand_over;
     size_t nlocal, nports;
     struct local_port local[NETNS_LOCAL];
     uint16_t ports[NETNS_PORTS];
@@ -100,13 +100,13 @@ static void on_child(int sig)
 
 /* The controller wants every process to stop. It is outside, so the signal has no sender pid here;
  * a signal from inside has one and is ignored. */
-static volatile sig_atomic_t hold;
+static volatile sig_atomic_t stop_all;
 
-static void on_hold(int sig, siginfo_t *from, void *context)
+static void on_stop_all(int sig, siginfo_t *from, void *context)
 {
     (void)sig;
     (void)context;
-    hold = hold || from->si_pid == 0;
+    stop_all = stop_all || from->si_pid == 0;
 }
 
 static int only_wait(void)
@@ -147,8 +147,8 @@ static void __attribute__((noreturn)) collect(void)
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0 && errno == ECHILD && leave_when_alone)
             _exit(0);
-        if (hold) {
-            hold = 0;
+        if (stop_all) {
+            stop_all = 0;
             kill(-1, SIGSTOP); /* all at once, so that no new process is missed */
         }
         if (pid <= 0)
@@ -206,7 +206,7 @@ static int open_network(enum launch_step *step)
     return fd;
 }
 
-static int netns_roads(int to)
+static int set_up_gate_network(int to)
 {
     struct order order;
     struct netns_sockets net;
@@ -215,7 +215,7 @@ static int netns_roads(int to)
         ;
     if (n != sizeof(order))
         return -1; /* no process is left that could want it */
-    if (!order.lay)
+    if (!order.set_up)
         return 0;
     struct netns_wishes wishes = {.local = order.local,
                                   .nlocal = order.nlocal,
@@ -232,7 +232,7 @@ static int netns_roads(int to)
     return err;
 }
 
-static int lay(struct task *t, int to)
+static int set_up(struct task *t, int to)
 {
     enum launch_step step;
     int err = make_mounts(t, &step);
@@ -244,7 +244,7 @@ static int lay(struct task *t, int to)
     if (announce(to, step, net < 0 ? net : 0, net) < 0 || net < 0)
         return -1;
     err = loopback_up();
-    return announce(to, STEP_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : netns_roads(to);
+    return announce(to, STEP_LOOPBACK, err, -1) < 0 || err < 0 ? -1 : set_up_gate_network(to);
 }
 
 /* An unread order would reset the connection and lose what was announced. */
@@ -266,7 +266,7 @@ static bool has_ended(int pidfd)
 static void __attribute__((noreturn)) first_main(struct task *t, int to)
 {
     struct sigaction leave = {.sa_handler = on_leave}, child = {.sa_handler = on_child};
-    struct sigaction held = {.sa_sigaction = on_hold, .sa_flags = SA_SIGINFO};
+    struct sigaction stopping = {.sa_sigaction = on_stop_all, .sa_flags = SA_SIGINFO};
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -276,8 +276,8 @@ static void __attribute__((noreturn)) first_main(struct task *t, int to)
     role_take(ROLE_INIT);
     sigaction(SIGUSR1, &leave, NULL);
     sigaction(SIGCHLD, &child, NULL);
-    sigaction(GROUND_HOLD, &held, NULL);
-    if (lay(t, to) < 0) {
+    sigaction(INIT_STOP_ALL, &stopping, NULL);
+    if (set_up(t, to) < 0) {
         refuse_orders(to);
         _exit(1);
     }
@@ -330,17 +330,17 @@ int init_send(const struct init *g, int to)
 
 int init_receive(struct init *g, int from)
 {
-    struct init told;
+    struct init received;
     int fds[] = {-1, -1};
     size_t came;
-    ssize_t n = fd_pass_receive_many(from, &told, sizeof(told), fds, 2, &came);
-    if (n != sizeof(told))
+    ssize_t n = fd_pass_receive_many(from, &received, sizeof(received), fds, 2, &came);
+    if (n != sizeof(received))
         return n < 0 ? (int)n : -EIO;
-    if (came != (size_t)(told.ready >= 0) + (told.pidfd >= 0))
+    if (came != (size_t)(received.ready >= 0) + (received.pidfd >= 0))
         return -EMFILE;
-    told.ready = fds[0];
-    told.pidfd = fds[1];
-    *g = told;
+    received.ready = fds[0];
+    received.pidfd = fds[1];
+    *g = received;
     return 0;
 }
 
@@ -349,7 +349,7 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
     struct order order;
     memset(&order, 0, sizeof(order));
     if (wishes) {
-        order.lay = true;
+        order.set_up = true;
         order.inside = wishes->inside;
         order.nlocal = wishes->nlocal < NETNS_LOCAL ? wishes->nlocal : NETNS_LOCAL;
         memcpy(order.local, wishes->local, order.nlocal * sizeof(order.local[0]));
@@ -365,7 +365,7 @@ void init_order(const struct init *g, const struct netns_wishes *wishes)
 
 int init_wait_mounts(const struct init *g, enum launch_step *step)
 {
-    int err = hear(g->ready, step);
+    int err = wait_for_part(g->ready, step);
     if (err >= 0 && g->pidfd < 0) {
         *step = STEP_INIT;
         return -ENOSYS;
@@ -375,17 +375,17 @@ int init_wait_mounts(const struct init *g, enum launch_step *step)
 
 int init_take_network(const struct init *g, enum launch_step *step)
 {
-    return hear_descriptor(g->ready, step);
+    return receive_part(g->ready, step);
 }
 
 int init_wait_loopback(const struct init *g, enum launch_step *step)
 {
-    return hear(g->ready, step);
+    return wait_for_part(g->ready, step);
 }
 
-int init_take_roads(const struct init *g, struct netns_sockets *out, enum launch_step *step)
+int init_take_gate_sockets(const struct init *g, struct netns_sockets *out, enum launch_step *step)
 {
-    int err = hear(g->ready, step);
+    int err = wait_for_part(g->ready, step);
     return err < 0 ? err : netns_sockets_receive(g->ready, out);
 }
 

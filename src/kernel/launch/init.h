@@ -47,7 +47,7 @@ int init_take_network(const struct init *g,
                       enum launch_step *step); /* returns its file descriptor */
 int init_wait_loopback(const struct init *g, enum launch_step *step);
 /* If it was ordered; the caller closes it. */
-int init_take_roads(const struct init *g, struct netns_sockets *out, enum launch_step *step);
+int init_take_gate_sockets(const struct init *g, struct netns_sockets *out, enum launch_step *step);
 
 /* Enters these namespaces of init, including its mounts. proc: a procfs in which init has this pid.
  */
@@ -55,7 +55,7 @@ int init_enter(int pidfd, pid_t init, int proc, int flags);
 
 /* The signal by which the controller makes init stop every other process. Nobody sends it to a
  * whole process group for other reasons. */
-enum { GROUND_HOLD = SIGPWR };
+enum { INIT_STOP_ALL = SIGPWR };
 
 /* Kills init and with it every process of its namespace, and waits until they are gone. */
 void init_end(struct init *g);

@@ -46,7 +46,7 @@ static const struct {
 /* Other users cannot open them anyway, and a process that may mount controls the machine. */
 static bool applies(const struct plan *p, uint8_t when)
 {
-    bool variables = !p->seal_sysctl;
+    bool variables = !p->readonly_sysctl;
     if (!p->host.root || !p->mount_ns || caps_lift(p->opt.caps, "mount"))
         return false;
     return when == ALWAYS || (when == WITH_SYSCTL) == variables;
@@ -82,7 +82,7 @@ int kernel_files_make_read_only(const struct plan *p)
     return 0;
 }
 
-size_t seal_list(const struct plan *p, const char **names, size_t cap)
+size_t kernel_files_list(const struct plan *p, const char **names, size_t cap)
 {
     size_t n = 0;
     for (size_t i = 0; i < sizeof(sealed) / sizeof(sealed[0]) && n < cap; i++)

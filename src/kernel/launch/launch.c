@@ -72,7 +72,7 @@ struct control {
 
 /* ---- receiving ---- */
 
-static void hear_events(struct control *c)
+static void receive_events(struct control *c)
 {
     for (;;) {
         ssize_t n = recv(c->events, c->wire, sizeof(c->wire), MSG_DONTWAIT);
@@ -85,7 +85,7 @@ static void hear_events(struct control *c)
     }
 }
 
-static void hear_question(struct control *c)
+static void receive_question(struct control *c)
 {
     char bytes[sizeof(struct consent_question) + 1];
     struct consent_question q;
@@ -127,7 +127,7 @@ static bool terminal_is_shared(void)
 /* The kernel has stopped our group. If the sandbox has the terminal and our group has other
  * processes, they get it back and go on. Otherwise we stop too, as if we had not handled the
  * signal. */
-static void hear_terminal(const struct control *c, int sig)
+static void handle_terminal_stop(const struct control *c, int sig)
 {
     sigset_t one;
     if (terminal_is_shared() && terminal_take_back(c->terminal)) {
@@ -155,14 +155,14 @@ static void mirror_stop(struct control *c)
     kill(c->command, SIGCONT);
 }
 
-static void let_go_of_stdio(void)
+static void release_stdio(void)
 {
     OWN(fd) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 1 && null >= 0; fd++)
         dup2(null, fd);
 }
 
-static void hear_status(struct control *c)
+static void receive_status(struct control *c)
 {
     struct status_msg m;
     ssize_t n = read(c->status, &m, sizeof(m));
@@ -179,7 +179,7 @@ static void hear_status(struct control *c)
         c->command = m.value;
         pause_begin(c->init ? c->init->pid : 0, m.value);
         if (c->l->give_stdio)
-            let_go_of_stdio();
+            release_stdio();
         break;
     case STATUS_SENTRY: /* our child, so its pid stays valid until we reap it */
         c->sentry = m.value;
@@ -207,13 +207,13 @@ static void hear_status(struct control *c)
     }
 }
 
-static void hear_signal(struct control *c)
+static void receive_signal(struct control *c)
 {
     struct signalfd_siginfo si;
     if (read(c->signals, &si, sizeof(si)) != sizeof(si))
         return;
     if (si.ssi_signo == SIGTTIN || si.ssi_signo == SIGTTOU) {
-        hear_terminal(c, (int)si.ssi_signo);
+        handle_terminal_stop(c, (int)si.ssi_signo);
         return;
     }
     /* what we send to the terminal's group ourselves has reached it */
@@ -237,7 +237,7 @@ static void end_sentry(struct control *c, bool wait)
     c->sentry_fd = -1;
 }
 
-static void meet_deadline(struct control *c)
+static void handle_timeout(struct control *c)
 {
     if (!c->end->timed_out && c->command > 0) {
         c->end->timed_out = true;
@@ -268,12 +268,12 @@ static int time_left(const struct control *c)
 
 /* Without its sentry the sandbox does not continue. Before the command has started, the judge
  * notices by itself and knows more. */
-static void hear_sentry(struct control *c)
+static void lose_sentry(struct control *c)
 {
     c->exited = c->lost = c->unguarded = true;
 }
 
-static void attend(struct control *c)
+static void serve_until_exit(struct control *c)
 {
     struct pollfd fds[] = {{-1, POLLIN, 0},         {c->events, POLLIN, 0},
                            {c->signals, POLLIN, 0}, {-1, POLLIN, 0},
@@ -290,29 +290,29 @@ static void attend(struct control *c)
         if (n < 0 && errno != EINTR)
             break;
         if (n == 0) {
-            meet_deadline(c);
+            handle_timeout(c);
             continue;
         }
         if (fds[1].revents)
-            hear_events(c);
+            receive_events(c);
         if (fds[0].revents)
-            hear_status(c);
+            receive_status(c);
         if (fds[2].revents)
-            hear_signal(c);
+            receive_signal(c);
         if (fds[6].revents)
-            hear_question(c);
+            receive_question(c);
         if (fds[3].revents) {
             c->gone = true;
             c->exited = !c->unfinished;
         }
         if (fds[4].revents && !c->exited)
-            hear_sentry(c);
+            lose_sentry(c);
         if (fds[5].revents & POLLIN)
             c->l->on_heard(c->l->arg);
         else if (fds[5].revents)
             fds[5].fd = -1;
     }
-    hear_events(c);
+    receive_events(c);
     if (c->alone && !c->lost && launch_leaves_all(c->l))
         return; /* all of them die with us */
     end_sentry(c, c->lost || !c->l->leave_judge);
@@ -323,7 +323,7 @@ static void attend(struct control *c)
         return;
     while (waitpid(c->judge, NULL, 0) < 0 && errno == EINTR)
         ;
-    hear_events(c);
+    receive_events(c);
 }
 
 /* ---- starting ---- */
@@ -409,7 +409,7 @@ static void keep_off_stdio(void)
             close(fd);
 }
 
-static int run(struct control *c, struct setup *s, struct bk_err *err)
+static int launch_with_sockets(struct control *c, struct setup *s, struct bk_err *err)
 {
     int status[2], events[2], asks[2] = {-1, -1};
     if (pipe2(status, O_CLOEXEC) < 0)
@@ -444,7 +444,7 @@ static int run(struct control *c, struct setup *s, struct bk_err *err)
         return give_up(c);
     sigprocmask(SIG_SETMASK, &c->mask, NULL);
     c->deadline = c->l->timeout_ms ? now_ms() + c->l->timeout_ms : 0;
-    attend(c);
+    serve_until_exit(c);
     if (c->end->step != STEP_NONE)
         return word_failure(c->l, c->end, err);
     if (c->lost && c->end->timed_out)
@@ -455,16 +455,16 @@ static int run(struct control *c, struct setup *s, struct bk_err *err)
     return 0;
 }
 
-static int run_with_signals(struct control *c, struct setup *s, struct bk_err *err)
+static int launch_with_signals(struct control *c, struct setup *s, struct bk_err *err)
 {
-    sigset_t all, heard;
-    sigemptyset(&heard);
+    sigset_t all, received;
+    sigemptyset(&received);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-        sigaddset(&heard, passed_on[i]);
+        sigaddset(&received, passed_on[i]);
     for (size_t i = 0; i < sizeof(from_terminal) / sizeof(from_terminal[0]); i++)
-        sigaddset(&heard, from_terminal[i]);
+        sigaddset(&received, from_terminal[i]);
     keep_off_stdio();
-    OWN(fd) int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+    OWN(fd) int signals = signalfd(-1, &received, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
         return err_sys(err, "signalfd");
     c->signals = signals;
@@ -473,9 +473,9 @@ static int run_with_signals(struct control *c, struct setup *s, struct bk_err *e
     OWN(fd) int terminal = terminal_open();
     c->terminal = terminal;
     /* stop signals must act on us; we receive the others through the signalfd */
-    c->mask = heard;
+    c->mask = received;
     sigaddset(&c->mask, SIGPIPE);
-    int result = run(c, s, err);
+    int result = launch_with_sockets(c, s, err);
     terminal_take_back(terminal);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     return result;
@@ -532,7 +532,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct bk_err *er
     c->deadline = 0;
     c->ending = c->exited = c->lost = c->alone = c->unguarded = false;
     c->gone = c->unfinished = c->killed = false;
-    int result = run_with_signals(c, &s, err);
+    int result = launch_with_signals(c, &s, err);
     c->l = NULL;
     pause_end();
     if (result < 0 || !l->leave_judge || end->timed_out)

@@ -29,26 +29,26 @@ enum {
 
 static struct {
     atomic_int init, command;
-    atomic_bool holds;
+    atomic_bool is_on;
     pid_t stopped[HOLD_MANY]; /* stopped before we came */
     size_t nstopped;
-} hold;
+} paused;
 
 void pause_begin(pid_t init, pid_t command)
 {
-    hold.init = init;
-    hold.command = command;
-    hold.holds = false;
+    paused.init = init;
+    paused.command = command;
+    paused.is_on = false;
 }
 
 void pause_end(void)
 {
-    hold.init = hold.command = 0;
+    paused.init = paused.command = 0;
 }
 
 bool pause_is_on(void)
 {
-    return hold.holds;
+    return paused.is_on;
 }
 
 /* ---- finding processes ---- */
@@ -78,7 +78,7 @@ static bool pid_space(pid_t pid, char out[64])
 bool pause_contains(pid_t pid)
 {
     char its[64], ours[64];
-    return pid > 0 && pid_space(hold.init, ours) && pid_space(pid, its) && strcmp(its, ours) == 0;
+    return pid > 0 && pid_space(paused.init, ours) && pid_space(pid, its) && strcmp(its, ours) == 0;
 }
 
 static int youngest_first(const void *a, const void *b)
@@ -95,7 +95,8 @@ static size_t list_inside(bool stopped, pid_t list[HOLD_MANY])
     size_t n = 0;
     while (d && n < HOLD_MANY && (e = readdir(d))) {
         pid_t pid = (pid_t)atoi(e->d_name);
-        if (pid > 0 && pid != hold.init && pause_contains(pid) && pause_is_stopped(pid) == stopped)
+        if (pid > 0 && pid != paused.init && pause_contains(pid) &&
+            pause_is_stopped(pid) == stopped)
             list[n++] = pid;
     }
     qsort(list, n, sizeof(*list), youngest_first);
@@ -113,30 +114,30 @@ static void await(pid_t pid, bool stopped)
 void pause_stop(void)
 {
     static pid_t list[HOLD_MANY];
-    pid_t init = hold.init, command = hold.command;
-    if (hold.holds || command <= 0)
+    pid_t init = paused.init, command = paused.command;
+    if (paused.is_on || command <= 0)
         return;
-    hold.nstopped = init > 0 ? list_inside(true, hold.stopped) : 0;
+    paused.nstopped = init > 0 ? list_inside(true, paused.stopped) : 0;
     size_t n = init > 0 ? list_inside(false, list) : 0;
-    hold.holds = true;
+    paused.is_on = true;
     for (size_t i = n; i-- > 0;) {
         kill(list[i], SIGSTOP);
         await(list[i], true);
     }
-    kill(init > 0 ? init : command, init > 0 ? (int)GROUND_HOLD : SIGSTOP);
+    kill(init > 0 ? init : command, init > 0 ? (int)INIT_STOP_ALL : SIGSTOP);
     await(command, true);
 }
 
 static bool was_stopped(pid_t pid)
 {
-    return bsearch(&pid, hold.stopped, hold.nstopped, sizeof(pid), youngest_first);
+    return bsearch(&pid, paused.stopped, paused.nstopped, sizeof(pid), youngest_first);
 }
 
 void pause_release(void)
 {
     static pid_t list[HOLD_MANY];
-    pid_t init = hold.init, command = hold.command;
-    if (!hold.holds || command <= 0)
+    pid_t init = paused.init, command = paused.command;
+    if (!paused.is_on || command <= 0)
         return;
     size_t n = init > 0 ? list_inside(true, list) : 0;
     for (size_t i = 0; i < n; i++)
@@ -145,5 +146,5 @@ void pause_release(void)
     if (n == 0)
         kill(command, SIGCONT);
     await(command, false); /* until then the stop is still ours */
-    hold.holds = false;
+    paused.is_on = false;
 }

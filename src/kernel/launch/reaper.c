@@ -62,20 +62,20 @@ void reaper_kill_all(int proc)
     }
 }
 
-static void tell(int to, struct kept k)
+static void report(int to, struct reaper_message k)
 {
     fd_pass_send(to, &k, sizeof(k), -1);
 }
 
 /* Reaps exited processes. Returns true with the status if the command is among them. */
-static bool collect(pid_t command, int to, int *status)
+static bool reap(pid_t command, int to, int *status)
 {
     int st;
     for (pid_t pid; (pid = waitpid(-1, &st, WNOHANG | WUNTRACED)) > 0;) {
         if (pid != command)
             continue;
         if (WIFSTOPPED(st)) {
-            tell(to, (struct kept){.kind = REAPER_STOPPED, .value = st});
+            report(to, (struct reaper_message){.kind = REAPER_STOPPED, .value = st});
             continue;
         }
         *status = st;
@@ -84,14 +84,14 @@ static bool collect(pid_t command, int to, int *status)
     return false;
 }
 
-static void watch(pid_t command, int proc, int to, int *status)
+static void watch_command(pid_t command, int proc, int to, int *status)
 {
-    sigset_t heard;
-    sigemptyset(&heard);
-    sigaddset(&heard, SIGCHLD);
-    sigaddset(&heard, REAPER_ORPHANED);
-    while (!collect(command, to, status))
-        if (sigwaitinfo(&heard, NULL) == REAPER_ORPHANED) {
+    sigset_t awaited;
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, REAPER_ORPHANED);
+    while (!reap(command, to, status))
+        if (sigwaitinfo(&awaited, NULL) == REAPER_ORPHANED) {
             reaper_kill_all(proc);
             _exit(1);
         }
@@ -108,20 +108,22 @@ void reaper_main(struct command *c, int proc, int to)
     close(c->s->events);
     int err = command_start(c, &command, &listener, &step);
     if (err < 0) {
-        tell(to, (struct kept){.kind = REAPER_FAILED, .value = -err, .step = (int32_t)step});
+        report(to, (struct reaper_message){
+                       .kind = REAPER_FAILED, .value = -err, .step = (int32_t)step});
         _exit(1);
     }
-    struct kept started = {.kind = REAPER_COMMAND, .value = command, .listener = listener >= 0};
+    struct reaper_message started = {
+        .kind = REAPER_COMMAND, .value = command, .listener = listener >= 0};
     if (fd_pass_send(to, &started, sizeof(started), listener) < 0)
         _exit(1); /* nobody would judge it */
     if (listener >= 0)
         close(listener);
-    watch(command, proc, to, &status);
+    watch_command(command, proc, to, &status);
     if (c->s->launch->wait_all)
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
             ;
     else
         reaper_kill_all(proc);
-    tell(to, (struct kept){.kind = REAPER_EXITED, .value = status});
+    report(to, (struct reaper_message){.kind = REAPER_EXITED, .value = status});
     _exit(0);
 }

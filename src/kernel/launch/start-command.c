@@ -48,7 +48,7 @@ static int set_limits(const struct launch *l)
     return 0;
 }
 
-static void must(enum launch_step step, int err)
+static void fail_if(enum launch_step step, int err)
 {
     if (err >= 0)
         return;
@@ -62,22 +62,22 @@ static void enter_network(struct command *c)
 {
     enum launch_step step;
     c->net = init_take_network(c->s->init, &step);
-    must(step, c->net);
-    must(STEP_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
+    fail_if(step, c->net);
+    fail_if(STEP_NAMESPACES, setns(c->net, CLONE_NEWNET) < 0 ? -errno : 0);
 }
 
 static void wait_for_loopback(const struct command *c)
 {
     enum launch_step step;
     int err = init_wait_loopback(c->s->init, &step);
-    must(step, err);
+    fail_if(step, err);
 }
 
 static void wait_for_sentries(const struct command *c)
 {
     enum launch_step step;
-    int err = guarded_paths_wait(c->behind, c->s->plan, c->s->sentries, &step);
-    must(step, err);
+    int err = guarded_paths_wait(c->guarded, c->s->plan, c->s->sentries, &step);
+    fail_if(step, err);
 }
 
 static int command_main(void *arg)
@@ -86,31 +86,31 @@ static int command_main(void *arg)
     const struct setup *s = c->s;
     const struct launch *l = s->launch;
     int listener = -1;
-    must(STEP_LIMITS, set_limits(l));
-    must(STEP_LIMITS, limit_core(s->plan));
+    fail_if(STEP_LIMITS, set_limits(l));
+    fail_if(STEP_LIMITS, limit_core(s->plan));
     /* one layer more than the judge has, so that the judge can read this process and not the
      * reverse */
-    must(STEP_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
+    fail_if(STEP_LANDLOCK, landlock_enter(c->scope >= 0 ? c->scope : c->walls));
     bool network = s->init && s->plan->net_ns && c->net < 0;
     if (network)
         enter_network(c);
-    must(STEP_CAPABILITIES, capabilities_drop(s->plan->caps));
-    must(STEP_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
+    fail_if(STEP_CAPABILITIES, capabilities_drop(s->plan->caps));
+    fail_if(STEP_FILTER, filter_install(s->plan, s->filter, s->nfilter, &listener));
     start.listener = listener;
     /* from here on the file descriptor table is our own, and the listener stays in the judge's */
-    must(STEP_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
+    fail_if(STEP_FILTER, unshare(CLONE_FILES) < 0 ? -errno : 0);
     if (network)
         wait_for_loopback(c);
-    if (c->behind)
+    if (c->guarded)
         wait_for_sentries(c);
-    must(STEP_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
+    fail_if(STEP_LIMITS, setrlimit(RLIMIT_NOFILE, &s->descriptors) < 0 ? -errno : 0);
     inherited_close(&s->inherited);
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     if (s->pass)
         syscall(SYS_execve, s->first, l->argv, s->env, 0, (uint32_t)s->pass, s->pass >> 32);
     else
         execvpe(l->argv[0], l->argv, s->env);
-    must(STEP_EXEC, -errno);
+    fail_if(STEP_EXEC, -errno);
     return 127;
 }
 
@@ -119,10 +119,10 @@ enum { BORROW = CLONE_VM | CLONE_VFORK | CLONE_FILES };
 static int between_main(void *arg)
 {
     const struct command *c = arg;
-    must(STEP_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
+    fail_if(STEP_ENTER_PIDS, setns(c->pids, CLONE_NEWPID) < 0 ? -errno : 0);
     start.pid =
         clone(command_main, start.stack + STACK_BYTES, BORROW | CLONE_PARENT | SIGCHLD, arg);
-    must(STEP_FORK, start.pid < 0 ? -errno : 0);
+    fail_if(STEP_FORK, start.pid < 0 ? -errno : 0);
     return 0;
 }
 

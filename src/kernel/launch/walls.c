@@ -40,15 +40,15 @@
 /* What the walls need: the ruleset, and the guarded paths. */
 struct building {
     int ruleset;
-    const struct guarded_paths *behind;
+    const struct guarded_paths *guarded;
 };
 
 /* The policy names canonical paths. A path through a symlink never matches anything, and following
  * it would open something else. */
 static int open_plain(const struct building *b, const char *path)
 {
-    if (b->behind && guarded_paths_covers(b->behind, path, strlen(path)))
-        return guarded_paths_open(b->behind, path, strlen(path));
+    if (b->guarded && guarded_paths_covers(b->guarded, path, strlen(path)))
+        return guarded_paths_open(b->guarded, path, strlen(path));
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));

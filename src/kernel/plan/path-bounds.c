@@ -132,7 +132,7 @@ static bool region_of(const struct question *q, const struct graph_node *node,
 /* Adds one region and drops those that it covers, including an equal one: the latest rule is the
  * reason. Entries never cover each other, so if one covers the new region, nothing has been dropped
  * for it. */
-static void add(struct region_set *s, const struct bound_path *p)
+static void add_region(struct region_set *s, const struct bound_path *p)
 {
     uint32_t kept = 0;
     if (s->everywhere)
@@ -183,17 +183,17 @@ static void intersect(struct region_set *s, const struct bound_path *p,
                       const struct region_set *with)
 {
     if (with->everywhere)
-        add(s, p);
+        add_region(s, p);
     for (uint32_t i = 0; i < with->n && !with->everywhere; i++) {
         if (covers(p, &with->list[i]))
-            add(s, &with->list[i]);
+            add_region(s, &with->list[i]);
         else if (covers(&with->list[i], p))
-            add(s, p);
+            add_region(s, p);
     }
 }
 
 /* A set trimmed to its size, so that a large graph does not need BOUND_MAX entries per node. */
-static struct region_set settle(const struct region_set *s, struct arena *arena)
+static struct region_set trim_set(const struct region_set *s, struct arena *arena)
 {
     struct region_set out = {.everywhere = s->everywhere, .n = s->everywhere ? 0 : s->n};
     out.list = arena_dup(arena, s->list, out.n * sizeof(*s->list));
@@ -287,8 +287,8 @@ struct running {
 };
 
 /* Appends a node to the chain if it only adds its region to the previous one. */
-static bool run_on(struct running *run, const struct question *q, uint32_t i,
-                   struct region_set *sets, const uint8_t *wanted)
+static bool extend_chain(struct running *run, const struct question *q, uint32_t i,
+                         struct region_set *sets, const uint8_t *wanted)
 {
     const struct graph_node *node = graph_node_at(q->g, i);
     struct bound_path p;
@@ -303,17 +303,17 @@ static bool run_on(struct running *run, const struct question *q, uint32_t i,
         return false;
     sets[run->node].everywhere = run->set.everywhere; /* all that later queries need of it */
     if (!nothing)
-        add(&run->set, &p);
+        add_region(&run->set, &p);
     run->node = i;
     return true;
 }
 
-static void run_out(struct running *run, struct region_set *sets, struct arena *arena)
+static void close_chain(struct running *run, struct region_set *sets, struct arena *arena)
 {
     if (!run->is)
         return;
     reverse(&run->set);
-    sets[run->node] = settle(&run->set, arena);
+    sets[run->node] = trim_set(&run->set, arena);
     run->is = false;
 }
 
@@ -349,21 +349,21 @@ static struct region_set *bound_all(const struct question *q, enum vocab_op op)
         return NULL;
     find_wanted(q, entry, wanted);
     for (uint32_t i = 0; i <= entry; i++) {
-        if (!wanted[i] || run_on(&run, q, i, sets, wanted))
+        if (!wanted[i] || extend_chain(&run, q, i, sets, wanted))
             continue;
-        run_out(&run, sets, q->arena);
+        close_chain(&run, sets, q->arena);
         sets[i] = bound_node(q, graph_node_at(q->g, i), sets, scratch);
         if (sets[i].list != scratch)
             continue; /* another node's */
         run = (struct running){true, i, sets[i]};
         reverse(&run.set);
     }
-    run_out(&run, sets, q->arena);
+    close_chain(&run, sets, q->arena);
     return sets;
 }
 
-static size_t give(const struct region_set *s, struct bound_path *list, size_t cap,
-                   bool *everywhere)
+static size_t copy_set(const struct region_set *s, struct bound_path *list, size_t cap,
+                       bool *everywhere)
 {
     *everywhere = s->everywhere || s->n > cap;
     if (*everywhere)
@@ -384,7 +384,7 @@ size_t plan_bound_of(const struct graph *g, enum vocab_op op, enum bound_type ty
     struct question q = {.g = g, .type = type, .arena = arena};
     const struct region_set *sets = bound_all(&q, op);
     *everywhere = true;
-    return sets ? give(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
+    return sets ? copy_set(&sets[graph_entry(g, op)], list, cap, everywhere) : 0;
 }
 
 int bound_remember(struct bound_memory *m, const struct graph *g, struct arena *arena)
@@ -467,9 +467,9 @@ size_t plan_denied(const struct graph *g, enum vocab_op op, enum bound_type type
     if (s->everywhere)
         *rule = unbounded_rule(&q, op, sets);
     if (!within)
-        return give(s, list, cap, everywhere);
+        return copy_set(s, list, cap, everywhere);
     intersect(&inside, &in, s);
     for (uint32_t i = 0; i < inside.n; i++)
         inside.everywhere |= covers(&inside.list[i], &in);
-    return give(&inside, list, cap, everywhere);
+    return copy_set(&inside, list, cap, everywhere);
 }

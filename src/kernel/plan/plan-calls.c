@@ -102,12 +102,12 @@ static const struct sys_test is_odd_thread = {
  * miss later mounts in the sandbox's, and nothing can be mounted in it. */
 static void filter_spaces(const struct plan *p, struct sys_rule *r, uint32_t all)
 {
-    struct sys_action told = p->judge ? (struct sys_action){SYS_NOTIFY, EPERM} : refuse(EPERM);
+    struct sys_action reported = p->judge ? (struct sys_action){SYS_NOTIFY, EPERM} : refuse(EPERM);
     if (p->opt.keep_userns) {
-        r->tests[r->ntests++] = any(0, CLONE_NEWNS, told);
+        r->tests[r->ntests++] = any(0, CLONE_NEWNS, reported);
         return;
     }
-    r->tests[r->ntests++] = any(0, CLONE_NEWUSER, told);
+    r->tests[r->ntests++] = any(0, CLONE_NEWUSER, reported);
     r->tests[r->ntests++] = any(0, all & ~(uint32_t)CLONE_NEWUSER, refuse(EPERM));
 }
 
@@ -355,7 +355,7 @@ struct tables {
         tested[KABI_LAST_SYSCALL + 1];
 };
 
-static void look_up(struct tables *t, enum plan_arch arch)
+static void index_calls(struct tables *t, enum plan_arch arch)
 {
     memset(t, 0, sizeof(*t));
     for (size_t i = 0; i < judged_call_count; i++)
@@ -380,7 +380,7 @@ int plan_calls(struct plan *p, struct bk_err *err)
     p->judge |= p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
     p->judge |= p->ops[OP_SIGNAL].tier == TIER_WALLED && p->host.landlock < 6;
     struct tables t;
-    look_up(&t, p->opt.arch);
+    index_calls(&t, p->opt.arch);
     for (int nr = 0; nr <= KABI_LAST_SYSCALL; nr++) {
         if (t.judged[nr])
             add_judged(p, &judged_calls[t.judged[nr] - 1]);

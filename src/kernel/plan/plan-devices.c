@@ -35,7 +35,7 @@ void plan_devices(struct plan *p, const struct graph *g)
 }
 
 /* Whether a path is /dev or contains it. */
-static bool holds_all(const struct bound_path *b)
+static bool contains_dev(const struct bound_path *b)
 {
     static const struct bound_path all = {"/dev", 4, false, GRAPH_NO_RULE, 0};
     return !b->exact && bound_covers(b, &all);
@@ -60,7 +60,7 @@ static int open_devices(struct plan *p, const struct graph *g, enum bound_type t
         plan_bound_of(g, OP_FILE_READ_DATA, type, list, PLAN_DEVICES, &everywhere, &p->arena);
     p->device_scan |= everywhere;
     for (size_t i = 0; i < n; i++) {
-        p->device_scan |= holds_all(&list[i]);
+        p->device_scan |= contains_dev(&list[i]);
         if (list[i].len <= 5 || memcmp(list[i].path, "/dev/", 5) != 0)
             continue;
         size_t at = find_device(p, &list[i]);

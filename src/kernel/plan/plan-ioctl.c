@@ -38,7 +38,7 @@ bool plan_ioctl_is_of_files(uint32_t request)
     return false;
 }
 
-static void add(struct sys_rule *r, uint32_t mask, uint32_t value, struct sys_action then)
+static void add_test(struct sys_rule *r, uint32_t mask, uint32_t value, struct sys_action then)
 {
     r->tests[r->ntests++] = (struct sys_test){1, SYS_EQUAL, mask, value, then};
 }
@@ -54,23 +54,23 @@ static bool restricts_writing(const struct plan *p)
 void filter_ioctl(const struct plan *p, struct sys_rule *r)
 {
     static const struct sys_action pass = {SYS_ALLOW, 0}, ask = {SYS_NOTIFY, 0},
-                                   refuse = {SYS_ERRNO, EPERM}, told = {SYS_NOTIFY, EPERM};
+                                   refuse = {SYS_ERRNO, EPERM}, reported = {SYS_NOTIFY, EPERM};
     const uint32_t all = 0xffffffff;
-    add(r, all, KABI_TIOCSTI, refuse);
-    add(r, all, KABI_TIOCLINUX, refuse);
+    add_test(r, all, KABI_TIOCSTI, refuse);
+    add_test(r, all, KABI_TIOCLINUX, refuse);
     if (p->judge)
-        add(r, all, KABI_TIOCSPGRP, told);
-    add(r, TYPE, 'T' << 8, pass);
+        add_test(r, all, KABI_TIOCSPGRP, reported);
+    add_test(r, TYPE, 'T' << 8, pass);
     filter_ioctl_owner(p, r);
-    add(r, TYPE, 0x89 << 8, pass);
+    add_test(r, TYPE, 0x89 << 8, pass);
     filter_ioctl_clone(p, r);
     if (!restricts_writing(p)) {
-        add(r, all, KABI_FIDEDUPERANGE, pass);
-        add(r, TYPE, KABI_BTRFS_TYPE, refuse);
+        add_test(r, all, KABI_FIDEDUPERANGE, pass);
+        add_test(r, TYPE, KABI_BTRFS_TYPE, refuse);
         return;
     }
-    add(r, all, KABI_FS_IOC_SETFLAGS, ask);
-    add(r, all, KABI_FS_IOC_FSSETXATTR, ask);
+    add_test(r, all, KABI_FS_IOC_SETFLAGS, ask);
+    add_test(r, all, KABI_FS_IOC_FSSETXATTR, ask);
     r->more = families;
     r->nmore = sizeof(families) / sizeof(families[0]);
     r->otherwise = ask;
@@ -82,5 +82,5 @@ void filter_fcntl_lease(const struct plan *p, struct sys_rule *r)
 {
     static const uint32_t leases[] = {KABI_F_SETLEASE, KABI_F_SETDELEG};
     for (size_t i = 0; restricts_writing(p) && i < 2; i++)
-        add(r, 0xffffffff, leases[i], (struct sys_action){SYS_NOTIFY, EPERM});
+        add_test(r, 0xffffffff, leases[i], (struct sys_action){SYS_NOTIFY, EPERM});
 }

@@ -25,8 +25,8 @@ static bool is_free(struct plan *p, const struct graph *g, enum vocab_op op)
     return !p->opt.updatable && plan_outcomes(p, g, op, NULL, 0) == OUTCOME_ALLOW;
 }
 
-static struct plan_op *set(struct plan *p, const struct graph *g, enum vocab_op op,
-                           enum plan_tier tier, const char *wall, const char *note)
+static struct plan_op *set_tier(struct plan *p, const struct graph *g, enum vocab_op op,
+                                enum plan_tier tier, const char *wall, const char *note)
 {
     p->ops[op] = (struct plan_op){
         .tier = (uint8_t)tier, .rule = plan_rule_against(g, op), .wall = wall, .note = note};
@@ -93,21 +93,21 @@ static void tier_of_processes(struct plan *p, const struct graph *g)
 static void tier_of_variables(struct plan *p, const struct graph *g)
 {
     if (!set_free(p, g, OP_SYSCTL_WRITE))
-        set(p, g, OP_SYSCTL_WRITE, TIER_JUDGED, NULL, NULL);
-    p->seal_sysctl = plan_outcomes(p, g, OP_SYSCTL_WRITE, NULL, 0) == OUTCOME_DENY;
+        set_tier(p, g, OP_SYSCTL_WRITE, TIER_JUDGED, NULL, NULL);
+    p->readonly_sysctl = plan_outcomes(p, g, OP_SYSCTL_WRITE, NULL, 0) == OUTCOME_DENY;
     if (set_free(p, g, OP_SYSCTL_READ))
         return;
     bool refused = plan_outcomes(p, g, OP_SYSCTL_READ, NULL, 0) == OUTCOME_DENY;
     if (reads_are_asked(p)) {
-        set(p, g, OP_SYSCTL_READ, TIER_JUDGED, NULL, NULL);
+        set_tier(p, g, OP_SYSCTL_READ, TIER_JUDGED, NULL, NULL);
     } else if (!refused) {
-        set(p, g, OP_SYSCTL_READ, TIER_JUDGED, NULL, costs);
+        set_tier(p, g, OP_SYSCTL_READ, TIER_JUDGED, NULL, costs);
     } else if (p->pid_ns) {
-        set(p, g, OP_SYSCTL_READ, TIER_MASKED, NULL, "nothing is below /proc/sys");
+        set_tier(p, g, OP_SYSCTL_READ, TIER_MASKED, NULL, "nothing is below /proc/sys");
         p->mask_sysctl = true;
     } else {
-        set(p, g, OP_SYSCTL_READ, TIER_ABSENT, NULL,
-            "without a /proc of its own the sandbox cannot mask /proc/sys")
+        set_tier(p, g, OP_SYSCTL_READ, TIER_ABSENT, NULL,
+                 "without a /proc of its own the sandbox cannot mask /proc/sys")
             ->remedy = REMEDY_STRICT_READS_ASK;
     }
 }
@@ -117,22 +117,24 @@ static void tier_of_variables(struct plan *p, const struct graph *g)
 static void tiers_of_devices(struct plan *p, const struct graph *g)
 {
     if (!set_free(p, g, OP_PSEUDO_TTY))
-        set(p, g, OP_PSEUDO_TTY, TIER_JUDGED, NULL, NULL);
+        set_tier(p, g, OP_PSEUDO_TTY, TIER_JUDGED, NULL, NULL);
     if (!set_free(p, g, OP_FILE_IOCTL))
-        set(p, g, OP_FILE_IOCTL, TIER_ABSENT, NULL,
-            p->host.landlock < 5 ? "what devices are told through ioctl can be withheld from Linux "
-                                   "6.10 on"
-                                 : "no folder bounds which devices may be told things");
+        set_tier(p, g, OP_FILE_IOCTL, TIER_ABSENT, NULL,
+                 p->host.landlock < 5
+                     ? "what devices are told through ioctl can be withheld from Linux "
+                       "6.10 on"
+                     : "no folder bounds which devices may be told things");
     if (!set_free(p, g, OP_FILE_CLONE))
-        set(p, g, OP_FILE_CLONE, TIER_DENIED, "filter", "whatever the path; programs copy instead");
+        set_tier(p, g, OP_FILE_CLONE, TIER_DENIED, "filter",
+                 "whatever the path; programs copy instead");
     if (set_free(p, g, OP_FILE_LOCK))
         return;
     if (plan_outcomes(p, g, OP_FILE_LOCK, NULL, 0) == OUTCOME_DENY)
-        set(p, g, OP_FILE_LOCK, TIER_DENIED, "filter", NULL);
+        set_tier(p, g, OP_FILE_LOCK, TIER_DENIED, "filter", NULL);
     else
-        set(p, g, OP_FILE_LOCK, TIER_ABSENT, NULL,
-            "which file is locked shows in a descriptor only, and waiting for a lock may take "
-            "for ever");
+        set_tier(p, g, OP_FILE_LOCK, TIER_ABSENT, NULL,
+                 "which file is locked shows in a descriptor only, and waiting for a lock may take "
+                 "for ever");
 }
 
 bool plan_device_wall(struct plan *p, const struct graph *g)
@@ -185,8 +187,8 @@ static void tiers_of_machine(struct plan *p, const struct graph *g)
         unsigned outcomes = plan_outcomes(p, g, refused[i].op, NULL, 0);
         if (caps_lift(p->opt.caps, refused[i].call)) {
             if (!set_free(p, g, refused[i].op))
-                set(p, g, refused[i].op, TIER_ABSENT, NULL,
-                    "a capability that was asked for gives it to the command");
+                set_tier(p, g, refused[i].op, TIER_ABSENT, NULL,
+                         "a capability that was asked for gives it to the command");
             continue;
         }
         bool less = outcomes != OUTCOME_DENY;

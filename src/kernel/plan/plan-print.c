@@ -16,7 +16,7 @@
 #include "kernel/plan/capabilities.h"
 #include "kernel/plan/plan-words.h"
 
-enum { MARGIN = 18, WIDTH = 96, SEALED = 32 };
+enum { MARGIN = 18, WIDTH = 96, NAMES = 32 };
 
 /* ---- lines ---- */
 
@@ -108,15 +108,15 @@ static void print_caps(const struct plan *p, struct buf *out)
     list_end(&l, "dropped; none can be gained");
 }
 
-static void print_sealed(const struct plan *p, struct buf *out)
+static void print_kernel_files(const struct plan *p, struct buf *out)
 {
-    const char *sealed[SEALED];
-    size_t n = seal_list(p, sealed, SEALED);
+    const char *names[NAMES];
+    size_t n = kernel_files_list(p, names, NAMES);
     if (n == 0)
         return;
     struct list l = list_begin(out, "read-only");
     for (size_t i = 0; i < n; i++)
-        list_add(&l, sealed[i]);
+        list_add(&l, names[i]);
     list_end(&l, "");
 }
 
@@ -152,7 +152,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
         buf_fmt(out, "answers %zu system calls, reports every deny\n", asked);
     else
         buf_str(out, "not needed: nothing is asked about\n");
-    print_sealed(p, out);
+    print_kernel_files(p, out);
     print_devices(p, out);
     if (p->opt.core_dumps)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "core dumps", "allowed");

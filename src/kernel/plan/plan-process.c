@@ -123,8 +123,8 @@ static bool is_free(struct plan *p, const struct graph *g, enum vocab_op op)
     return !p->opt.updatable && plan_outcomes(p, g, op, NULL, 0) == OUTCOME_ALLOW;
 }
 
-static void judge(struct plan *p, const struct graph *g, enum vocab_op op, enum vocab_op because,
-                  const char *note)
+static void judge_op(struct plan *p, const struct graph *g, enum vocab_op op, enum vocab_op because,
+                     const char *note)
 {
     struct plan_op *o = &p->ops[op];
     *o = (struct plan_op){.tier = TIER_JUDGED, .rule = plan_rule_against(g, because), .note = note};
@@ -137,7 +137,7 @@ static void free_or_judged(struct plan *p, const struct graph *g, enum vocab_op 
     if (is_free(p, g, op))
         p->ops[op] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
     else
-        judge(p, g, op, op, note);
+        judge_op(p, g, op, op, note);
 }
 
 /* A process that can be reached at all is in the same sandbox, and is not its init. */
@@ -167,7 +167,7 @@ static void tier_of_family(struct plan *p, const struct graph *g, enum vocab_op 
 {
     for (size_t i = 0; i < n; i++)
         if (!is_free(p, g, members[i])) {
-            judge(p, g, family, members[i], note);
+            judge_op(p, g, family, members[i], note);
             return;
         }
     p->ops[family] = (struct plan_op){.tier = TIER_FREE, .rule = GRAPH_NO_RULE};
@@ -357,8 +357,8 @@ struct sys_action plan_ask(const struct plan *p, unsigned set)
     return (struct sys_action){SYS_NOTIFY, refused ? EPERM : 0};
 }
 
-static void add(struct sys_rule *r, uint8_t arg, enum sys_how how, uint32_t mask, uint32_t value,
-                struct sys_action then)
+static void add_test(struct sys_rule *r, uint8_t arg, enum sys_how how, uint32_t mask,
+                     uint32_t value, struct sys_action then)
 {
     r->tests[r->ntests++] = (struct sys_test){arg, (uint8_t)how, mask, value, then};
 }
@@ -373,10 +373,10 @@ static bool asks(const struct plan *p, enum vocab_op op)
 void filter_clone_processes(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_SIGNAL))
-        add(r, 0, SYS_EQUAL, CLONE_PARENT | CLONE_THREAD, CLONE_PARENT, refuse(EPERM));
+        add_test(r, 0, SYS_EQUAL, CLONE_PARENT | CLONE_THREAD, CLONE_PARENT, refuse(EPERM));
     if (!asks(p, OP_PROCESS_FORK))
         return;
-    add(r, 0, SYS_ANY, CLONE_THREAD, 0, allow);
+    add_test(r, 0, SYS_ANY, CLONE_THREAD, 0, allow);
     r->otherwise = plan_ask(p, SET_FORK);
 }
 
@@ -391,11 +391,11 @@ bool plan_own_group(const struct plan *p, const struct judged_call *c, struct sy
         return false;
     r->otherwise = allow;
     if (kills) {
-        add(r, 0, SYS_EQUAL, 0xffffffff, 0, (struct sys_action){SYS_NOTIFY, 0});
+        add_test(r, 0, SYS_EQUAL, 0xffffffff, 0, (struct sys_action){SYS_NOTIFY, 0});
         return true;
     }
-    add(r, 0, SYS_DIFFERS, 0xffffffff, nice ? PRIO_PGRP : 2 /* IOPRIO_WHO_PGRP */, allow);
-    add(r, 1, SYS_EQUAL, 0xffffffff, 0, refuse(EPERM));
+    add_test(r, 0, SYS_DIFFERS, 0xffffffff, nice ? PRIO_PGRP : 2 /* IOPRIO_WHO_PGRP */, allow);
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, 0, refuse(EPERM));
     return true;
 }
 
@@ -407,10 +407,10 @@ void filter_mmap(const struct plan *p, struct sys_rule *r)
     struct sys_action ask = {SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
     if (!files && !code)
         return;
-    add(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
+    add_test(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
     if (code)
-        add(r, 2, SYS_ANY, PROT_WRITE, 0, ask);
-    add(r, 3, SYS_ANY, MAP_ANONYMOUS, 0, code ? ask : allow);
+        add_test(r, 2, SYS_ANY, PROT_WRITE, 0, ask);
+    add_test(r, 3, SYS_ANY, MAP_ANONYMOUS, 0, code ? ask : allow);
     if (files)
         r->otherwise =
             (struct sys_action){SYS_NOTIFY, p->ops[OP_FILE_MAP_EXECUTABLE].refused ? EPERM : 0};
@@ -420,7 +420,7 @@ void filter_mprotect(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
         return;
-    add(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
+    add_test(r, 2, SYS_EQUAL, PROT_EXEC, 0, allow);
     r->otherwise =
         (struct sys_action){SYS_NOTIFY, p->ops[OP_DYNAMIC_CODE_GENERATION].refused ? EPERM : 0};
 }
@@ -435,14 +435,14 @@ void filter_personality(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_FILE_MAP_EXECUTABLE) && !asks(p, OP_DYNAMIC_CODE_GENERATION))
         return;
-    add(r, 0, SYS_EQUAL, 0xffffffff, 0xffffffff, allow);
-    add(r, 0, SYS_ANY, READ_IMPLIES_EXEC, 0, refuse(EPERM));
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, 0xffffffff, allow);
+    add_test(r, 0, SYS_ANY, READ_IMPLIES_EXEC, 0, refuse(EPERM));
 }
 
 void filter_shmat(const struct plan *p, struct sys_rule *r)
 {
     if (asks(p, OP_DYNAMIC_CODE_GENERATION))
-        add(r, 2, SYS_ANY, SHM_EXEC, 0, refuse(EPERM));
+        add_test(r, 2, SYS_ANY, SHM_EXEC, 0, refuse(EPERM));
     if (asks(p, OP_IPC_SYSV_SHM))
         r->otherwise = plan_ask(p, SET_SHM);
 }
@@ -455,17 +455,17 @@ void filter_fcntl(const struct plan *p, struct sys_rule *r)
     filter_fcntl_lease(p, r);
     if (!asks(p, OP_SIGNAL))
         return;
-    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));
-    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN_EX, refuse(EINVAL));
-    add(r, 1, SYS_EQUAL, 0xffffffff, F_SETSIG, refuse(EPERM));
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN, plan_ask(p, SET_SIGNAL));
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, F_SETOWN_EX, refuse(EINVAL));
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, F_SETSIG, refuse(EPERM));
 }
 
 void filter_ioctl_owner(const struct plan *p, struct sys_rule *r)
 {
     if (!asks(p, OP_SIGNAL))
         return;
-    add(r, 1, SYS_EQUAL, 0xffffffff, KABI_FIOSETOWN, refuse(EPERM));
-    add(r, 1, SYS_EQUAL, 0xffffffff, KABI_SIOCSPGRP, refuse(EPERM));
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, KABI_FIOSETOWN, refuse(EPERM));
+    add_test(r, 1, SYS_EQUAL, 0xffffffff, KABI_SIOCSPGRP, refuse(EPERM));
 }
 
 /* Its target is a file descriptor, which another thread can replace; and a signal sent by the judge
@@ -482,14 +482,14 @@ static void filter_dialled(const struct plan *p, struct sys_rule *r)
     enum { APART = AF_INET ^ AF_INET6 };
     bool judged = p->ops[OP_SYSTEM_SOCKET].tier == TIER_JUDGED;
     struct sys_action make = p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow;
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
-        judged ? (struct sys_action){SYS_NOTIFY, 0} : make);
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
+             judged ? (struct sys_action){SYS_NOTIFY, 0} : make);
     r->tests[r->ntests++] = plan_is_datagram; /* of any family, which the judge inspects */
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, make);
-    add(r, 0, SYS_DIFFERS, ~(uint32_t)APART, AF_INET & AF_INET6, refuse(EAFNOSUPPORT));
-    add(r, 1, SYS_DIFFERS, 0xf, SOCK_STREAM, refuse(ESOCKTNOSUPPORT));
-    add(r, 2, SYS_EQUAL, 0xffffffff, 0, make);
-    add(r, 2, SYS_EQUAL, 0xffffffff, IPPROTO_TCP, make);
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_UNIX, make);
+    add_test(r, 0, SYS_DIFFERS, ~(uint32_t)APART, AF_INET & AF_INET6, refuse(EAFNOSUPPORT));
+    add_test(r, 1, SYS_DIFFERS, 0xf, SOCK_STREAM, refuse(ESOCKTNOSUPPORT));
+    add_test(r, 2, SYS_EQUAL, 0xffffffff, 0, make);
+    add_test(r, 2, SYS_EQUAL, 0xffffffff, IPPROTO_TCP, make);
     r->otherwise = refuse(EPROTONOSUPPORT);
 }
 
@@ -509,11 +509,11 @@ void filter_socket(const struct plan *p, struct sys_rule *r)
         return;
     }
     struct sys_action ip = p->no_ip ? refuse(EPERM) : allow;
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);
-    add(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
-        tier == TIER_JUDGED || p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow);
-    add(r, 0, SYS_DIFFERS, 0xffffffff, AF_UNIX, others);
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_INET, ip);
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_INET6, ip);
+    add_test(r, 0, SYS_EQUAL, 0xffffffff, AF_NETLINK,
+             tier == TIER_JUDGED || p->makes_sockets ? (struct sys_action){SYS_NOTIFY, 0} : allow);
+    add_test(r, 0, SYS_DIFFERS, 0xffffffff, AF_UNIX, others);
     if (p->makes_sockets)
         r->otherwise = (struct sys_action){SYS_NOTIFY, 0};
     else if (withheld)

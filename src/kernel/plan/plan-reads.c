@@ -60,9 +60,9 @@ static struct bound_path folder(const char *path)
     return (struct bound_path){path, (uint32_t)strlen(path), false, GRAPH_NO_RULE, 0};
 }
 
-static bool is_out_of_place(const struct bound_path *point)
+static bool is_out_of_place(const struct bound_path *bound)
 {
-    struct bound_path all = {point->path, point->len, false, point->rule, 0};
+    struct bound_path all = {bound->path, bound->len, false, bound->rule, 0};
     for (size_t i = 0; i < sizeof(unguarded) / sizeof(unguarded[0]); i++) {
         struct bound_path f = folder(unguarded[i]);
         if (bound_covers(&all, &f))
@@ -73,7 +73,7 @@ static bool is_out_of_place(const struct bound_path *point)
         if (bound_covers(&f, &all))
             return true;
     }
-    return point->len >= PLAN_SENTRY_PATH;
+    return bound->len >= PLAN_SENTRY_PATH;
 }
 
 static void ask_instead(struct denied *d, const char *why, uint32_t culprit)
@@ -144,7 +144,7 @@ static int by_length(const void *a, const void *b)
 }
 
 /* Shorter ones first; what an outer one guards needs no sentry. */
-static bool add_points(struct reads *r, const struct bound_path *list, size_t n)
+static bool add_sentries(struct reads *r, const struct bound_path *list, size_t n)
 {
     size_t from = r->nsentries, kept = from;
     for (size_t i = 0; i < n; i++)
@@ -236,14 +236,14 @@ static bool open_inner_folders(struct reads *r)
         if (!add_sentry(r, &f, true))
             return false;
         index_sentry(r, r->nsentries - 1);
-        if (!add_points(r, denied, inside))
+        if (!add_sentries(r, denied, inside))
             return false;
     }
     return true;
 }
 
 /* Makes all sentries for the operations to guard. Returns false if there would be too many. */
-static bool build(struct reads *r)
+static bool build_sentries(struct reads *r)
 {
     struct bound_path all[READING * PLAN_SENTRIES];
     size_t n = 0;
@@ -261,7 +261,7 @@ static bool build(struct reads *r)
                 all[n++] = r->ops[i].list[k];
         }
     }
-    if (n > PLAN_SENTRIES || !add_points(r, all, n))
+    if (n > PLAN_SENTRIES || !add_sentries(r, all, n))
         return false;
     size_t outer = r->nsentries;
     if (!open_inner_folders(r))
@@ -375,7 +375,7 @@ static bool folds_case(const struct reads *r, const struct bound_path *b)
     return on && on->folds;
 }
 
-static int look_at(struct reads *r, size_t i, const char *against)
+static int find_denied(struct reads *r, size_t i, const char *against)
 {
     struct denied *d = &r->ops[i];
     bool everywhere;
@@ -423,19 +423,19 @@ static bool covers_work(struct reads *r)
     struct bound_path here = folder(cwd);
     for (size_t i = 0; i < READING; i++)
         for (size_t k = 0; k < r->ops[i].n; k++) {
-            struct bound_path point = r->ops[i].list[k];
-            point.exact = false;
-            if (bound_covers(&point, &here))
+            struct bound_path bound = r->ops[i].list[k];
+            bound.exact = false;
+            if (bound_covers(&bound, &here))
                 ask_instead(&r->ops[i], "a sentry would stand on the working directory",
                             r->ops[i].list[k].rule);
         }
     return true;
 }
 
-static void choose(struct reads *r)
+static void choose_sentries(struct reads *r)
 {
     for (size_t tries = 0; tries < READING; tries++) {
-        if (!build(r))
+        if (!build_sentries(r))
             break;
         if (!covers_work(r)) /* otherwise guard one operation less */
             return;
@@ -530,9 +530,9 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
     struct reads r = {.p = p, .g = g};
     const char *against = no_sentries(p);
     for (size_t i = 0; i < READING; i++)
-        if (look_at(&r, i, against) < 0)
+        if (find_denied(&r, i, against) < 0)
             return err_nomem(err);
-    choose(&r);
+    choose_sentries(&r);
     if (choose_masks(&r) < 0)
         return err_nomem(err);
     for (size_t i = 0; i < READING; i++)

@@ -94,7 +94,7 @@ static void compare_sentries(struct waits *w, enum vocab_op op)
 
 /* ---- operations ---- */
 
-static void compare(struct waits *w, enum vocab_op op)
+static void compare_op(struct waits *w, enum vocab_op op)
 {
     const struct plan_op *now = &w->running->ops[op], *then = &w->wanted->ops[op];
     switch ((enum plan_tier)now->tier) {
@@ -134,7 +134,7 @@ size_t plan_waits(const struct plan *running, const struct plan *wanted, struct 
 {
     struct waits w = {running, wanted, out, 0};
     for (size_t op = 0; op < OP_COUNT; op++)
-        compare(&w, (enum vocab_op)op);
+        compare_op(&w, (enum vocab_op)op);
     compare_devices(&w);
     if (wanted->gate && !running->gate)
         wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "nothing leads out of the network it is in");

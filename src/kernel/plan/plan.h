@@ -170,11 +170,11 @@ struct plan {
     uint16_t
         ports[PLAN_GATE_PORTS]; /* ports that lead to the gate where packets cannot be redirected */
     size_t nports;
-    bool judge;          /* a listener is needed */
-    bool exec_by_caller; /* what may be executed depends on the executing process */
-    bool mask_sysctl;    /* /proc/sys is empty */
-    bool seal_sysctl;    /* /proc/sys is read-only */
-    uint64_t caps;       /* what the command and the judge keep; none can be gained */
+    bool judge;           /* a listener is needed */
+    bool exec_by_caller;  /* what may be executed depends on the executing process */
+    bool mask_sysctl;     /* /proc/sys is empty */
+    bool readonly_sysctl; /* /proc/sys is read-only */
+    uint64_t caps;        /* what the command and the judge keep; none can be gained */
 
     struct sys_rule *calls; /* sorted by number */
     size_t ncalls;

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Masks, where there is no FUSE for sentries: a folder that is denied lies under an empty one that
- * nobody can enter, a file under /dev/null. Where only some names of a folder are denied each of
- * those gets its own; what lies too deep to be looked at is denied as a whole.
+ * Masks, where there is no FUSE for sentries. An empty folder that no process can enter covers a
+ * denied folder, and /dev/null a denied file. If only some names in a folder are denied, each gets
+ * its own mask. Folders too deep to inspect are denied as a whole.
  *
- * Nothing is remembered: a place is masked when the sandbox sees something else there than the host
+ * Nothing is recorded: a path is masked if the sandbox sees something else there than the host
  * does.
  */
 
@@ -48,26 +48,26 @@ static int cover(int on, bool folder)
     if (tree < 0)
         return folder ? tree : -errno;
     if (!folder)
-        devices_open_tree(tree); /* it is read as empty, also where others are closed */
+        devices_open_tree(tree); /* it reads as empty, even where other devices are closed */
     if (syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) == 0)
         return 0;
-    /* it was removed meanwhile: there will be an event for what came in its place */
+    /* it was removed meanwhile: an event follows for its replacement */
     return errno == ENOENT ? 0 : -errno;
 }
 
 static bool is_denied(const struct sentry_process *p, const char *path, const struct stat *st)
 {
-    struct graph_fact facts[2 + NAMING_FACTS] = {
+    struct graph_fact facts[2 + FILE_NAME_FACTS] = {
         {.filter = FILTER_PATH, .str = path, .len = (uint32_t)strlen(path)},
         {.filter = FILTER_VNODE_TYPE, .num = S_ISDIR(st->st_mode) ? 2 : 1}};
     struct graph_query q = {.op = OP_FILE_READ_DATA, .facts = facts, .nfacts = 2};
-    q.nfacts += file_names_facts(p->naming, path, strlen(path), facts + 2);
-    return !file_names_eval(p->naming, p->task->graph, p->cache, &q).allow;
+    q.nfacts += file_names_facts(p->names, path, strlen(path), facts + 2);
+    return !file_names_eval(p->names, p->task->graph, p->cache, &q).allow;
 }
 
 static int mask(struct sentry_process *p, const char *path, bool whole, int depth);
 
-/* What is denied in a folder of which not everything is. */
+/* Masks what is denied in a folder that is not wholly denied. */
 static int mask_inside(struct sentry_process *p, const char *path, int folder, int depth)
 {
     char name[PLAN_SENTRY_PATH + 300], self[32];
@@ -92,7 +92,7 @@ static int mask(struct sentry_process *p, const char *path, bool whole, int dept
     OWN(fd) int real = sentry_process_open(p, path);
     OWN(fd) int seen = sentry_process_open_inside(path);
     if (sentry_process_is_nothing(real) || sentry_process_is_nothing(seen))
-        return 0; /* there will be an event when that changes */
+        return 0; /* an event follows when that changes */
     if (real < 0 || seen < 0)
         return real < 0 ? real : seen;
     if (fstat(real, &outside) < 0 || fstat(seen, &inside) < 0)
@@ -116,7 +116,7 @@ int sentry_process_mask(struct sentry_process *p, size_t i)
     const struct plan_sentry *g = &p->plan->sentries[i];
     if (!p->cache && !(p->cache = graph_cache_new(p->task->graph)))
         return -ENOMEM;
-    if (!mounts_now(&p->naming->mounts, true))
+    if (!mounts_now(&p->names->mounts, true))
         return -EIO;
     return mask(p, g->path, g->whole, 0);
 }

@@ -2,17 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where something lies, what the policy says about it, and with whose rights it is opened.
+ * Finds the path of an object, checks the policy, and takes the sender's rights for opening it.
  *
- * A path is what the kernel calls a pinned object at this moment, in the host's mount namespace: if
- * somebody outside renames a folder, its contents are judged by their new names. Of an object whose
- * name was removed the kernel says "NAME (deleted)", which might also be its name: both are asked,
- * and either can deny.
+ * A path is the kernel's current name for a pinned object, in the host's mount namespace: if a
+ * process outside renames a folder, its contents are checked under their new names. For an object
+ * whose name was removed the kernel writes "NAME (deleted)", which might also be its name: we check
+ * both, and either can deny.
  *
- * The server has the rights of whoever started it. As an ordinary user those are the command's. In
- * root's run senders may be anybody, so the server takes uid, gid, groups and those capabilities
- * that override modes from each sender; the sender waits for the answer meanwhile, and cannot
- * change them.
+ * The server has the rights of the user who started it. An ordinary user's are the command's. In
+ * root's run senders may be any user, so the server takes uid, gid, groups and the capabilities
+ * that override modes from each sender. The sender waits for the answer, and cannot change them
+ * meanwhile.
  */
 
 #include <errno.h>
@@ -30,9 +30,9 @@
 #include "base/own.h"
 #include "kernel/sentry/sentry-int.h"
 
-/* ---- where ---- */
+/* ---- paths ---- */
 
-/* As the kernel calls it, seen from the root of the descriptor's mount namespace. */
+/* The kernel's name for it, seen from the root of the file descriptor's mount namespace. */
 static ssize_t name_of(const struct sentry *s, int fd, char *path)
 {
     char number[16];
@@ -43,7 +43,7 @@ static ssize_t name_of(const struct sentry *s, int fd, char *path)
     return n == 0 || n >= SENTRY_PATH || path[0] != '/' ? -ENAMETOOLONG : n;
 }
 
-/* Only once we have left its mount namespace: as long as it is our own root it has no name. */
+/* Call it only after we have left its mount namespace: while it is our own root it has no name. */
 static int find_root(struct sentry *s)
 {
     ssize_t n = s->opt.root < 0 ? 1 : name_of(s, s->opt.root, s->root);
@@ -54,18 +54,18 @@ static int find_root(struct sentry *s)
     return 0;
 }
 
-/* Of what lies on a mount that was taken away the kernel tells a path that begins there. */
+/* For an object on an unmounted file system, the kernel writes a path that begins there. */
 static int check_mount(struct sentry *s, int fd)
 {
     struct statx st;
-    if (!s->opt.naming || !mounts_now(&s->opt.naming->mounts, true))
-        return s->opt.naming ? -EACCES : 0;
+    if (!s->opt.names || !mounts_now(&s->opt.names->mounts, true))
+        return s->opt.names ? -EACCES : 0;
     if (!s->opt.attached)
         return 0;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
         return -errno;
     bool there =
-        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.naming->mounts, st.stx_mnt_id);
+        !(st.stx_mask & STATX_MNT_ID) || mounts_reach(&s->opt.names->mounts, st.stx_mnt_id);
     return there ? 0 : -EACCES;
 }
 
@@ -78,7 +78,7 @@ int sentry_locate(struct sentry *s, int fd)
     if (n < 0)
         return (int)n;
     size_t len = (size_t)n, root = s->root_len;
-    /* in a chroot the policy's names begin there; what lies outside has none */
+    /* in a chroot the policy's names begin there; what is outside has none */
     if (root && (len <= root || memcmp(s->path, s->root, root) != 0 || s->path[root] != '/'))
         return -EACCES;
     memmove(s->path, s->path + root, len - root);
@@ -97,36 +97,36 @@ int sentry_locate_in(struct sentry *s, const char *name, size_t len)
     return 0;
 }
 
-/* ---- what the policy says ---- */
+/* ---- checking ---- */
 
-static struct graph_verdict judge(struct sentry *s, enum vocab_op op, size_t len,
-                                  const struct stat *st, const char *attribute)
+static struct graph_verdict eval_policy(struct sentry *s, enum vocab_op op, size_t len,
+                                        const struct stat *st, const char *attribute)
 {
-    struct graph_fact facts[TELL_FACTS + 1 + NAMING_FACTS];
+    struct graph_fact facts[EVENT_FACTS + 1 + FILE_NAME_FACTS];
     size_t n = event_path_facts(s->path, len, s->opt.uid, s->opt.gid, st, facts);
     if (attribute)
         facts[n++] = (struct graph_fact){
             .filter = FILTER_XATTR, .str = attribute, .len = (uint32_t)strlen(attribute)};
-    if (s->opt.naming)
-        n += file_names_facts(s->opt.naming, s->path, len, facts + n);
+    if (s->opt.names)
+        n += file_names_facts(s->opt.names, s->path, len, facts + n);
     struct graph_query q = {.op = op, .facts = facts, .nfacts = n};
-    /* with the first question: most runs have none, and all of them would wait for it */
+    /* made at the first check: most runs have none, and all would wait for it */
     if (!s->cache)
         s->cache = graph_cache_new(s->opt.graph);
     if (!s->cache)
         return (struct graph_verdict){.rule = GRAPH_NO_RULE, .flags = VOCAB_FLAG_REPORT};
-    return s->opt.naming ? file_names_eval(s->opt.naming, s->opt.graph, s->cache, &q)
-                         : graph_eval(s->opt.graph, s->cache, &q);
+    return s->opt.names ? file_names_eval(s->opt.names, s->opt.graph, s->cache, &q)
+                        : graph_eval(s->opt.graph, s->cache, &q);
 }
 
 bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st)
 {
-    return judge(s, op, s->path_len, st, NULL).allow;
+    return eval_policy(s, op, s->path_len, st, NULL).allow;
 }
 
 bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st)
 {
-    struct graph_verdict v = judge(s, op, s->path_len, st, NULL);
+    struct graph_verdict v = eval_policy(s, op, s->path_len, st, NULL);
     return v.allow && v.flags == 0;
 }
 
@@ -139,8 +139,8 @@ static size_t length_without_mark(const struct sentry *s)
     return s->path_len;
 }
 
-/* Whoever sent the request may have died since, and his number be somebody else's: only those of
- * the sandbox are sent anything. */
+/* The sender may have died, and its pid may belong to another process: only processes of the
+ * sandbox get signals. */
 static void send_signal(const struct sentry *s, pid_t pid, int signal)
 {
     struct stat st;
@@ -158,7 +158,7 @@ static pid_t process_of(const struct sentry *s, pid_t tid)
     return err < 0 ? err : (pid_t)atoi(text);
 }
 
-static int settle(struct sentry *s, const struct fuse_in_header *h, struct event_facts *what)
+static int apply_verdict(struct sentry *s, const struct fuse_in_header *h, struct event_facts *what)
 {
     struct event_sender t = {s->opt.proc, s->opt.events, &s->event};
     const struct graph_verdict *v = what->verdict;
@@ -181,7 +181,7 @@ static int fail(struct sentry *s, const struct fuse_in_header *h, enum vocab_op 
     static const char why[] = "the kernel does not say where this lies";
     struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
     struct event_facts what = {.op = op, .verdict = &v, .path = why, .len = sizeof(why) - 1};
-    return settle(s, h, &what);
+    return apply_verdict(s, h, &what);
 }
 
 int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op, int fd,
@@ -190,22 +190,23 @@ int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op o
     if (sentry_locate(s, fd) < 0)
         return fail(s, h, op);
     size_t len = length_without_mark(s);
-    struct graph_verdict v = judge(s, op, len, st, attribute);
+    struct graph_verdict v = eval_policy(s, op, len, st, attribute);
     if (v.allow && len < s->path_len) {
         len = s->path_len;
-        v = judge(s, op, len, st, attribute);
+        v = eval_policy(s, op, len, st, attribute);
     }
     if (v.allow && v.flags == 0)
         return 0;
     struct event_facts what = {.op = op, .verdict = &v, .path = s->path, .len = len};
-    return settle(s, h, &what);
+    return apply_verdict(s, h, &what);
 }
 
-/* ---- with whose rights ---- */
+/* ---- the sender's rights ---- */
 
 enum { CAPS_THAT_COUNT = 1 << CAP_DAC_OVERRIDE | 1 << CAP_DAC_READ_SEARCH | 1 << CAP_SYS_ADMIN };
 
-/* Capabilities count where they were given: those of a user namespace inside do not here. */
+/* Capabilities count only in the namespace they belong to: those of a user namespace inside do not
+ * count here. */
 static bool is_in_our_user_namespace(const struct sentry *s, pid_t tid)
 {
     struct stat ours, theirs;
@@ -260,7 +261,7 @@ static int set_capabilities(uint64_t caps)
     return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-/* Only the calling thread's: the library's own setgroups() would change all of them. */
+/* For the calling thread only: the library's setgroups() would change all threads. */
 static int set_creds(const struct sentry_creds *c)
 {
     int signal = 0;
@@ -272,7 +273,7 @@ static int set_creds(const struct sentry_creds *c)
     if ((gid_t)syscall(SYS_setfsgid, -1) != c->gid || (uid_t)syscall(SYS_setfsuid, -1) != c->uid)
         return -EPERM;
     int err = set_capabilities(c->caps);
-    prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); /* a change of the uid disarms it */
+    prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0); /* a change of the uid clears it */
     return err;
 }
 
@@ -280,7 +281,7 @@ static int become(struct sentry *s, const struct sentry_creds *c)
 {
     if (s->creds_known && are_same(c, &s->creds))
         return 0;
-    s->creds_known = false; /* whatever is half set is not taken for anybody's */
+    s->creds_known = false; /* never use half-set credentials */
     if (set_creds(c) < 0)
         return -EPERM;
     s->creds = *c;
@@ -295,7 +296,7 @@ int sentry_become(struct sentry *s, const struct fuse_in_header *h)
         return 0;
     if (read_creds(s, h, &c) < 0)
         return -EPERM;
-    /* asking about a sender's namespaces takes as many rights as it has */
+    /* reading a sender's namespaces needs the same capabilities as it has */
     if (c.caps && (become(s, &s->own) < 0 || !is_in_our_user_namespace(s, (pid_t)h->pid)))
         c.caps = 0;
     return become(s, &c);

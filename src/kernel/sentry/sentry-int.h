@@ -14,36 +14,36 @@
 #include "kernel/shared/event-send.h"
 
 /*
- * Inside the sentries' server. Everything that a request may need is taken when it starts; while it
- * serves, its working directory is its own /proc/self/fd, where "12" names whatever descriptor 12
- * pins, and opens it anew.
+ * Inside the sentries' server. It allocates everything that a request may need when it starts.
+ * While it serves, its working directory is its own /proc/self/fd, where "12" names what file
+ * descriptor 12 pins, and opens it anew.
  */
 enum {
     SENTRY_NAME = 255,        /* longest name of any file system below */
-    SENTRY_PATH = 4096,       /* longest path that the kernel tells */
+    SENTRY_PATH = 4096,       /* longest path that the kernel reports */
     SENTRY_REQUEST = 16384,   /* above FUSE_MIN_READ_BUFFER: nothing is written through us */
-    SENTRY_DATA = 128 * 1024, /* most that one answer carries */
+    SENTRY_DATA = 128 * 1024, /* the largest answer */
     SENTRY_READ_PAGES = SENTRY_DATA / 4096,
-    SENTRY_TABLE = 65536, /* most nodes, and most open files */
-    SENTRY_GROUPS = 64,   /* a sender with more of them has its opens refused */
+    SENTRY_TABLE = 65536, /* the most nodes, and the most open files */
+    SENTRY_GROUPS = 64,   /* opens of a sender with more of them are refused */
 };
 
 /* ---- sentry-node.c: what the kernel knows by number ---- */
 
 /*
- * A file or folder that the kernel has been told about, until it forgets. The same object has a
- * node for each name: the policy judges names. Pinned, so that no other one can get its inode
- * number.
+ * A file or folder that the kernel knows about, until it forgets it. The same object has a node for
+ * each name, because the policy is about names. It is pinned, so that no other object can get its
+ * inode number.
  */
 struct node {
     int fd;           /* O_PATH; -1: this entry is free */
-    uint32_t serial;  /* upper half of the number: none is given twice */
-    uint32_t next;    /* in its bucket, or among the free ones */
+    uint32_t serial;  /* upper half of the number: none is used twice */
+    uint32_t next;    /* in its bucket, or in the free list */
     mode_t mode;      /* the type never changes */
-    uint64_t parent;  /* number of the folder that it was found in */
-    uint64_t lookups; /* how often the kernel was told */
-    uint32_t opens;   /* handles that are about it */
-    bool answered;    /* a look-up told its attributes, for a moment */
+    uint64_t parent;  /* number of the folder in which it was found */
+    uint64_t lookups; /* how often a look-up returned it */
+    uint32_t opens;   /* handles on it */
+    bool answered;    /* a look-up has returned its attributes, for a moment */
     dev_t dev;
     ino_t ino;
     uint8_t len;
@@ -57,7 +57,7 @@ struct handle {
     uint32_t next;
     bool folder;
     off_t at;      /* where the next entry of a folder is read */
-    uint64_t node; /* what it is about */
+    uint64_t node; /* its node */
 };
 
 struct node_table {
@@ -77,26 +77,26 @@ void nodes_free(struct node_table *t);
 /* The node with a number, or NULL. */
 struct node *node_of(struct node_table *t, uint64_t id);
 uint64_t node_id(const struct node_table *t, const struct node *n);
-/* Whether anything is known by this name, whatever it is now. */
+/* Whether any node has this name, whatever object it is now. */
 bool node_is_known(const struct node_table *t, uint64_t parent, const char *name, size_t len);
 struct node *node_find(struct node_table *t, uint64_t parent, const char *name, size_t len,
                        const struct stat *st);
-/* Takes fd over. NULL when the table is full. */
+/* Takes ownership of fd. Returns NULL if the table is full. */
 struct node *node_add(struct node_table *t, uint64_t parent, const char *name, size_t len,
                       const struct stat *st, int fd);
 void node_forget(struct node_table *t, uint64_t id, uint64_t lookups);
 
 int handles_init(struct handle_table *t, uint32_t max);
 void handles_free(struct handle_table *t);
-/* Takes fd over. Its number, or 0 when the table is full. */
+/* Takes ownership of fd. Returns its number, or 0 if the table is full. */
 uint64_t handle_add(struct handle_table *t, int fd, bool folder, uint64_t node);
 struct handle *handle_of(struct handle_table *t, uint64_t id, bool folder);
-/* The number of the node that it was about, or 0. */
+/* Returns the number of its node, or 0. */
 uint64_t handle_remove(struct handle_table *t, uint64_t id);
 
 /* ---- the server ---- */
 
-/* Credentials in force in the serving thread, as far as opening files goes. */
+/* Credentials in force in the serving thread, as far as they matter for opening files. */
 struct sentry_creds {
     uid_t uid;
     gid_t gid;
@@ -108,28 +108,29 @@ struct sentry_creds {
 struct sentry {
     struct sentry_options opt;
     struct graph_cache *cache;
-    struct graph *updated;           /* the policy, when it is not the one it began with */
-    _Atomic(struct graph *) renewal; /* one that was not taken over yet, */
+    struct graph *updated;           /* the policy, if it is not the first one */
+    _Atomic(struct graph *) pending; /* an update that is not in force yet, */
     _Atomic uint32_t number;         /* and its number */
     int fds;                         /* /proc/self/fd */
     int dev;                         /* /dev/fuse, while serving; else -1 */
-    pthread_mutex_t lock;            /* of the points */
-    int npoints;                     /* as many of these have ever been one */
-    int points[SENTRY_POINTS];       /* -1: it is no more */
+    pthread_mutex_t lock;            /* guards the array of guarded paths */
+    int npaths;                      /* how many entries have ever been used */
+    int paths[SENTRY_PATHS];         /* -1: free */
     struct node_table nodes;
     struct handle_table handles;
     struct sentry_creds creds, own;
     bool creds_known;
-    uint64_t called_ms; /* when somebody was last told that it is crowded */
+    uint64_t called_ms; /* when the crowding was last reported */
     struct event event;
-    char root[SENTRY_PATH]; /* what stands before every path; empty when that is / */
+    char root[SENTRY_PATH]; /* prefix of every path; empty if it is / */
     size_t root_len;
     bool root_known;
-    char path[2 * SENTRY_PATH]; /* of what is being judged */
+    char path[2 * SENTRY_PATH]; /* of what is being checked */
     size_t path_len;
     _Alignas(8) unsigned char request[SENTRY_REQUEST];
-    _Alignas(8) unsigned char scratch[SENTRY_DATA]; /* entries of a folder as the system has them */
-    /* an answer: struct fuse_out_header, then what belongs to it */
+    _Alignas(
+        8) unsigned char scratch[SENTRY_DATA]; /* entries of a folder as the kernel returns them */
+    /* an answer: struct fuse_out_header, then its payload */
     _Alignas(8) unsigned char answer[sizeof(struct fuse_out_header) + SENTRY_DATA];
 };
 
@@ -140,43 +141,43 @@ static inline void *sentry_out(struct sentry *s)
 
 /* ---- sentry-ask.c: the policy ---- */
 
-/* Puts the path of a descriptor into s->path; 0 or a negated errno. */
+/* Puts the path of a file descriptor into s->path. Returns 0 or a negative errno. */
 int sentry_locate(struct sentry *s, int fd);
 /* Appends "/name" to it. */
 int sentry_locate_in(struct sentry *s, const char *name, size_t len);
 
-/* Whether what lies at s->path may be …: nothing is told. */
+/* Whether the policy allows op on s->path. Reports nothing. */
 bool sentry_would(struct sentry *s, enum vocab_op op, const struct stat *st);
-/* and even then nothing would be: no rule wants it told. */
+/* The same, and no rule wants a report either. */
 bool sentry_is_free(struct sentry *s, enum vocab_op op, const struct stat *st);
-/* The same about the object of a descriptor, on behalf of the sender: 0, or the negated errno to be
- * answered, and whatever is to be told has been. attribute: of FILTER_XATTR, or NULL. */
+/* Checks the object of a file descriptor for the sender, and reports. Returns 0 or the negative
+ * errno to answer. attribute: of FILTER_XATTR, or NULL. */
 int sentry_ask(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op, int fd,
                const struct stat *st, const char *attribute);
 
-/* Takes the sender's credentials until the next request; 0 or a negated errno. */
+/* Takes the sender's credentials until the next request. Returns 0 or a negative errno. */
 int sentry_become(struct sentry *s, const struct fuse_in_header *h);
 int sentry_creds_init(struct sentry *s);
 
 /* ---- requests ---- */
 
-/* One request: its argument of n bytes, at least as many as the table of requests says. Bytes of
- * the answer at sentry_out(), or a negated errno. */
+/* One request: its argument of n bytes, at least as many as the table of requests requires. Returns
+ * the bytes of the answer at sentry_out(), or a negative errno. */
 typedef int sentry_op(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n);
 
 enum { SENTRY_SILENT = -4096 }; /* no answer is expected */
 
-/* sentry-name.c: names and what is known of them */
+/* sentry-name.c: names and attributes */
 sentry_op sentry_lookup, sentry_getattr, sentry_statx, sentry_readlink, sentry_access,
     sentry_statfs, sentry_getxattr, sentry_listxattr;
-/* sentry-open.c: what they contain */
+/* sentry-open.c: contents */
 sentry_op sentry_open, sentry_read, sentry_seek, sentry_opendir, sentry_readdir, sentry_release;
 
-/* What a look-up told of it does not count any more. */
+/* Invalidates the attributes that a look-up returned. */
 void sentry_expire(struct sentry *s, struct node *n);
 
-/* Answers n bytes of a request, which lie in memory aligned for a uint64_t. Bytes of the answer in
- * s->answer; 0: none is expected. */
+/* Answers a request of n bytes, aligned for a uint64_t. Returns the bytes of the answer in
+ * s->answer; 0: the kernel expects none. */
 size_t sentry_answer(struct sentry *s, const void *request, size_t n);
 
 #endif

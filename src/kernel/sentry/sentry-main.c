@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The sentry's process, in stages. Each says what it should do and must not do.
+ * The sentry's process, in phases. Each has a list of what it should and must not do.
  *
  *   outside   Should open what only the host shows: its root and its /proc. Must not look at
  *             anything the command controls.
  *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
- *             since requests name their senders as seen by whoever mounts; make one file system for
- *             all points; open what lies behind each before it stands there; put it there. Must not
- *             let the command start when one of them cannot be guarded.
- *   serving   One thread answers the kernel, without capabilities. The other watches the names and
- *             mounts: looking up a path asks the first, so it must never be the same.
+ *             because requests name their senders as the mounting process sees them. Should make
+ * one file system for all guarded paths, open the real file under each before covering it, and
+ * mount. Must not let the command start when one of them cannot be guarded. serving   One thread
+ * answers the kernel, without capabilities. The other watches the names and mounts: looking up a
+ * path asks the first, so it must never be the same.
  *
- * Nobody in the sandbox can see it: it is in no namespace of processes that they know, and in no
- * Landlock domain of theirs. It ends with the controller; with it ends the sandbox.
+ * No process in the sandbox can see it: it is in none of their pid namespaces and in none of their
+ * Landlock domains. It exits with the controller, and the sandbox with it.
  */
 
 #include <errno.h>
@@ -43,24 +43,24 @@
 #include "kernel/shared/processor.h"
 #include "kernel/shared/roles.h"
 
-/* Beginning to watch a hundred folders takes a while, and so does giving up what is not needed;
- * both keep a processor from the command that is just starting. What is made meanwhile is found
- * when watching begins. */
+/* Watching a hundred folders takes a while to start, and so does giving up what is not needed. Both
+ * take processor time from the starting command. What is created meanwhile is found when watching
+ * begins. */
 enum { SETTLE_US = 10000 };
 
-enum { TRIES = 1000 }; /* to stand on something that others replace meanwhile */
+enum { TRIES = 1000 }; /* tries to cover a file that other processes keep replacing */
 
-/* ---- telling the judge ---- */
+/* ---- reporting to the judge ---- */
 
 static int send_msg(const struct sentry_process *p, struct sentry_msg m, int fd)
 {
     return fd_pass_send(p->task->judge, &m, sizeof(m), fd);
 }
 
-static int tell_real(const struct sentry_process *p, size_t i)
+static int send_real(const struct sentry_process *p, size_t i)
 {
     struct sentry_msg m = {.kind = SENTRY_MSG_REAL, .index = (int32_t)i};
-    return send_msg(p, m, p->stands[i].behind);
+    return send_msg(p, m, p->mounted[i].real_fd);
 }
 
 static void __attribute__((noreturn))
@@ -71,7 +71,7 @@ fail(const struct sentry_process *p, enum launch_step step, int err)
     _exit(1);
 }
 
-static void check(const struct sentry_process *p, enum launch_step step, int err)
+static void fail_on(const struct sentry_process *p, enum launch_step step, int err)
 {
     if (err < 0)
         fail(p, step, err);
@@ -102,27 +102,27 @@ bool sentry_process_is_nothing(int err)
     return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -EACCES;
 }
 
-/* The guard around guard i that stands; -1: none does. */
+/* The nearest mounted sentry around sentry i; -1: none. */
 static int outer_of(const struct sentry_process *p, size_t i)
 {
     const char *path = p->plan->sentries[i].path;
     for (size_t k = i; k-- > 0;) {
         size_t m = strlen(p->plan->sentries[k].path);
-        if (p->stands[k].behind >= 0 && path[m] == '/' &&
+        if (p->mounted[k].real_fd >= 0 && path[m] == '/' &&
             strncmp(path, p->plan->sentries[k].path, m) == 0)
             return (int)k;
     }
     return -1;
 }
 
-/* What lies under guard i's name behind all guards, in the sandbox's mount table. */
-static int open_behind(const struct sentry_process *p, size_t i)
+/* The real file at sentry i's path, under all sentries, in the sandbox's mount table. */
+static int open_real(const struct sentry_process *p, size_t i)
 {
     int outer = outer_of(p, i);
     const char *path = p->plan->sentries[i].path;
     if (outer < 0)
         return open_from(AT_FDCWD, path);
-    return open_from(p->stands[outer].behind, path + strlen(p->plan->sentries[outer].path) + 1);
+    return open_from(p->mounted[outer].real_fd, path + strlen(p->plan->sentries[outer].path) + 1);
 }
 
 /* ---- mounting ---- */
@@ -137,15 +137,15 @@ static int attach(int tree, int on)
     return syscall(SYS_move_mount, tree, "", on, "", KABI_MOVE_MOUNT_EMPTY) < 0 ? -errno : 0;
 }
 
-/* Before 6.15 only what is mounted somewhere can be bound elsewhere. There is nothing to hide: what
- * the root of it shows is judged like everything else. */
+/* Before 6.15 only an attached mount can be bound elsewhere. Nothing needs hiding: what its root
+ * shows is checked like everything else. */
 static int show_file_system(const struct sentry_process *p)
 {
     OWN(fd) int on = open("/proc/driver", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return on < 0 ? -errno : attach(p->fs, on);
 }
 
-/* One file system for all points, with its server's descriptor in p->device. */
+/* Makes one file system for all guarded paths, with its server's file descriptor in p->device. */
 static int make_file_system(struct sentry_process *p)
 {
     char fd[16], uid[16], gid[16];
@@ -175,7 +175,7 @@ static int make_file_system(struct sentry_process *p)
     return version_at_least(p->plan->host.kernel, "6.15") ? 0 : show_file_system(p);
 }
 
-/* Closes everything but these n, which are sorted here. */
+/* Closes everything except these n, which are sorted here. */
 static void close_others(int *keep, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -193,7 +193,7 @@ static void close_others(int *keep, size_t n)
     syscall(SYS_close_range, from, ~0U, 0);
 }
 
-/* Until the command may ask, only the mounting thread does, and confining takes a while. */
+/* Before the command runs, only the mounting thread sends requests, and confining takes a while. */
 static bool before_request(void *arg)
 {
     struct sentry_process *p = arg;
@@ -203,12 +203,13 @@ static bool before_request(void *arg)
     return p->confined;
 }
 
-/* Whoever waits for an answer cannot be killed before it comes or the device is closed. So the
- * mounting thread must not have the device: when both are killed, this one's table goes first. */
+/* A process that waits for an answer cannot be killed before it comes or the device is closed. So
+ * the mounting thread must not have the device: when both are killed, this thread's table goes
+ * first. */
 static void *serve(void *arg)
 {
     struct sentry_process *p = arg;
-    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->naming->mounts.fd};
+    int keep[] = {p->device, p->proc, p->root, p->crowd, p->task->events, p->names->mounts.fd};
     bool own = unshare(CLONE_FS | CLONE_FILES) == 0;
     if (own)
         close_others(keep, sizeof(keep) / sizeof(keep[0]));
@@ -217,7 +218,7 @@ static void *serve(void *arg)
     sem_post(&p->settled);
     if (own)
         sentry_serve(p->sentry, device);
-    _exit(1); /* nothing is left to serve, or to be trusted */
+    _exit(1); /* nothing is left to serve or to trust */
 }
 
 static int start_serving(struct sentry_process *p)
@@ -239,17 +240,17 @@ static int copy_tree(int at, const char *path, unsigned flags)
     return tree < 0 ? -errno : tree;
 }
 
-/* The sandbox's own mounts are closed to devices by now, or about to be. */
+/* The sandbox's own mounts are closed to devices by now, or will be soon. */
 static int copy_folder(const struct sentry_process *p, size_t i)
 {
-    OWN(fd) int tree = copy_tree(p->stands[i].behind, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
+    OWN(fd) int tree = copy_tree(p->mounted[i].real_fd, "", AT_EMPTY_PATH | KABI_AT_RECURSIVE);
     int err = tree >= 0 && p->plan->device_wall ? devices_close_tree(tree) : 0;
     return err < 0 ? err : steal_fd(&tree);
 }
 
-/* What a guard puts over its place: the sentry's point, for which *real is taken over; the folder
- * itself, over an outer guard; or, where something lies that is neither folder nor file, something
- * empty. */
+/* What a sentry mounts over its path: its entry of the file system, which takes ownership of *real;
+ * the folder itself, over an outer sentry; or an empty mount, if neither a folder nor a file is
+ * there. */
 static int make_cover(struct sentry_process *p, size_t i, const struct stat *st, int *real,
                       int *number)
 {
@@ -258,7 +259,7 @@ static int make_cover(struct sentry_process *p, size_t i, const struct stat *st,
         return copy_folder(p, i);
     if (!S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return copy_tree(AT_FDCWD, "/dev/null", 0);
-    *number = sentry_point_add(p->sentry, *real);
+    *number = sentry_path_add(p->sentry, *real);
     if (*number < 0)
         return *number;
     steal_fd(real);
@@ -266,27 +267,27 @@ static int make_cover(struct sentry_process *p, size_t i, const struct stat *st,
     return copy_tree(p->fs, name, 0);
 }
 
-/* As the command sees it: over what other guards have put there. */
+/* As the command sees it: over what other sentries have mounted there. */
 static int cover(struct sentry_process *p, size_t i, const struct stat *st, int *real, int *number)
 {
     OWN(fd) int on = outer_of(p, i) < 0 ? -1 : open_from(AT_FDCWD, p->plan->sentries[i].path);
     OWN(fd) int tree = make_cover(p, i, st, real, number);
     if (tree < 0)
         return tree;
-    return attach(tree, on >= 0 ? on : p->stands[i].behind);
+    return attach(tree, on >= 0 ? on : p->mounted[i].real_fd);
 }
 
-/* Whatever stood there has moved away, or is gone, and its mount with it. */
-static void leave(struct sentry_process *p, size_t i)
+/* The covered file was moved or removed, and its mount with it. */
+static void uncover(struct sentry_process *p, size_t i)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat st;
     /* under another name it is still guarded */
-    if (s->number >= 0 && s->behind >= 0 && fstat(s->behind, &st) == 0 && st.st_nlink == 0)
-        sentry_point_remove(p->sentry, s->number);
-    if (s->behind >= 0)
-        close(s->behind);
-    *s = (struct sentry_place){.number = -1, .behind = -1};
+    if (s->number >= 0 && s->real_fd >= 0 && fstat(s->real_fd, &st) == 0 && st.st_nlink == 0)
+        sentry_path_remove(p->sentry, s->number);
+    if (s->real_fd >= 0)
+        close(s->real_fd);
+    *s = (struct sentry_place){.number = -1, .real_fd = -1};
 }
 
 static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
@@ -294,9 +295,9 @@ static bool is_same(const struct stat *st, uint64_t dev, uint64_t inode)
     return st->st_dev == dev && st->st_ino == inode;
 }
 
-/* What lies under guard i's name, as the host sees it, in *st, and pinned in *real, which is the
- * caller's to close: whether there is anything. */
-static int look(const struct sentry_process *p, size_t i, struct stat *st, int *real)
+/* Looks up sentry i's path as the host sees it: *st, and *real pins it, which the caller closes.
+ * Returns whether anything is there. */
+static int look_up(const struct sentry_process *p, size_t i, struct stat *st, int *real)
 {
     *real = sentry_process_open(p, p->plan->sentries[i].path);
     if (*real < 0)
@@ -306,33 +307,33 @@ static int look(const struct sentry_process *p, size_t i, struct stat *st, int *
     return !S_ISLNK(st->st_mode);
 }
 
-/* Stands on what lies under the name in the sandbox; -EAGAIN when it is no longer what *st says. */
-static int take_place(struct sentry_process *p, size_t i, const struct stat *st, int *real)
+/* Covers the file at the path in the sandbox. Returns -EAGAIN if it is no longer what *st says. */
+static int cover_file(struct sentry_process *p, size_t i, const struct stat *st, int *real)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat now;
-    OWN(fd) int behind = open_behind(p, i);
-    if (behind < 0)
-        return sentry_process_is_nothing(behind) ? -EAGAIN : behind;
-    if (fstat(behind, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
+    OWN(fd) int real_fd = open_real(p, i);
+    if (real_fd < 0)
+        return sentry_process_is_nothing(real_fd) ? -EAGAIN : real_fd;
+    if (fstat(real_fd, &now) < 0 || !is_same(&now, st->st_dev, st->st_ino))
         return -EAGAIN;
     s->dev = st->st_dev;
     s->inode = st->st_ino;
-    s->behind = steal_fd(&behind);
-    /* before it is covered, so that nobody meets the cover without knowing what lies behind */
-    int err = p->ready ? tell_real(p, i) : 0;
+    s->real_fd = steal_fd(&real_fd);
+    /* before it is covered, so that nobody meets the cover while the real file is unknown */
+    int err = p->ready ? send_real(p, i) : 0;
     return err < 0 ? err : cover(p, i, st, real, &s->number);
 }
 
-/* Whether the command still meets the guard there: somebody may have mounted something over it, or
- * above. */
-static bool stands(const struct sentry_process *p, size_t i)
+/* Whether the command still meets the sentry there: another process may have mounted something over
+ * it, or above. */
+static bool is_visible(const struct sentry_process *p, size_t i)
 {
-    const struct sentry_place *s = &p->stands[i];
+    const struct sentry_place *s = &p->mounted[i];
     struct statx st;
     OWN(fd) int seen = open_from(AT_FDCWD, p->plan->sentries[i].path);
     if (seen < 0 || guarded_paths_glance(seen, &st) < 0)
-        return true; /* nothing is seen */
+        return true; /* nothing is visible */
     uint64_t dev = makedev(st.stx_dev_major, st.stx_dev_minor);
     if (p->plan->sentries[i].open)
         return dev == s->dev && st.stx_ino == s->inode;
@@ -341,41 +342,41 @@ static bool stands(const struct sentry_process *p, size_t i)
 
 int sentry_process_place_at(struct sentry_process *p, size_t i)
 {
-    struct sentry_place *s = &p->stands[i];
+    struct sentry_place *s = &p->mounted[i];
     struct stat st;
     if (p->plan->masked)
         return sentry_process_mask(p, i);
     for (int tries = 0; tries < TRIES; tries++) {
         OWN(fd) int real = -1;
-        int there = look(p, i, &st, &real), err;
+        int there = look_up(p, i, &st, &real), err;
         if (there < 0)
             return there;
-        if (there && s->behind >= 0 && is_same(&st, s->dev, s->inode) && stands(p, i))
+        if (there && s->real_fd >= 0 && is_same(&st, s->dev, s->inode) && is_visible(p, i))
             return 0;
-        bool stood = s->behind >= 0;
-        leave(p, i);
+        bool was_mounted = s->real_fd >= 0;
+        uncover(p, i);
         if (!there)
-            return stood
+            return was_mounted
                        ? send_msg(p, (struct sentry_msg){SENTRY_MSG_GONE, (int32_t)i, 0, 0, 0}, -1)
                        : 0;
-        if ((err = take_place(p, i, &st, &real)) == 0)
+        if ((err = cover_file(p, i, &st, &real)) == 0)
             return 0;
         if (s->number >= 0)
-            sentry_point_remove(p->sentry, s->number);
+            sentry_path_remove(p->sentry, s->number);
         s->number = -1;
-        leave(p, i);
+        uncover(p, i);
         if (err != -EAGAIN && !sentry_process_is_nothing(err))
             return err;
     }
-    return -EBUSY; /* somebody replaces it faster than we can follow */
+    return -EBUSY; /* it is replaced faster than we can follow */
 }
 
-/* ---- stages ---- */
+/* ---- phases ---- */
 
 static int open_mounts(const struct sentry_process *p)
 {
     int fd = openat(p->proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
-    check(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
+    fail_on(p, STEP_OPEN_PROC, fd < 0 ? -errno : 0);
     return fd;
 }
 
@@ -386,24 +387,23 @@ static void phase_outside(struct sentry_process *p)
     if (getppid() != t->controller)
         _exit(1); /* it died before we were tied to it */
     role_take(ROLE_SENTRY);
-    prctl(PR_SET_DUMPABLE, 0, 0, 0,
-          0); /* where processes see each other, they do not look in here */
-    /* the controller's pipes would never end if we held them */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* processes that see each other must not read this one */
+    /* the controller's pipes would never end while we had them open */
     int keep[] = {t->namespaces, t->events, t->judge};
     close_others(keep, sizeof(keep) / sizeof(keep[0]));
-    /* inside already: a copy, in which our own mounts will not show */
+    /* already inside: a copy, in which our own mounts will not show */
     p->root = t->namespaces < 0 ? copy_tree(AT_FDCWD, "/", KABI_AT_RECURSIVE)
                                 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    check(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
-    /* one for each thread: what has changed is told once */
-    static struct file_names naming;
-    file_names_open(&naming, open_mounts(p), p->plan->opt.mounts);
-    p->naming = &naming;
+    fail_on(p, STEP_OPEN_PROC, p->root < 0 || p->proc < 0 ? -errno : 0);
+    /* one for each thread: the kernel reports a change once */
+    static struct file_names names;
+    file_names_open(&names, open_mounts(p), p->plan->opt.mounts);
+    p->names = &names;
     p->later = open_mounts(p);
 }
 
-/* By this number the server knows who lives in the sandbox. */
+/* By this number the server knows which processes are in the sandbox. */
 static ino_t inner_mount_namespace(const struct sentry_process *p)
 {
     char name[32];
@@ -418,7 +418,7 @@ static void on_crowd(void *arg)
     eventfd_write(p->crowd, 1);
 }
 
-/* Whatever can be done before the mounts are laid. */
+/* Everything that can be done before the mounts are ready. */
 static void prepare(struct sentry_process *p)
 {
     struct sentry_options opt = {
@@ -426,7 +426,7 @@ static void prepare(struct sentry_process *p)
         .events = p->task->events,
         .proc = p->proc,
         .root = p->root,
-        .naming = p->naming,
+        .names = p->names,
         .attached = p->task->namespaces >= 0,
         .uid = geteuid(),
         .gid = getegid(),
@@ -438,9 +438,9 @@ static void prepare(struct sentry_process *p)
         .arg = p,
     };
     p->crowd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    check(p, STEP_SENTRY, p->crowd < 0 ? -errno : 0);
+    fail_on(p, STEP_SENTRY, p->crowd < 0 ? -errno : 0);
     p->sentry = sentry_new(&opt);
-    check(p, STEP_SENTRY, p->sentry ? 0 : -errno);
+    fail_on(p, STEP_SENTRY, p->sentry ? 0 : -errno);
 }
 
 static void enter(const struct sentry_process *p)
@@ -448,16 +448,16 @@ static void enter(const struct sentry_process *p)
     const struct sentries_task *t = p->task;
     char byte;
     if (recv(t->judge, &byte, 1, 0) != 1)
-        _exit(1); /* the judge has told why */
+        _exit(1); /* the judge has reported why */
     int flags = CLONE_NEWNS | (p->plan->user_ns ? CLONE_NEWUSER : 0);
     if (t->namespaces >= 0)
-        check(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
+        fail_on(p, STEP_NAMESPACES, init_enter(t->namespaces, t->inside, p->proc, flags));
 }
 
-/* ---- looking ---- */
+/* ---- looking up guarded paths ---- */
 
-/* Folders in which names are looked for, the latest first to be found again: few folders have most
- * of the names, and many do not exist. */
+/* Folders in which names are looked up, the latest first. Few folders have most of the names, and
+ * many do not exist. */
 enum { PLACES = 64 };
 
 struct place {
@@ -488,7 +488,7 @@ static const struct place *open_place(struct places *p, const char *path, size_t
     return new;
 }
 
-static int look_for(struct places *p, const char *path)
+static int find_name(struct places *p, const char *path)
 {
     struct stat st;
     const char *slash = strrchr(path, '/');
@@ -499,13 +499,13 @@ static int look_for(struct places *p, const char *path)
     return found < 0 ? -errno : 0;
 }
 
-/* A name that is only made later is the watch's. */
+/* sentry-watch.c handles a name that is created later. */
 void sentries_look(const struct plan *p, struct sentries_there *out)
 {
     struct places places;
     places.n = 0;
     for (size_t i = 0; i < p->nsentries; i++) {
-        int err = look_for(&places, p->sentries[i].path);
+        int err = find_name(&places, p->sentries[i].path);
         out->at[i] = err == 0 || !sentry_process_is_nothing(err);
     }
     for (size_t i = 0; i < places.n; i++)
@@ -513,18 +513,18 @@ void sentries_look(const struct plan *p, struct sentries_there *out)
             close(places.list[i].fd);
 }
 
-/* The judge has looked while we made the file system. */
-static void hear_what_is_there(struct sentry_process *p)
+/* The judge has looked them up while we made the file system. */
+static void receive_existing(struct sentry_process *p)
 {
     ssize_t n;
     while ((n = recv(p->task->judge, &p->there, sizeof(p->there), 0)) < 0 && errno == EINTR)
         ;
     if (n != sizeof(p->there))
-        _exit(1); /* the judge has told why */
+        _exit(1); /* the judge has reported why */
 }
 
-/* On one processor the threads hand over to each other at once; to wake another one up would take
- * ten times as long. A thread that is made begins where its maker may run. */
+/* On one processor the threads hand over to each other at once; waking another one would take ten
+ * times as long. A new thread starts where its creator may run. */
 static void share_processor(struct sentry_process *p)
 {
     cpu_set_t one;
@@ -537,7 +537,7 @@ static void share_processor(struct sentry_process *p)
     p->sharing = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-static void part(struct sentry_process *p)
+static void use_all_processors(struct sentry_process *p)
 {
     if (!p->sharing)
         return;
@@ -550,7 +550,7 @@ static void place_all(struct sentry_process *p)
 {
     for (size_t i = 0; i < p->plan->nsentries; i++)
         if (p->there.at[i])
-            check(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
+            fail_on(p, STEP_SENTRY_BIND, sentry_process_place_at(p, i));
 }
 
 static void phase_inside(struct sentry_process *p)
@@ -558,26 +558,26 @@ static void phase_inside(struct sentry_process *p)
     struct sentry_msg ready = {.kind = SENTRY_MSG_READY};
     enter(p);
     p->mounts = open_mounts(p);
-    if (!p->plan->masked) { /* all of it while the judge looks */
+    if (!p->plan->masked) { /* all of it while the judge looks them up */
         struct statx st;
-        check(p, STEP_SENTRY_MOUNT, make_file_system(p));
-        check(p, STEP_SENTRY_MOUNT,
-              statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
+        fail_on(p, STEP_SENTRY_MOUNT, make_file_system(p));
+        fail_on(p, STEP_SENTRY_MOUNT,
+                statx(p->fs, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ? -errno : 0);
         ready.dev = p->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
-        share_processor(p); /* each point takes a question to the other thread */
-        check(p, STEP_SENTRY, start_serving(p));
+        share_processor(p); /* each mount needs an answer from the other thread */
+        fail_on(p, STEP_SENTRY, start_serving(p));
     }
-    hear_what_is_there(p);
+    receive_existing(p);
     place_all(p);
-    part(p);
+    use_all_processors(p);
     for (size_t i = 0; i < p->plan->nsentries; i++)
-        ready.index += p->stands[i].behind >= 0;
+        ready.index += p->mounted[i].real_fd >= 0;
     /* the command waits for the first message, and the judge for the others */
     atomic_store(&p->strangers, true);
-    check(p, STEP_SENTRY, send_msg(p, ready, -1));
+    fail_on(p, STEP_SENTRY, send_msg(p, ready, -1));
     for (size_t i = 0; i < p->plan->nsentries; i++)
-        if (p->stands[i].behind >= 0)
-            check(p, STEP_SENTRY, tell_real(p, i));
+        if (p->mounted[i].real_fd >= 0)
+            fail_on(p, STEP_SENTRY, send_real(p, i));
     p->ready = true;
 }
 
@@ -593,12 +593,12 @@ static void __attribute__((noreturn)) sentry_main(const struct sentries_task *ta
                                 .mounts = -1,
                                 .later = -1};
     for (size_t i = 0; i < PLAN_SENTRIES; i++)
-        p.stands[i] = (struct sentry_place){.number = -1, .behind = -1};
+        p.mounted[i] = (struct sentry_place){.number = -1, .real_fd = -1};
     phase_outside(&p);
     if (!p.plan->masked)
         prepare(&p);
     phase_inside(&p);
-    usleep(SETTLE_US); /* nobody asks anything of this thread meanwhile */
+    usleep(SETTLE_US); /* this thread gets no requests meanwhile */
     /* The serving thread needs more than we keep, and the working directory where it is. */
     if (unshare(CLONE_FS) == 0 && fchdir(p.proc) == 0 && sentry_process_confine(&p, false) == 0)
         watch_names(&p);

@@ -12,12 +12,12 @@
 #include "kernel/sentry/sentry-process.h"
 #include "kernel/sentry/sentry.h"
 
-/* Inside the sentry's process: what mounting (sentry-main.c) and watching (watch.c) share. */
+/* Inside the sentry's process: what mounting (sentry-main.c) and watching (sentry-watch.c) share.
+ */
 
 struct sentry_place {
-    int number; /* of the sentry's point, or -1 */
-    int behind; /* what it stands on (O_PATH, in the sandbox's mount table); -1: it stands nowhere
-                 */
+    int number;  /* its number in the sentries' file system, or -1 */
+    int real_fd; /* what it covers (O_PATH, in the sandbox's mount table); -1: it is not mounted */
     uint64_t dev, inode; /* of that, as the host sees it too */
 };
 
@@ -32,42 +32,42 @@ struct sentry_process {
     pthread_t server;
     bool sharing; /* one processor; otherwise we may run on: */
     cpu_set_t processors;
-    sem_t settled;               /* it has a table of descriptors of its own */
-    bool confined;               /* it gave up what it does not need */
+    sem_t settled;               /* it has its own file descriptor table */
+    bool confined;               /* it has given up what it does not need */
     atomic_bool strangers;       /* from here on requests may be the command's */
-    bool ready;                  /* the judge has been told that all guards stand */
-    int crowd;                   /* event: the serving thread wants the kernel to forget names */
+    bool ready;                  /* the judge knows that all sentries are mounted */
+    int crowd;                   /* eventfd: the serving thread wants the kernel to forget names */
     struct sentries_there there; /* at the start */
-    struct sentry_place stands[PLAN_SENTRIES];
+    struct sentry_place mounted[PLAN_SENTRIES];
     struct graph_cache *cache; /* masks only */
-    struct file_names
-        *naming;       /* what else files are called: the serving thread's, or that of masks */
+    struct file_names *names;  /* all names of files: the serving thread's, or that of masks */
     int mounts, later; /* mountinfo of the sandbox, and of the host: the watching thread's */
     uint64_t dev;      /* of the sentries' file system */
 };
 
-/* Puts guard i on what lies under its name now, if anything does; nothing happens when it stands
- * there already. 0 or a negated errno. */
+/* Mounts sentry i over what is at its path now, if anything is. Does nothing if it is mounted
+ * already. Returns 0 or a negative errno. */
 int sentry_process_place_at(struct sentry_process *p, size_t i);
 
-/* The same by a mask (mask.c). */
+/* The same with a mask (mask.c). */
 int sentry_process_mask(struct sentry_process *p, size_t i);
-/* All of what lies at a path is masked, unless something lies on it already. 0 or a negated errno.
- */
+/* Masks all of what is at a path, unless something covers it already. Returns 0 or a negative
+ * errno. */
 int sentry_process_hide(struct sentry_process *p, const char *path);
 
-/* A path as the host sees it: a descriptor (O_PATH), or a negated errno. Links lead nowhere: the
- * policy names things as they really lie. */
+/* Opens a path as the host sees it. Returns a file descriptor (O_PATH) or a negative errno. Does
+ * not follow links: the policy names real paths. */
 int sentry_process_open(const struct sentry_process *p, const char *path);
-int sentry_process_open_inside(const char *path); /* as the sandbox sees it */
-/* Whether there is nothing that could be guarded, nor anything that could be read. */
+int sentry_process_open_inside(const char *path); /* the same as the sandbox sees it */
+/* Whether there is nothing to guard and nothing to read. */
 bool sentry_process_is_nothing(int err);
 
-/* sentry-wall.c: the calling thread gives up everything but its work. 0 or a negated errno. */
+/* sentry-wall.c: the calling thread gives up everything except its work. Returns 0 or a negative
+ * errno. */
 int sentry_process_confine(const struct sentry_process *p, bool serving);
 
-/* watch.c: puts guards up again whenever a guarded name comes to mean something else. Returns only
- * when it cannot go on: a negated errno. */
+/* sentry-watch.c: mounts sentries again whenever a guarded name gets another meaning. Returns only
+ * on failure: a negative errno. */
 int watch_names(struct sentry_process *p);
 
 #endif

@@ -2,15 +2,15 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Names and what is known about them. The kernel looks up each component of a path, and then asks
- * what it was about: attributes, the contents, a link's text. Looking up alone says that something
- * is there and of which kind; everything else it carries is kept back (blank attributes) when
- * neither metadata nor contents may be read, since statx() can be told to be content with that.
+ * Names and attributes. The kernel looks up each component of a path, then asks for attributes,
+ * contents or a link's text. A look-up alone shows that something exists and its type. It leaves
+ * out all the rest (blank attributes) where neither metadata nor contents may be read, because
+ * statx() can accept those.
  *
- * Nothing may be cached, since the judge changes the same files behind the kernel's back, and each
- * question is to be judged: all times are 0. But stat() is a look-up and a question, and the
- * look-up has just answered it: what it tells about a file that may be looked at, and that nobody
- * holds open, counts for the shortest time there is (a tick or two). Any path that is walked later
+ * Nothing may be cached, because the judge changes the same files without the kernel's knowledge,
+ * and each request must be checked: all times are 0. But stat() is a look-up followed by a request,
+ * and the look-up has just answered it. So its attributes of a file that may be read, and that no
+ * process has open, are valid for the shortest possible time (a tick or two). Any path walked later
  * is looked up again, and opening ends it.
  */
 
@@ -58,13 +58,13 @@ static void fill_blank(const struct stat *st, struct fuse_attr *a)
     *a = (struct fuse_attr){.ino = st->st_ino, .mode = st->st_mode & S_IFMT, .nlink = 1};
 }
 
-/* The folder that only holds the points. */
+/* The folder that only contains the guarded paths. */
 static const struct stat root_stat = {
     .st_ino = FUSE_ROOT_ID, .st_mode = S_IFDIR | 0555, .st_nlink = 2, .st_blksize = 4096};
 
 /* ---- looking up ---- */
 
-/* How much of what is known a look-up carries. */
+/* How much of the attributes a look-up returns. */
 enum lookup { BLANK, KNOWN, ANSWERED };
 
 static int put_entry(struct sentry *s, struct node *n, const struct stat *st, enum lookup what)
@@ -83,26 +83,26 @@ static int put_entry(struct sentry *s, struct node *n, const struct stat *st, en
     return sizeof(*out);
 }
 
-/* A descriptor of ours for a point's, which is one of the process's first thread. */
-static int open_point(const struct sentry *s, int number)
+/* Our own file descriptor for a guarded path, which has one of the process's first thread. */
+static int open_guarded(const struct sentry *s, int number)
 {
     char name[32];
-    if (number >= s->npoints || s->points[number] < 0)
+    if (number >= s->npaths || s->paths[number] < 0)
         return -ENOENT;
-    snprintf(name, sizeof(name), "self/fd/%d", s->points[number]);
+    snprintf(name, sizeof(name), "self/fd/%d", s->paths[number]);
     int fd = openat(s->opt.proc, name, O_PATH | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-static int lookup_point(struct sentry *s, const char *name, size_t len)
+static int lookup_guarded(struct sentry *s, const char *name, size_t len)
 {
     char *end;
     struct stat st;
     unsigned long number = strtoul(name, &end, 10);
-    if (name[0] < '0' || name[0] > '9' || *end || number >= SENTRY_POINTS)
+    if (name[0] < '0' || name[0] > '9' || *end || number >= SENTRY_PATHS)
         return -ENOENT;
     pthread_mutex_lock(&s->lock);
-    OWN(fd) int fd = open_point(s, (int)number);
+    OWN(fd) int fd = open_guarded(s, (int)number);
     int err = fd < 0 ? fd : 0;
     pthread_mutex_unlock(&s->lock);
     if (err == 0 && fstat(fd, &st) < 0)
@@ -114,17 +114,17 @@ static int lookup_point(struct sentry *s, const char *name, size_t len)
         return -ENFILE;
     if (n->fd == fd)
         steal_fd(&fd);
-    return put_entry(s, n, &st, BLANK); /* the mounter wants a place, and nothing else */
+    return put_entry(s, n, &st, BLANK); /* the mounting thread needs the entry, and nothing else */
 }
 
-/* There "self" would be us: the deputy must not go there for anybody. */
+/* There "self" would be us: the server must not go there for another process. */
 static bool is_procfs(int fd)
 {
     struct statfs fs;
     return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* The node of a name, made when need be, and what is known of it now. */
+/* The node of a name, made if needed, and its current state. */
 static int find(struct sentry *s, uint64_t parent, const char *name, size_t len, struct stat *st,
                 struct node **out)
 {
@@ -153,8 +153,8 @@ static int find(struct sentry *s, uint64_t parent, const char *name, size_t len,
     return 0;
 }
 
-/* A name in a request: at most SENTRY_NAME bytes, ended, and no path. Its length or a negated
- * errno. */
+/* Checks a name in a request: at most SENTRY_NAME bytes, terminated, and no path. Returns its
+ * length or a negative errno. */
 static int check_name(const char *name, size_t n)
 {
     size_t len = strnlen(name, n);
@@ -175,7 +175,7 @@ int sentry_lookup(struct sentry *s, const struct fuse_in_header *h, const void *
     if (len < 0)
         return len;
     if (h->nodeid == FUSE_ROOT_ID)
-        return lookup_point(s, arg, (size_t)len);
+        return lookup_guarded(s, arg, (size_t)len);
     const struct node *folder = node_of(&s->nodes, h->nodeid);
     if (!folder)
         return -ESTALE;
@@ -193,9 +193,9 @@ int sentry_lookup(struct sentry *s, const struct fuse_in_header *h, const void *
     return put_entry(s, found, &st, what);
 }
 
-/* ---- what is known of it ---- */
+/* ---- attributes of a node ---- */
 
-/* The object that a request is about, and its state. *fd is -1 for the root. */
+/* The object of a request, and its state. *fd is -1 for the root. */
 static int pinned(struct sentry *s, const struct fuse_in_header *h, int *fd, struct stat *st)
 {
     const struct node *n = node_of(&s->nodes, h->nodeid);
@@ -209,8 +209,8 @@ static int pinned(struct sentry *s, const struct fuse_in_header *h, int *fd, str
     return 0;
 }
 
-/* What has been opened was asked about then. The kernel does not say that fstat() was called with a
- * descriptor: what is open and may be read anyway counts as that. */
+/* An open file was checked when it was opened. The kernel does not say that fstat() used a file
+ * descriptor, so an object that is open and may be read counts as that. */
 static int ask_metadata(struct sentry *s, const struct fuse_in_header *h, uint32_t flags,
                         uint64_t handle, int fd, const struct stat *st)
 {
@@ -266,7 +266,7 @@ static void fill_statx(const struct statx *x, struct kabi_fuse_statx *out)
     fill_time(&x->stx_mtime, &out->mtime);
 }
 
-/* Asked only for what stat() does not have: when the file was made. */
+/* Called only for what stat() does not have: the creation time. */
 int sentry_statx(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     const struct kabi_fuse_statx_in *in = arg;
@@ -304,8 +304,7 @@ int sentry_readlink(struct sentry *s, const struct fuse_in_header *h, const void
     return len < 0 ? -errno : (int)len;
 }
 
-/* chdir() asks for the right to walk through a folder, and so do programs; that much walking shows.
- */
+/* chdir() and programs ask for the right to search a folder; walking shows that anyway. */
 int sentry_access(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     const struct fuse_access_in *in = arg;
@@ -366,8 +365,8 @@ static int read_xattr(struct sentry *s, const struct fuse_in_header *h, uint32_t
         err = sentry_become(s, h);
     if (err < 0)
         return err;
-    /* through its name among our descriptors, which is the working directory: the calls that take
-     * descriptors do not take O_PATH ones */
+    /* by its name among our file descriptors, which is the working directory: the calls that take
+     * file descriptors do not take O_PATH ones */
     snprintf(number, sizeof(number), "%d", fd);
     void *to = size ? sentry_out(s) : NULL;
     size_t room = size < SENTRY_DATA ? size : SENTRY_DATA;

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Two tables: what the kernel has been told about (nodes) and what is open (handles). Their sizes
- * are fixed, so that a request never allocates; a full table is an error for whoever asks next. The
- * kernel keeps what it was told about until memory is short, so it is asked to forget long before
- * (sentry-serve.c): a table is full only while a sandbox holds that many files at once.
+ * Two tables: what the kernel knows about (nodes) and what is open (handles). Their sizes are
+ * fixed, so that a request never allocates. A full table is an error for the next request. The
+ * kernel remembers nodes until memory is short, so we ask it to forget long before that
+ * (sentry-serve.c): a table is full only while a sandbox has that many files open at once.
  *
- * A number is a position and a serial: one that was given up is never mistaken for its successor.
+ * A number is a position and a serial, so a freed number is never mistaken for its successor.
  */
 
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { FIRST_NODE = FUSE_ROOT_ID + 1, FIRST_HANDLE = 1 };
 int nodes_init(struct node_table *t, uint32_t max)
 {
     t->max = max;
-    t->list = calloc(max, sizeof(*t->list)); /* pages come when they are touched */
+    t->list = calloc(max, sizeof(*t->list)); /* pages are allocated when they are touched */
     t->buckets = calloc(SENTRY_TABLE, sizeof(*t->buckets));
     return t->list && t->buckets ? 0 : -ENOMEM;
 }

@@ -2,11 +2,11 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Contents. Only regular files and folders are ever opened, and without waiting for anybody: pipes,
- * sockets and devices are shown as what they are, but the kernel opens those by itself, without
- * asking: a pipe that has nothing to do with the one outside, a refused device (nodev).
+ * Contents. Only regular files and folders are opened, and never by waiting. Pipes, sockets and
+ * devices appear as what they are, but the kernel opens those itself, without a request: a pipe
+ * unrelated to the one outside, a refused device (nodev).
  *
- * Executing is a question of its own (process-exec): the kernel marks such an open, and no program
+ * Executing is a separate operation (process-exec): the kernel marks such an open, and no program
  * can.
  */
 
@@ -42,7 +42,7 @@ static int put_open(struct sentry *s, struct node *n, int *fd, bool folder)
     return sizeof(*out);
 }
 
-/* Opens what a descriptor pins. O_NONBLOCK: a lease that somebody holds is his problem. */
+/* Opens what a file descriptor pins. O_NONBLOCK: we do not wait for another process's lease. */
 static int open_again(int fd, int flags)
 {
     char number[16];
@@ -123,7 +123,7 @@ int sentry_opendir(struct sentry *s, const struct fuse_in_header *h, const void 
     return open_judged(s, h, S_IFDIR, false);
 }
 
-/* Entries as FUSE wants them; they are at most a third longer than the system's. */
+/* Entries as FUSE wants them; they are at most a third longer than the kernel's. */
 static int translate(struct sentry *s, size_t n, struct handle *folder)
 {
     unsigned char *out = sentry_out(s);
@@ -133,7 +133,7 @@ static int translate(struct sentry *s, size_t n, struct handle *folder)
         size_t len = strlen(e->name);
         size_t size = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + len);
         struct fuse_dirent *d = (void *)(out + used);
-        memset(out + used + size - 8, 0, 8); /* what alignment adds */
+        memset(out + used + size - 8, 0, 8); /* padding for alignment */
         d->ino = e->ino;
         d->off = (uint64_t)e->off;
         d->namelen = (uint32_t)len;
@@ -156,7 +156,7 @@ int sentry_readdir(struct sentry *s, const struct fuse_in_header *h, const void 
         return -EBADF;
     if (in->offset > INT64_MAX)
         return -EINVAL;
-    if (folder->at != (off_t)in->offset || in->offset == 0) { /* from the start: look again */
+    if (folder->at != (off_t)in->offset || in->offset == 0) { /* from the start: read it again */
         if (lseek(folder->fd, (off_t)in->offset, SEEK_SET) < 0)
             return -errno;
         folder->at = (off_t)in->offset;

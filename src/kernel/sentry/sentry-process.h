@@ -13,15 +13,15 @@
 #include "kernel/plan/plan.h"
 
 /*
- * The plan's guards, performed. A process of its own ("buckle-sentry") puts sentries on the points
- * in the sandbox's mount table, serves them, and watches the names: a mount guards a folder, not
- * what it is called, so that what comes to lie under a guarded name later gets a sentry as well.
+ * Performs the plan's sentries. A separate process ("buckle-sentry") mounts sentries over the
+ * guarded paths in the sandbox's mount table, serves them, and watches the names: a mount guards a
+ * folder, not its name, so a later folder under a guarded name gets a sentry as well.
  *
  *   judge ── starts ──▶ sentry ── real folders ──▶ judge
- *   controller ── ends ──▶ sentry
+ *   controller ── kills ──▶ sentry
  *
- * The judge acts on what lies behind the sentries. The sentry opens that before it stands in the
- * way and passes it on, when the run begins and whenever something was replaced.
+ * The judge acts on the real files under the sentries. The sentry opens them before it covers them
+ * and passes them on, when the run begins and whenever something was replaced.
  */
 
 /* ---- starting it (sentry-main.c) ---- */
@@ -29,25 +29,25 @@
 struct sentries_task {
     const struct plan *plan;
     const struct graph *graph;
-    const struct launch *launch; /* whose policy may be renewed */
-    pid_t controller;            /* whose child it becomes, and with whom it ends */
-    int namespaces; /* a process whose user and mount namespaces are the sandbox's (pidfd); -1: the
-                       caller's are */
-    pid_t inside;   /* then: that process, as seen from here; else 0 */
+    const struct launch *launch; /* whose policy may be updated */
+    pid_t controller;            /* its parent, with which it exits */
+    int namespaces; /* a process in the sandbox's user and mount namespaces (pidfd); -1: the caller
+                       is in them */
+    pid_t inside;   /* if so: that process, as seen from here; else 0 */
     int events;     /* socket to the controller */
-    int judge;      /* socket to the judge, which sends a byte when its mounts are laid, and then
-                        struct sentries_there */
+    int judge; /* socket to the judge, which sends a byte when its mounts are ready, and then struct
+                  sentries_there */
 };
 
-/* Under which of the plan's guards there may be something to guard; most names do not exist. */
+/* The plan's sentries whose paths may exist; most do not. */
 struct sentries_there {
     bool at[PLAN_SENTRIES];
 };
 
-/* Looks, before a guard stands anywhere. */
+/* Looks them up. Call it before any sentry is mounted. */
 void sentries_look(const struct plan *p, struct sentries_there *out);
 
-/* Starts it. Its pid, or a negated errno. To be called by a child of the controller. */
+/* Starts it. Returns its pid or a negative errno. Call it in a child of the controller. */
 pid_t sentries_start(const struct sentries_task *task);
 
 /* ---- the judge's side (guarded-paths.c) ---- */
@@ -56,47 +56,47 @@ struct guarded_paths {
     const struct plan *plan; /* NULL: nothing is guarded */
     int from;                /* the sentry's socket */
     uint64_t dev;            /* of its file system */
-    int32_t coming;          /* how many messages follow upon the first */
-    int real[PLAN_SENTRIES]; /* what lies behind each guard (O_PATH), or -1 */
+    int32_t coming;          /* how many messages follow the first */
+    int real[PLAN_SENTRIES]; /* the real file under each sentry (O_PATH), or -1 */
     uint32_t len[PLAN_SENTRIES];
 };
 
-/* Whether a canonical path is a guard's, or lies beneath one. */
+/* Whether a canonical path is a sentry's or is beneath one. */
 bool sentries_cover(const struct plan *p, const char *path);
-/* Waits until all guards stand. 0, or a negated errno with *stage. With nothing but read(), which a
- * filter that stands already leaves alone. */
+/* Waits until all sentries are mounted. Returns 0, or a negative errno with *step. Uses only
+ * read(), which an installed filter allows. */
 int guarded_paths_wait(struct guarded_paths *b, const struct plan *plan, int from,
                        enum launch_step *step);
-/* Then takes what lies behind them. 0 or a negated errno. */
+/* Then receives the real files under them. Returns 0 or a negative errno. */
 int guarded_paths_take(struct guarded_paths *b);
-/* Hears of one thing that was replaced, or waits for it; false when the sentry is gone. */
-bool guarded_paths_hear(struct guarded_paths *b);
-/* What really lies under a canonical path that leads behind a guard: a descriptor (O_PATH) to
- * close; -ENOENT when it does not lead there or there is nothing; or a negated errno. */
+/* Receives, or waits for, one replaced file. Returns false if the sentry is gone. */
+bool guarded_paths_receive(struct guarded_paths *b);
+/* Opens the real file at a canonical path beneath a sentry. Returns a file descriptor (O_PATH) to
+ * close; -ENOENT if no sentry is above it or nothing is there; or a negative errno. */
 int guarded_paths_open(const struct guarded_paths *b, const char *path, size_t n);
-/* Whether a canonical path leads behind a guard that something lies behind. */
+/* Whether a canonical path is beneath a sentry that covers something. */
 bool guarded_paths_covers(const struct guarded_paths *b, const char *path, size_t n);
-/* What the kernel knows of a file without asking whoever serves it: where it lies. 0 or a negated
- * errno. */
+/* What the kernel knows of a file without asking its server: its mount and inode. Returns 0 or a
+ * negative errno. */
 int guarded_paths_glance(int fd, struct statx *st);
-/* Whether that is a sentry's file system. */
+/* Whether that is the sentries' file system. */
 bool guarded_paths_shows(const struct guarded_paths *b, const struct statx *st);
-/* What is pinned in *fd, with this canonical path, may be a sentry's view: then *fd becomes what
- * lies behind it. 0 or a negated errno. */
+/* If *fd, which has this canonical path, is a sentry's view, replaces it by the real file. Returns
+ * 0 or a negative errno. */
 int guarded_paths_swap(const struct guarded_paths *b, const char *path, size_t n, int *fd);
 
-/* ---- what passes between them ---- */
+/* ---- messages between them ---- */
 
 enum sentry_msg_kind {
-    SENTRY_MSG_REAL,  /* a descriptor comes with it: what lies behind this guard */
-    SENTRY_MSG_GONE,  /* nothing does any more */
-    SENTRY_MSG_READY, /* all guards stand; comes first, and then what lies behind each */
+    SENTRY_MSG_REAL,  /* comes with a file descriptor: the real file under this sentry */
+    SENTRY_MSG_GONE,  /* there is none any more */
+    SENTRY_MSG_READY, /* all sentries are mounted; comes first, then the real file under each */
     SENTRY_MSG_FAILED,
 };
 
 struct sentry_msg {
     int32_t kind;  /* enum sentry_msg_kind */
-    int32_t index; /* REAL, GONE: in the plan's guards; READY: how many REAL follow */
+    int32_t index; /* REAL, GONE: index of the plan's sentry; READY: how many REAL follow */
     int32_t step;  /* FAILED: enum launch_step */
     int32_t err;   /* FAILED: errno */
     uint64_t dev;  /* READY: of the sentries' file system */

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The server's loop: one request, one answer. Requests come from the kernel, but what they are
- * about is the sandboxed command's choice: lengths are checked before anything is looked at,
- * numbers are looked up in tables, and nothing that the command could hold back is waited for. A
- * request that is not known has no answer but ENOSYS, one that would change something EROFS.
+ * The server's loop: one request, one answer. Requests come from the kernel, but the sandboxed
+ * command chooses their contents. So we check lengths before reading, look up numbers in tables,
+ * and never wait for anything that the command could withhold. Unknown requests get ENOSYS, and
+ * those that would change something EROFS.
  */
 
 #include <errno.h>
@@ -22,10 +22,10 @@
 #include "kernel/host/kabi.h"
 #include "kernel/sentry/sentry-int.h"
 
-/* ---- the requests that are about no file ---- */
+/* ---- requests without a file ---- */
 
 enum {
-    MINOR_OLDEST = 23, /* until then answers were shorter */
+    MINOR_OLDEST = 23, /* earlier answers were shorter */
     MINOR_NEWEST = 38,
     OUR_FLAGS = FUSE_ASYNC_READ | FUSE_AUTO_INVAL_DATA | FUSE_PARALLEL_DIROPS | FUSE_MAX_PAGES |
                 FUSE_ABORT_ERROR,
@@ -71,7 +71,7 @@ static int forget_many(struct sentry *s, const struct fuse_in_header *h, const v
     return SENTRY_SILENT;
 }
 
-/* By the time that we read of it, the request that it means has been answered. */
+/* When we read it, the interrupted request has been answered. */
 static int interrupt(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     (void)s;
@@ -81,7 +81,7 @@ static int interrupt(struct sentry *s, const struct fuse_in_header *h, const voi
     return SENTRY_SILENT;
 }
 
-static int nothing(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
+static int do_nothing(struct sentry *s, const struct fuse_in_header *h, const void *arg, size_t n)
 {
     (void)s;
     (void)h;
@@ -110,19 +110,19 @@ void sentry_expire(struct sentry *s, struct node *n)
         return;
     n->answered = false;
     note.body.ino = node_id(&s->nodes, n);
-    /* ENOENT: it has been forgotten, and with it what was told */
+    /* ENOENT: the kernel has forgotten it and its attributes */
     while (write(s->dev, &note, sizeof(note)) < 0 && errno == EINTR)
         ;
 }
 
-/* ---- all of them ---- */
+/* ---- all requests ---- */
 
 static const struct {
     sentry_op *op;
     size_t least; /* bytes of its argument */
 } requests[] = {
     [FUSE_INIT] = {init, offsetof(struct fuse_init_in, flags2)},
-    [FUSE_DESTROY] = {nothing, 0},
+    [FUSE_DESTROY] = {do_nothing, 0},
     [FUSE_INTERRUPT] = {interrupt, 0},
     [FUSE_FORGET] = {forget, sizeof(struct fuse_forget_in)},
     [FUSE_BATCH_FORGET] = {forget_many, sizeof(struct fuse_batch_forget_in)},
@@ -143,8 +143,8 @@ static const struct {
     [FUSE_OPENDIR] = {sentry_opendir, sizeof(struct fuse_open_in)},
     [FUSE_READDIR] = {sentry_readdir, sizeof(struct fuse_read_in)},
     [FUSE_RELEASEDIR] = {sentry_release, sizeof(struct fuse_release_in)},
-    [FUSE_FSYNC] = {nothing, 0},
-    [FUSE_FSYNCDIR] = {nothing, 0},
+    [FUSE_FSYNC] = {do_nothing, 0},
+    [FUSE_FSYNCDIR] = {do_nothing, 0},
 
     [FUSE_SETATTR] = {read_only, 0},
     [FUSE_SYMLINK] = {read_only, 0},
@@ -168,7 +168,7 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
 {
     if (h->opcode >= sizeof(requests) / sizeof(requests[0]) || !requests[h->opcode].op)
         return -ENOSYS;
-    size_t extra = (size_t)kabi_fuse_extras(h) * 8; /* what newer kernels add at the end */
+    size_t extra = (size_t)kabi_fuse_extras(h) * 8; /* what newer kernels append */
     if (n < sizeof(*h) + extra || n - sizeof(*h) - extra < requests[h->opcode].least)
         return -EINVAL;
     return requests[h->opcode].op(s, h, h + 1, n - sizeof(*h) - extra);
@@ -177,12 +177,12 @@ static int perform(struct sentry *s, const struct fuse_in_header *h, size_t n)
 void sentry_update(struct sentry *s, struct graph *g, uint32_t number)
 {
     s->number = number;
-    graph_free(atomic_exchange(&s->renewal, g));
+    graph_free(atomic_exchange(&s->pending, g));
 }
 
 static void take_update(struct sentry *s)
 {
-    struct graph *g = atomic_exchange(&s->renewal, NULL);
+    struct graph *g = atomic_exchange(&s->pending, NULL);
     if (!g)
         return;
     graph_cache_free(s->cache);
@@ -198,7 +198,7 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     struct fuse_out_header *out = (void *)s->answer;
     if (n < sizeof(*h) || h->len != n)
         return 0; /* not from the kernel */
-    if (atomic_load_explicit(&s->renewal, memory_order_relaxed))
+    if (atomic_load_explicit(&s->pending, memory_order_relaxed))
         take_update(s);
     int got = perform(s, h, n);
     if (got == SENTRY_SILENT)
@@ -208,8 +208,8 @@ size_t sentry_answer(struct sentry *s, const void *request, size_t n)
     return out->len;
 }
 
-/* Now and then only: everything may be in use. */
-static void call_when_crowded(struct sentry *s)
+/* Only now and then: everything may be in use. */
+static void report_crowding(struct sentry *s)
 {
     enum { PAUSE_MS = 5 };
     if (s->nodes.live < s->nodes.max / 2 || now_ms() - s->called_ms < PAUSE_MS)
@@ -231,15 +231,15 @@ int sentry_serve(struct sentry *s, int dev)
         if (s->opt.before && n > 0 && !s->opt.before(s->opt.arg))
             return -EPERM;
         size_t len = n > 0 ? sentry_answer(s, s->request, (size_t)n) : 0;
-        /* ENOENT: whoever asked does not wait any more */
+        /* ENOENT: the sender no longer waits */
         if (len && write(dev, s->answer, len) < 0 && errno != ENOENT && errno != ENODEV &&
             errno != EINTR && errno != ECONNABORTED)
             return -errno;
-        call_when_crowded(s);
+        report_crowding(s);
     }
 }
 
-/* Part of reconfiguring a file system, even to nothing new. */
+/* Reconfiguring a file system, even without a change, does it. */
 int sentry_drop(int fs)
 {
     OWN(fd) int context = (int)syscall(SYS_fspick, fs, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
@@ -248,33 +248,33 @@ int sentry_drop(int fs)
     return 0;
 }
 
-/* ---- points ---- */
+/* ---- guarded paths ---- */
 
-int sentry_point_add(struct sentry *s, int real)
+int sentry_path_add(struct sentry *s, int real)
 {
     int number = 0;
     pthread_mutex_lock(&s->lock);
-    while (number < s->npoints && s->points[number] >= 0)
+    while (number < s->npaths && s->paths[number] >= 0)
         number++;
-    if (number < SENTRY_POINTS)
-        s->points[number] = real;
-    s->npoints += number == s->npoints && number < SENTRY_POINTS;
+    if (number < SENTRY_PATHS)
+        s->paths[number] = real;
+    s->npaths += number == s->npaths && number < SENTRY_PATHS;
     pthread_mutex_unlock(&s->lock);
-    return number < SENTRY_POINTS ? number : -ENOSPC;
+    return number < SENTRY_PATHS ? number : -ENOSPC;
 }
 
-void sentry_point_remove(struct sentry *s, int number)
+void sentry_path_remove(struct sentry *s, int number)
 {
     pthread_mutex_lock(&s->lock);
-    if (number >= 0 && number < s->npoints && s->points[number] >= 0)
-        close(steal_fd(&s->points[number]));
+    if (number >= 0 && number < s->npaths && s->paths[number] >= 0)
+        close(steal_fd(&s->paths[number]));
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
-/* Half of the descriptors for what is known, half for what is open; some for ourselves. */
-static int take_tables(struct sentry *s)
+/* Half of the file descriptors for nodes, half for open files; some for ourselves. */
+static int allocate_tables(struct sentry *s)
 {
     enum { SPARE = 128 };
     struct rlimit limit;
@@ -302,7 +302,7 @@ static int prepare(struct sentry *s)
     int err = s->opt.settles ? 0 : sentry_settle(s);
     if (err == 0)
         err = sentry_creds_init(s);
-    return err < 0 ? err : take_tables(s);
+    return err < 0 ? err : allocate_tables(s);
 }
 
 struct sentry *sentry_new(const struct sentry_options *opt)
@@ -325,14 +325,14 @@ void sentry_free(struct sentry *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < s->npoints; i++)
-        if (s->points[i] >= 0)
-            close(s->points[i]);
+    for (int i = 0; i < s->npaths; i++)
+        if (s->paths[i] >= 0)
+            close(s->paths[i]);
     nodes_free(&s->nodes);
     handles_free(&s->handles);
     graph_cache_free(s->cache);
     graph_free(s->updated);
-    graph_free(s->renewal);
+    graph_free(s->pending);
     if (s->fds >= 0)
         close(s->fds);
     pthread_mutex_destroy(&s->lock);

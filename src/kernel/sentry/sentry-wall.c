@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the sentry's threads give up once they have what they need. The serving one answers requests
- * that the command causes: it reads, and nothing that it could be talked into changes a file,
- * starts a program, opens a socket or mounts. The other one mounts, and does no more than that
- * either. A filter stands for a thread; both have the same memory, so that it is a second line and
+ * What the sentry's threads give up once they have what they need. The serving thread answers
+ * requests that the command causes: it only reads, so an attacker cannot make it change a file,
+ * start a program, open a socket or mount. The other thread mounts, and does no more than that. A
+ * filter applies to one thread, and both share their memory, so it is a second line of defence and
  * not a wall between them.
  */
 
@@ -95,7 +95,7 @@ static const int useless[] = {
     SYS_sethostname,
 };
 
-/* Nor does the serving one these. */
+/* The serving thread never calls these either. */
 static const int for_mounting[] = {
     SYS_fsopen,        SYS_fsmount,  SYS_open_tree,     SYS_move_mount,
     SYS_fspick,        SYS_fsconfig, SYS_clone,         SYS_clone3,
@@ -120,7 +120,7 @@ static int install(bool serving)
 
 int sentry_process_confine(const struct sentry_process *p, bool serving)
 {
-    /* as root the server reads with the rights of whoever asks, root's own among them */
+    /* as root the server reads with the sender's rights, which may be root's */
     static const uint64_t reads = BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH);
     static const uint64_t becomes =
         BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE);

@@ -2,19 +2,17 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A mount guards a folder or file, not its name: when somebody outside replaces it, or a folder
- * above it, the name means something that nothing stands on. So every folder on the way to a
- * guarded name is watched, as far as it exists; whenever the next part of such a name is made,
- * moved or removed there, all guards are looked at again, outer ones first. Until the kernel has
- * told us and we have mounted, which takes moments, the new thing can be read; see
- * docs/threat-model.md.
+ * A mount guards a folder or file, not its name: when a process outside replaces it, or a folder
+ * above it, the name means something that no sentry covers. So we watch every existing folder on
+ * the way to a guarded name. When the next part of such a name is created, moved or removed there,
+ * we check all sentries again, outer ones first. Until the kernel has notified us and we have
+ * mounted, which takes moments, the new file can be read; see docs/threat-model.md.
  *
- * Folders are watched before the names in them are looked at, so that no change falls between. The
- * kernel marks every name it remembers of a folder whose changed rights are to be told, which takes
- * milliseconds in a crowded one and slows whoever uses it: they are asked for only where a lack of
- * rights is what keeps us out.
+ * We watch folders before we look up the names in them, so that no change is missed. To report
+ * changed permissions, the kernel marks every cached name of a folder, which takes milliseconds in
+ * a crowded one and slows its users. We request those only where missing permissions keep us out.
  *
- * Users have a limited number of watches; who has none left gets a look every now and then.
+ * Users have a limited number of watches. When none is left, we check every now and then.
  */
 
 #include <errno.h>
@@ -33,22 +31,22 @@
 
 enum { FOLDERS = 2048, LOOK_MS = 20 };
 
-/* The first len bytes of a guard's path: a folder on the way to it. */
+/* The first len bytes of a guarded path: a folder on the way to it. */
 struct folder {
     const char *path;
     size_t len;
     int watch;     /* -1: none */
-    bool there;    /* names can be looked for in it */
-    bool shut;     /* we lack the rights to reach it, or to watch it */
-    unsigned seen; /* round in which it was looked at */
+    bool there;    /* names can be looked up in it */
+    bool shut;     /* we lack the permissions to reach it, or to watch it */
+    unsigned seen; /* round in which it was last checked */
 };
 
 struct watching {
-    struct sentry_process *post;
+    struct sentry_process *process;
     struct mounts_view mounts; /* of the host */
     struct mount_names names;
-    int events; /* -1: the user has no more of them */
-    bool blind; /* not everything could be watched: look again and again instead */
+    int events; /* -1: the user has none left */
+    bool blind; /* not everything could be watched: check at intervals instead */
     unsigned round;
     size_t nfolders;
     struct folder folders[FOLDERS];
@@ -81,13 +79,13 @@ static void set_watch(struct watching *w, struct folder *f, int watch)
         inotify_rm_watch(w->events, before);
 }
 
-/* Whether what is asked for cannot be had because of what the folder is. */
+/* Whether the failure comes from the folder itself. */
 static bool is_out_of_reach(int err)
 {
     return err == ENOENT || err == ENOTDIR || err == EACCES || err == ELOOP;
 }
 
-/* Adds to what is told of the folder at the end of fd. Its watch, or a negated errno. */
+/* Adds events for the folder at the end of fd. Returns its watch or a negative errno. */
 static int ask_about(struct watching *w, int fd, uint32_t events)
 {
     char name[32];
@@ -101,11 +99,11 @@ static int open_folder(const struct watching *w, const struct folder *f)
     char path[PLAN_SENTRY_PATH + 1];
     memcpy(path, f->path, f->len);
     path[f->len] = '\0';
-    return sentry_process_open(w->post, path);
+    return sentry_process_open(w->process, path);
 }
 
-/* Whether it is there, or a negated errno. One that cannot be read cannot be watched, but perhaps
- * be passed through. */
+/* Returns whether it exists, or a negative errno. A folder that cannot be read cannot be watched,
+ * but perhaps be passed through. */
 static int watch_folder(struct watching *w, struct folder *f)
 {
     if (f->seen == w->round)
@@ -126,7 +124,7 @@ static int watch_folder(struct watching *w, struct folder *f)
     return 1;
 }
 
-/* What is shut may be opened later: its folder tells. */
+/* A folder that is closed to us may be opened later: its parent reports that. */
 static void watch_rights(struct watching *w, const struct folder *above)
 {
     OWN(fd) int fd = open_folder(w, above);
@@ -134,7 +132,7 @@ static void watch_rights(struct watching *w, const struct folder *above)
         ask_about(w, fd, IN_ATTRIB);
 }
 
-/* Watches a folder below another that is watched; NULL: below nothing. */
+/* Watches a folder below another watched one; NULL: below nothing. */
 static int watch_below(struct watching *w, const struct folder *above, struct folder *f)
 {
     int there = f ? watch_folder(w, f) : -ENOSPC;
@@ -143,8 +141,8 @@ static int watch_below(struct watching *w, const struct folder *above, struct fo
     return there;
 }
 
-/* Watches the folders above one guarded name, from the root downwards; and itself, if what is made
- * in it matters. */
+/* Watches the folders above one guarded name, from the root downwards; and the folder itself, if
+ * new names in it matter. */
 static int watch_way(struct watching *w, const char *path, bool itself)
 {
     struct folder *above = NULL;
@@ -159,11 +157,11 @@ static int watch_way(struct watching *w, const char *path, bool itself)
     return there < 0 && there != -ENOTDIR ? there : 0;
 }
 
-/* What is guarded may be seen elsewhere since: nothing is to be read there. No guard was planned
- * for it, so something empty has to do. */
+/* Guarded files may have become visible elsewhere. The plan has no sentry there, so a mask covers
+ * it. */
 static int hide_aliases(struct watching *w)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     const struct mounts *m = mounts_now(&w->mounts, true);
     if (!m)
         return -EIO;
@@ -171,7 +169,7 @@ static int hide_aliases(struct watching *w)
         const struct plan_sentry *g = &plan->sentries[i];
         int err = g->open ? 0 : mounts_places(m, g->path, g->len, &w->names);
         for (size_t k = 0; err == 0 && !g->open && k < w->names.n; k++)
-            err = sentry_process_hide(w->post, w->names.at[k].path);
+            err = sentry_process_hide(w->process, w->names.at[k].path);
         if (err < 0)
             return err;
     }
@@ -180,7 +178,7 @@ static int hide_aliases(struct watching *w)
 
 static int look_again(struct watching *w)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     w->round++;
     w->blind = w->events < 0;
     for (size_t i = 0; i < plan->nsentries; i++) {
@@ -189,7 +187,7 @@ static int look_again(struct watching *w)
             return err;
     }
     for (size_t i = 0; i < plan->nsentries; i++) {
-        int err = sentry_process_place_at(w->post, i);
+        int err = sentry_process_place_at(w->process, i);
         if (err < 0)
             return err;
     }
@@ -201,7 +199,7 @@ static int look_again(struct watching *w)
 /* Whether a guarded name leads through this entry of a folder. */
 static bool leads_to_sentry(const struct watching *w, const struct folder *f, const char *name)
 {
-    const struct plan *plan = w->post->plan;
+    const struct plan *plan = w->process->plan;
     size_t from = f->len == 1 ? 1 : f->len + 1, n = strlen(name);
     for (size_t i = 0; i < plan->nsentries; i++) {
         const char *path = plan->sentries[i].path;
@@ -220,7 +218,7 @@ static bool matters(const struct watching *w, const struct inotify_event *e)
     if (e->mask & (IN_Q_OVERFLOW | IN_UNMOUNT))
         return true;
     if (!e->len)
-        return (e->mask & IN_ATTRIB) != 0; /* a folder's own rights */
+        return (e->mask & IN_ATTRIB) != 0; /* a folder's own permissions */
     for (size_t i = 0; i < w->nfolders; i++)
         if (w->folders[i].watch == e->wd && leads_to_sentry(w, &w->folders[i], e->name))
             return true;
@@ -245,14 +243,14 @@ static int read_events(struct watching *w)
     return result;
 }
 
-/* It may have word of another policy. Masks stay as they are. */
-static int hear_judge(struct sentry_process *p)
+/* The judge may send a policy update. Masks stay as they are. */
+static int receive_update(struct sentry_process *p)
 {
     struct graph *g;
     struct policy_update what;
-    int heard = policy_update_receive(p->task->judge, p->task->launch, &g, &what, NULL);
-    if (heard != RENEW_POLICY)
-        return heard;
+    int got = policy_update_receive(p->task->judge, p->task->launch, &g, &what, NULL);
+    if (got != UPDATE_POLICY)
+        return got;
     if (p->sentry)
         sentry_update(p->sentry, g, what.number);
     else
@@ -260,10 +258,10 @@ static int hear_judge(struct sentry_process *p)
     return 0;
 }
 
-/* Waits for something to happen. 1 when it matters, 0, or a negated errno. */
-static int hear(struct watching *w)
+/* Waits for an event. Returns 1 if it matters, 0, or a negative errno. */
+static int wait_event(struct watching *w)
 {
-    struct sentry_process *p = w->post;
+    struct sentry_process *p = w->process;
     struct pollfd fds[] = {{w->events, POLLIN, 0},
                            {p->crowd, POLLIN, 0},
                            {p->task->judge, POLLIN, 0},
@@ -274,7 +272,7 @@ static int hear(struct watching *w)
     if (n <= 0)
         return n == 0 ? 1 : errno == EINTR ? 0 : -errno;
     if (fds[2].revents) {
-        int err = hear_judge(p);
+        int err = receive_update(p);
         if (err < 0)
             return err; /* it is gone */
     }
@@ -289,16 +287,16 @@ static int hear(struct watching *w)
 
 int watch_names(struct sentry_process *p)
 {
-    static struct watching w; /* large, and there is one in a process */
+    static struct watching w; /* large, and one for the whole process */
     int changed = 1;
-    w.post = p;
+    w.process = p;
     mounts_open(&w.mounts, p->later);
     w.events = inotify_init1(IN_CLOEXEC);
-    /* what we mounted ourselves is no news */
+    /* our own mounts are no news */
     poll((struct pollfd[]){{p->mounts, POLLPRI, 0}, {p->later, POLLPRI, 0}}, 2, 0);
     while (changed >= 0) {
         int err = changed ? look_again(&w) : 0;
-        changed = err < 0 ? err : hear(&w);
+        changed = err < 0 ? err : wait_event(&w);
     }
     return changed;
 }

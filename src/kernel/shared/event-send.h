@@ -16,7 +16,7 @@
  */
 
 /* Path, owner of the command, type and mode of the file: at most EVENT_FACTS. st may be NULL. */
-enum { TELL_FACTS = 5 };
+enum { EVENT_FACTS = 5 };
 size_t event_path_facts(const char *path, size_t len, uid_t uid, gid_t gid, const struct stat *st,
                         struct graph_fact *f);
 

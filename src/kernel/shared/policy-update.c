@@ -61,12 +61,12 @@ int policy_update_receive(int sock, const struct launch *l, struct graph **out,
     if (n <= 0)
         return n == 0 ? -EPIPE : (int)n;
     if (n != sizeof(*what) || what->magic != MAGIC || fd < 0 || !l->compile)
-        return RENEW_NOTHING;
+        return UPDATE_NOTHING;
     struct graph *g = compile(l, fd);
     if (!g)
-        return RENEW_NOTHING;
+        return UPDATE_NOTHING;
     *out = g;
     if (sealed)
         *sealed = steal_fd(&fd);
-    return RENEW_POLICY;
+    return UPDATE_POLICY;
 }

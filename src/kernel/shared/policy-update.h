@@ -24,7 +24,7 @@ int policy_update_make(const void *bytes, size_t n);
 /* Returns 0 or a negative errno. */
 int policy_update_send(int sock, uint32_t number, int sealed);
 
-enum { RENEW_NOTHING = 0, RENEW_POLICY = 1 };
+enum { UPDATE_NOTHING = 0, UPDATE_POLICY = 1 };
 
 /* Receives one message. Returns UPDATE_POLICY with *out, which the caller owns; UPDATE_NOTHING for
  * another or a useless message; or a negative errno (-EPIPE) when no other will come. If `sealed`

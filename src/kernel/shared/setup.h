@@ -80,14 +80,14 @@ struct command {
     int pids;         /* the pid namespace that the command enters, or -1 */
     int net;          /* the network namespace that it entered, for the judge to join; or -1 */
     struct guarded_paths
-        *behind; /* sentries that are still being mounted, which it waits for; or NULL */
+        *guarded; /* sentries that are still being mounted, which it waits for; or NULL */
 };
 int command_start(struct command *c, pid_t *pid, int *listener, enum launch_step *step);
 
 /* reaper.c replaces a pid namespace where there is none. What it reports to the judge: */
 enum reaper_kind { REAPER_COMMAND, REAPER_FAILED, REAPER_STOPPED, REAPER_EXITED };
 
-struct kept {
+struct reaper_message {
     int32_t kind;     /* enum reaper_kind */
     int32_t value;    /* COMMAND: its pid; FAILED: errno; else a wait status */
     int32_t listener; /* COMMAND: whether a listener comes with the message */
