@@ -110,7 +110,7 @@ static void tie_to_controller(struct judge_process *in)
     if (getppid() != s->controller)
         _exit(1); /* it died before PR_SET_PDEATHSIG */
     role_take(ROLE_JUDGE);
-    /* first, before a new process or descriptor could inherit them */
+    /* first: a later descriptor could get one of these numbers */
     for (size_t i = 0; i < s->launch->nuser_fds; i++)
         close(s->launch->user_fds[i]);
     judge_check(s, STEP_DESCRIPTORS, raise_descriptors(&s->descriptors));
@@ -298,7 +298,7 @@ static void set_up_gate(struct judge_process *in)
         judge_check(s, STEP_GATE, gate_process_listen(&in->gate));
     if (s->plan->mount_ns)
         judge_check(s, STEP_GATE, resolver_files_mount(s->plan->dials));
-    /* a command that reaches only local servers may have its own proxy among them */
+    /* with only local servers in reach, its proxy variables may name one of those: keep them */
     if (rules_lead_out(s->graph) || s->launch->on_question || s->plan->dials) {
         s->env = gate_process_environ(&in->gate, s);
         judge_check(s, STEP_GATE, s->env ? 0 : -ENOMEM);

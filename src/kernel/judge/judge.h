@@ -69,7 +69,7 @@ struct judge {
 
     const struct graph *graph;
     struct graph_cache *cache;
-    struct graph *updated;                  /* the graph, if it was updated; freed with the judge */
+    struct graph *updated;                  /* the graph, if it is not the first */
     uint8_t handler[KABI_LAST_SYSCALL + 1]; /* enum judged_handler by call number */
 
     struct thread_cache threads;
