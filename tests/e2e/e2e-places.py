@@ -414,7 +414,7 @@ def test_nested(person, t):
                    "print(l.syscall(444, 0, 0, 1), ctypes.get_errno())", cwd=folder)
     t.equal(r.out, "-1 38\n", "programs find no Landlock inside", r)
     r = person.run(BUCKLE, "doctor", cwd=folder)
-    t.ok(r.status == 1 and "another supervisor holds the listener" in r.out, "doctor knows", r)
+    t.ok(r.status == 1 and "another supervisor has the listener" in r.out, "doctor knows", r)
 
 
 # ---- sandboxes inside ----

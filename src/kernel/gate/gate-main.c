@@ -316,7 +316,7 @@ int gate_process_start(struct gate_process *n, const struct setup *s)
     return pid < 0 ? -errno : 0;
 }
 
-_Static_assert((int)PLAN_GATE_PORTS <= (int)NETNS_PORTS, "every port that is planned is laid");
+_Static_assert((int)PLAN_GATE_PORTS <= (int)NETNS_PORTS, "every planned port is set up");
 
 struct netns_wishes gate_process_wishes(struct gate_process *n, const struct plan *p)
 {

@@ -56,15 +56,15 @@ void apply_host(struct host *h)
 const char *apply_refuses(const struct plan *p)
 {
     if (p->gate)
-        return "hosts are told apart by name, which takes a network of the sandbox's own";
+        return "filtering hosts by name needs a network namespace";
     if (p->host.landlock == 0)
-        return "there is no Landlock, which keeps the process out of its judge's memory";
+        return "there is no Landlock to keep the process from reading its judge's memory";
     if (p->judge && (!p->host.seccomp_notify || p->host.listener_taken))
-        return "calls have to be judged, and something above this process does so already";
+        return "calls must be judged, and another supervisor already judges this process";
     if (p->judge && (!p->host.read_memory || !p->host.pidfd_getfd))
-        return "calls have to be judged, and nobody may look into this process";
+        return "calls must be judged, and no other process may read this one";
     if (p->nsentries)
-        return "what must not be read would have to be mounted over";
+        return "denied files would need a mount over them";
     return NULL;
 }
 
@@ -324,7 +324,7 @@ static int prepare(struct applying *a, struct bk_err *err)
 
 static int judge_cannot_read(struct bk_err *err)
 {
-    err_set(err, BK_E_SYSTEM, "the process that was to judge this one cannot look into it");
+    err_set(err, BK_E_SYSTEM, "the judge cannot read this process");
     err_hint(err, "Yama (kernel.yama.ptrace_scope above 1) and programs that are not to be dumped "
                   "keep it out");
     return -1;

@@ -16,14 +16,12 @@ static int ask_for(struct plan *p, const struct cap *c, struct bk_err *err)
         return -1;
     }
     if (!(p->host.caps & cap_bit(c))) {
-        err_set(err, BK_E_SYSTEM, "capability %s: this process does not have it itself", c->name);
-        err_hint(err, "a container gives few of them; with Docker: docker run --cap-add %s",
-                 c->name);
+        err_set(err, BK_E_SYSTEM, "capability %s: this process does not have it", c->name);
+        err_hint(err, "a container has few of them; with Docker: docker run --cap-add %s", c->name);
         return -1;
     }
     if (c->kind == CAPABILITY_IS_IDLE)
-        plan_note(p,
-                  "capability %s changes nothing: the calls that need it are refused all the same",
+        plan_note(p, "capability %s changes nothing: the calls that need it are still refused",
                   c->name);
     if (c->kind != CAPABILITY_IS_WEAKENS)
         return 0;

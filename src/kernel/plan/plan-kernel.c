@@ -49,7 +49,7 @@ static bool reads_are_asked(const struct plan *p)
 }
 
 static const char costs[] =
-    "only the path tells whether it is meant, so each open and look waits for the judge: builds "
+    "only the path shows whether it applies, so each open and look waits for the judge: builds "
     "take about 1.3 times as long, find, grep -r and rg 3 to 5 times";
 
 /* ---- processes ---- */
@@ -79,8 +79,9 @@ static void tier_of_processes(struct plan *p, const struct graph *g)
         o->tier = TIER_JUDGED;
     } else if (among_us) {
         o->tier = TIER_ABSENT;
-        o->note = "without a pid namespace other processes of yours can be looked at, as far as "
-                  "the kernel shows them to everybody";
+        o->note =
+            "without a pid namespace other processes of yours are visible as far as the kernel "
+            "shows them to all processes";
         o->remedy = REMEDY_STRICT_READS_ASK;
     } else {
         o->tier = TIER_JUDGED;
@@ -120,10 +121,8 @@ static void tiers_of_devices(struct plan *p, const struct graph *g)
         set_tier(p, g, OP_PSEUDO_TTY, TIER_JUDGED, NULL, NULL);
     if (!set_free(p, g, OP_FILE_IOCTL))
         set_tier(p, g, OP_FILE_IOCTL, TIER_ABSENT, NULL,
-                 p->host.landlock < 5
-                     ? "what devices are told through ioctl can be withheld from Linux "
-                       "6.10 on"
-                     : "no folder bounds which devices may be told things");
+                 p->host.landlock < 5 ? "ioctl on devices can be denied from Linux 6.10 on"
+                                      : "no folder bounds which devices accept ioctl");
     if (!set_free(p, g, OP_FILE_CLONE))
         set_tier(p, g, OP_FILE_CLONE, TIER_DENIED, "filter",
                  "whatever the path; programs copy instead");
@@ -132,9 +131,10 @@ static void tiers_of_devices(struct plan *p, const struct graph *g)
     if (plan_outcomes(p, g, OP_FILE_LOCK, NULL, 0) == OUTCOME_DENY)
         set_tier(p, g, OP_FILE_LOCK, TIER_DENIED, "filter", NULL);
     else
-        set_tier(p, g, OP_FILE_LOCK, TIER_ABSENT, NULL,
-                 "which file is locked shows in a descriptor only, and waiting for a lock may take "
-                 "for ever");
+        set_tier(
+            p, g, OP_FILE_LOCK, TIER_ABSENT, NULL,
+            "only a file descriptor shows which file is locked, and waiting for a lock may take "
+            "for ever");
 }
 
 bool plan_device_wall(struct plan *p, const struct graph *g)
@@ -156,8 +156,8 @@ bool plan_device_wall(struct plan *p, const struct graph *g)
         }
     o->tier = TIER_WALLED;
     o->wall = "Landlock";
-    o->note = "devices that are opened inside; what was inherited, such as a terminal, is not "
-              "concerned";
+    o->note = "devices that are opened inside; inherited ones, such as a terminal, are not "
+              "affected";
     return true;
 }
 

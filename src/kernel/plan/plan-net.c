@@ -71,11 +71,12 @@ static void note_gate_ports(struct plan *p)
         return;
     for (size_t i = 0; i < p->nports; i++)
         buf_fmt(&list, i ? ", %u" : "%u", p->ports[i]);
-    plan_note(p,
-              "permits less: no nftables, so that without a proxy connections lead to the gate "
-              "only at these ports, on which nobody inside can listen; at others they are refused: "
-              "%s",
-              list.s ? list.s : "");
+    plan_note(
+        p,
+        "permits less: no nftables, so that without a proxy connections lead to the gate "
+        "only at these ports, on which no program inside can listen; at others they are refused: "
+        "%s",
+        list.s ? list.s : "");
 }
 
 static void note_ports(struct plan *p, const struct graph *g)
@@ -92,7 +93,7 @@ static void note_ports(struct plan *p, const struct graph *g)
     for (size_t i = 0; i < p->npublished; i++)
         plan_note(p,
                   is_local(p, p->published[i])
-                      ? "port %u of loopback leads to this machine's when somebody listens there "
+                      ? "port %u of loopback leads to this machine's when a server listens there "
                         "as the command starts; else this machine's leads to the command's"
                       : "port %u of this machine's loopback leads to the command's",
                   p->published[i]);
@@ -106,9 +107,9 @@ static const char *note_of(const struct plan *p)
     if (!p->gate)
         return "no Internet host is allowed; Unix sockets are judged by path";
     return p->host.nftables && p->host.nft_tproxy
-               ? "Internet hosts are asked about by name at the gate, datagrams too; "
+               ? "the gate checks Internet hosts by name, datagrams too; "
                  "Unix sockets by path"
-               : "Internet hosts are asked about by name at the gate, datagrams "
+               : "the gate checks Internet hosts by name, datagrams "
                  "are refused (no nft tproxy); Unix sockets by path";
 }
 
@@ -119,7 +120,7 @@ static void note_abstract(struct plan *p, const struct graph *g)
         const struct graph_test *t = graph_test_at(g, i);
         if (t->filter == FILTER_PATH && t->how == GRAPH_LITERAL && t->len && t->str[0] == '@')
             plan_note(p,
-                      "permits less: %.*s is looked for in the sandbox's network, not in the "
+                      "permits less: %.*s is looked up in the sandbox's network, not in the "
                       "host's",
                       (int)(t->len < 100 ? t->len : 100), t->str);
     }
@@ -147,7 +148,7 @@ void plan_network(struct plan *p, const struct graph *g, bool net_ns)
     note_ports(p, g);
     note_abstract(p, g);
     if (p->gate && p->opt.ask)
-        plan_note(p, "hosts that no rule names are asked about on the terminal");
+        plan_note(p, "the user is asked on the terminal about hosts that no rule names");
 }
 
 void plan_network_notes(struct plan *p)
@@ -158,8 +159,8 @@ void plan_network_notes(struct plan *p)
     } ops[] = {
         {OP_NETWORK_OUTBOUND, "permits less: no network namespace, so that the judge leads "
                               "connections to the gate, which asks by name; datagrams are refused, "
-                              "and not told"},
-        {OP_NETWORK_INBOUND, "no network namespace: whoever may listen is heard by the host's "
+                              "and not reported"},
+        {OP_NETWORK_INBOUND, "no network namespace: servers of the command are open to the host's "
                              "network"},
         {OP_NETWORK_BIND, "no network namespace: ports are the host's"},
     };

@@ -151,7 +151,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
     if (p->judge)
         buf_fmt(out, "answers %zu system calls, reports every deny\n", asked);
     else
-        buf_str(out, "not needed: nothing is asked about\n");
+        buf_str(out, "not needed: nothing is judged\n");
     print_kernel_files(p, out);
     print_devices(p, out);
     if (p->opt.core_dumps)
@@ -161,7 +161,7 @@ static void print_surroundings(const struct plan *p, struct buf *out)
                 "what a later policy could change stays judged");
     else if (p->opt.grantable)
         buf_fmt(out, "  %-*s%s\n", MARGIN - 2, "grantable",
-                "no wall keeps from files what may be granted later; the judge does");
+                "no wall denies files that may be granted later; the judge does");
 }
 
 /* ---- operations ---- */
@@ -184,7 +184,7 @@ static void print_reason(const struct plan *p, const struct plan_op *o, const st
     if (o->rule != GRAPH_NO_RULE || !o->note)
         print_rule(g, o->rule,
                    p->opt.updatable ? "allowed now, but a later policy could deny it"
-                                    : "allowed, but somebody wants to hear of it",
+                                    : "allowed, but reported",
                    out);
     OWN(buf) struct buf note = {0};
     plan_op_note(o, &note);
@@ -240,7 +240,7 @@ static void print_sentry(const struct plan *p, const struct graph *g, size_t fir
     if (one->open)
         buf_fmt(out, "%*sput back over it: may be read\n", MARGIN, "");
     else
-        print_rule(g, one->rule, "somebody wants to hear of it", out);
+        print_rule(g, one->rule, "a rule wants a report", out);
 }
 
 static void print_sentries(const struct plan *p, const struct graph *g, struct buf *out)

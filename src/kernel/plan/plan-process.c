@@ -158,7 +158,7 @@ static void tier_by_target(struct plan *p, const struct graph *g, enum vocab_op 
         return;
     o->tier = TIER_WALLED;
     if (op == OP_SIGNAL && p->host.landlock < 6)
-        o->note = "kill(0, …) alone is judged: the command is in the group of whoever started it";
+        o->note = "kill(0, …) alone is judged: the command is in its parent's process group";
 }
 
 /* Named objects: the family as a whole is free, or its calls are judged one by one. */
@@ -219,7 +219,7 @@ static void tiers_of_ipc(struct plan *p, const struct graph *g)
                    "judged where reading is");
     tier_of_family(
         p, g, OP_IPC_POSIX_SEM, sem, sizeof(sem) / sizeof(sem[0]),
-        "objects are files in /dev/shm, and judged as such as well; whoever has one open "
+        "objects are files in /dev/shm, and judged as such as well; a process that has one open "
         "posts and waits unseen");
 }
 
@@ -262,14 +262,15 @@ static void note_callers(struct plan *p, const struct graph *g)
         p->exec_by_caller |= plan_asks_about(p, g, OP_PROCESS_EXEC, about[i]) ||
                              plan_asks_about(p, g, OP_PROCESS_EXEC_INTERPRETER, about[i]);
     if (p->exec_by_caller)
-        plan_note(p, "permits more: rules about who executes a program hold as it is called; what "
-                     "starts by a race goes on");
+        plan_note(
+            p, "permits more: rules about the executing process apply at the call; a program that "
+               "starts by a race continues");
 }
 
 void plan_process_tiers(struct plan *p, const struct graph *g)
 {
     static const char code_note[] =
-        "permits more: judged as it is called; a program can exchange the descriptor meanwhile";
+        "permits more: judged at the call; a program can replace the file descriptor meanwhile";
     bool scoped = p->host.landlock >= 6;
     tier_by_target(p, g, OP_SIGNAL, p->pid_ns ? "pid namespace" : scoped ? "Landlock" : NULL);
     tier_by_target(p, g, OP_SYSTEM_SCHED, p->pid_ns ? "pid namespace" : NULL);

@@ -354,7 +354,7 @@ static int add_aliases(struct reads *r, struct denied *d)
     for (size_t k = 0, n = d->n; k < n; k++) {
         int err = mounts_places(m, d->list[k].path, d->list[k].len, names);
         if (err < 0 || names->n > PLAN_SENTRIES - d->n)
-            return ask_instead(d, "it is seen at too many places", d->list[k].rule), 0;
+            return ask_instead(d, "it is visible at too many paths", d->list[k].rule), 0;
         for (size_t i = 0; i < names->n; i++) {
             struct bound_path *b = &d->list[d->n++];
             *b = d->list[k];
@@ -405,11 +405,10 @@ static int find_denied(struct reads *r, size_t i, const char *against)
         return -1;
     for (size_t k = 0; k < d->n; k++)
         if (is_out_of_place(&d->list[k]))
-            ask_instead(d, "a sentry would stand on system folders", d->list[k].rule);
+            ask_instead(d, "a sentry would cover system folders", d->list[k].rule);
     for (size_t k = 0; k < d->n; k++)
         if (folds_case(r, &d->list[k]))
-            ask_instead(d, "its file system takes names in other case for the same",
-                        d->list[k].rule);
+            ask_instead(d, "its file system ignores case in names", d->list[k].rule);
     return 0;
 }
 
@@ -426,7 +425,7 @@ static bool covers_work(struct reads *r)
             struct bound_path bound = r->ops[i].list[k];
             bound.exact = false;
             if (bound_covers(&bound, &here))
-                ask_instead(&r->ops[i], "a sentry would stand on the working directory",
+                ask_instead(&r->ops[i], "a sentry would cover the working directory",
                             r->ops[i].list[k].rule);
         }
     return true;
@@ -478,7 +477,7 @@ static int set_judged(struct plan *p, enum vocab_op op, const struct denied *d)
     o->tier = TIER_JUDGED;
     if (d->culprit != GRAPH_NO_RULE)
         o->rule = d->culprit;
-    snprintf(note, sizeof(note), "%s, so %s", d->why ? d->why : "somebody wants to hear of it",
+    snprintf(note, sizeof(note), "%s, so %s", d->why ? d->why : "a rule wants a report",
              cost_of(op));
     o->note = arena_strndup(&p->arena, note, strlen(note));
     return o->note ? 0 : -1;
@@ -516,13 +515,13 @@ static void ask_about_writing(struct plan *p)
     bool judge = h->seccomp_notify && h->notify_addfd && !h->listener_taken && h->pidfd_getfd &&
                  h->read_memory;
     if (!judge)
-        plan_note(p, "permits less: without a judge nothing can be written behind a sentry");
+        plan_note(p, "permits less: without a judge nothing can be written beneath a sentry");
     for (size_t i = 0; judge && i < sizeof(writing) / sizeof(writing[0]); i++)
         if (p->ops[writing[i]].tier == TIER_FREE)
             p->ops[writing[i]] = (struct plan_op){
                 .tier = TIER_JUDGED,
                 .rule = GRAPH_NO_RULE,
-                .note = "allowed; the judge performs it, because a sentry only passes reading on"};
+                .note = "allowed; the judge performs it, because a sentry passes on only reading"};
 }
 
 int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
@@ -543,7 +542,7 @@ int plan_reads(struct plan *p, const struct graph *g, struct bk_err *err)
         return err_nomem(err);
     p->nsentries = r.nsentries;
     if (p->masked)
-        plan_note(p, "permits less: nothing can be written behind a mask");
+        plan_note(p, "permits less: nothing can be written beneath a mask");
     else if (p->nsentries)
         ask_about_writing(p);
     return 0;

@@ -51,7 +51,7 @@ static bool is_within_walls(const struct plan *p, const struct wall_path *one, u
 /* What the wall denies and the new policy would allow. */
 static void compare_walls(struct waits *w, enum vocab_op op, uint64_t rights)
 {
-    static const char why[] = "a wall stands in the way, which cannot be moved";
+    static const char why[] = "a wall denies it and cannot be moved";
     const struct plan *wanted = w->wanted;
     rights &= w->running->handled_fs;
     if (!rights)
@@ -80,7 +80,7 @@ static bool is_guarded(const struct plan *p, const struct plan_sentry *one)
 
 static void compare_sentries(struct waits *w, enum vocab_op op)
 {
-    static const char why[] = "nothing was put there to ask about it";
+    static const char why[] = "no sentry covers it";
     const struct plan *wanted = w->wanted;
     uint8_t tier = wanted->ops[op].tier;
     if (w->running->ops[op].tier == TIER_MASKED && tier != TIER_MASKED)
@@ -100,7 +100,7 @@ static void compare_op(struct waits *w, enum vocab_op op)
     switch ((enum plan_tier)now->tier) {
     case TIER_FREE:
         if (then->tier != TIER_FREE && then->tier != TIER_ABSENT)
-            wait_for(w, op, NULL, "it was allowed as a whole and is not asked about");
+            wait_for(w, op, NULL, "it was wholly allowed and is not judged");
         break;
     case TIER_DENIED:
     case TIER_WALLED:
@@ -127,7 +127,7 @@ static void compare_devices(struct waits *w)
     for (size_t i = 0; same && i < now->ndevices; i++)
         same = strcmp(now->devices[i], then->devices[i]) == 0;
     if (!same && !plan_is_asked(now->ops[OP_FILE_READ_DATA].tier))
-        wait_for(w, OP_FILE_READ_DATA, "/dev", "which devices are open was settled at the start");
+        wait_for(w, OP_FILE_READ_DATA, "/dev", "the open devices were chosen at the start");
 }
 
 size_t plan_waits(const struct plan *running, const struct plan *wanted, struct buf *out)
@@ -137,6 +137,6 @@ size_t plan_waits(const struct plan *running, const struct plan *wanted, struct 
         compare_op(&w, (enum vocab_op)op);
     compare_devices(&w);
     if (wanted->gate && !running->gate)
-        wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "nothing leads out of the network it is in");
+        wait_for(&w, OP_NETWORK_OUTBOUND, NULL, "its network leads nowhere");
     return w.n;
 }

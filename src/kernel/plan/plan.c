@@ -354,7 +354,7 @@ static int need_apart(struct plan *p, const struct graph *g, struct bk_err *err)
         return -1;
     if (!restricts(g))
         return 0;
-    return need(p, is_out_of_reach(p), "pid namespace and no Landlock to stand in",
+    return need(p, is_out_of_reach(p), "pid namespace and no Landlock to replace it",
                 "processes outside can be written to, and do what the command may not", err);
 }
 
@@ -375,7 +375,7 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
     if (p->judge && !(notify && look_in))
         dismiss_judge(p);
     if (walls && need(p, h->landlock > 0, "Landlock",
-                      "only the judge stands between the command and your files", err) < 0)
+                      "only the judge protects your files from the command", err) < 0)
         return -1;
     plan_network_notes(p);
     if (p->judge && p->makes_sockets)
@@ -383,16 +383,17 @@ static int plan_needs(struct plan *p, const struct graph *g, struct bk_err *err)
                      "and knows them until they are connected");
     bool looks_in = p->user_ns || (h->caps & cap_bit(cap_find("sys_ptrace")));
     if (p->judge && h->root && !looks_in)
-        plan_note(p, "permits less: processes that become somebody else can make no judged call, "
-                     "since root cannot look into them without CAP_SYS_PTRACE");
+        plan_note(p,
+                  "permits less: processes that change their credentials can make no judged call, "
+                  "because root cannot read them without CAP_SYS_PTRACE");
     if (need_apart(p, g, err) < 0)
         return -1;
     if (!p->pid_ns)
-        plan_note(p, "no pid namespace: the command's processes are tracked and ended one by one");
+        plan_note(p, "no pid namespace: the command's processes are tracked and killed one by one");
     if (p->opt.keep_userns)
-        plan_note(p,
-                  "programs may make user namespaces, but mount nothing in them, and what changes "
-                  "its root can make no judged call by an absolute name");
+        plan_note(
+            p, "programs may create user namespaces, but mount nothing in them, and a process that "
+               "changes its root can make no judged call by an absolute name");
     if (p->judge && !h->notify_killable)
         plan_note(p, "an interrupted call may be judged twice (kernel older than 5.19)");
     return 0;

@@ -178,7 +178,7 @@ static int apply_verdict(struct sentry *s, const struct fuse_in_header *h, struc
 
 static int fail(struct sentry *s, const struct fuse_in_header *h, enum vocab_op op)
 {
-    static const char why[] = "the kernel does not say where this lies";
+    static const char why[] = "the kernel does not report its path";
     struct graph_verdict v = {.flags = VOCAB_FLAG_REPORT, .rule = GRAPH_NO_RULE};
     struct event_facts what = {.op = op, .verdict = &v, .path = why, .len = sizeof(why) - 1};
     return apply_verdict(s, h, &what);
