@@ -17,7 +17,8 @@
 #include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/help.h"
-#include "settings/preset.h"
+#include "policy/presets.h"
+#include "policy/target.h"
 
 static const char NAME[] = "cage";
 enum { FAILED = 1, MISUSED = 2 };
@@ -136,13 +137,13 @@ static int add_presets(struct cage *c, struct bk_err *err)
 
 static int make_profile(struct cage *c, struct bk_err *err)
 {
-    struct access_target target = access_target_here();
+    struct access_target target = policy_target_here();
     struct path_base base = {.cwd = c->drop.cwd, .home = getenv("HOME")};
     struct words unset = {0};
     c->policy = (struct access){
         .else_open = true, .network_open = true, .all_unix_sockets = true, .pty = true};
     if (add_presets(c, err) < 0 || add_flags(c, err) < 0 ||
-        preset_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
+        presets_apply(&c->arena, &c->sum, &base, &c->policy, &unset, err) < 0 ||
         preset_protect(&c->arena, &c->config, &base, &c->policy, err) < 0 ||
         access_sbpl(&c->policy, &target, &c->profile, err) < 0)
         return -1;
@@ -167,17 +168,16 @@ static int run_free(struct cage *c)
 static int run_caged(struct cage *c)
 {
     static const char *const set[] = {"IN_CAGE=1"};
-    const struct run_source source = {.kind = RUN_TEXT,
-                                      .name = "<cage>",
-                                      .text = c->profile.s,
-                                      .n = c->profile.n,
-                                      .links = c->policy.links,
-                                      .nlinks = c->policy.nlinks};
     struct run_spec *spec = &c->drop.spec;
     struct launch_end end;
     struct bk_err err;
-    spec->sources = &source;
-    spec->nsources = 1;
+    c->drop.base = (struct run_source){.kind = RUN_TEXT,
+                                       .from = SOURCE_PRESET,
+                                       .name = "<cage>",
+                                       .text = c->profile.s,
+                                       .n = c->profile.n,
+                                       .links = c->policy.links,
+                                       .nlinks = c->policy.nlinks};
     spec->argv = (char *const *)c->args.pos;
     spec->bare = true;
     spec->set_env = set;
@@ -255,7 +255,7 @@ static int run(struct cage *c)
         printf("cage version %s (buckle)\n", BK_VERSION);
         return CLI_OK;
     }
-    if (preset_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0)
+    if (presets_load(&c->arena, args_value(&c->args, "config"), &c->config, &err) < 0)
         return tell(&err, "error loading config");
     if (args_has(&c->args, "list-presets")) {
         OWN(buf) struct buf out = {0};

@@ -187,8 +187,7 @@ static int run_it(struct compat *d, const struct asked *a, char **command)
     struct launch_end end;
     struct bk_err err;
     d->verbose = a->verbose;
-    d->spec.sources = &a->source;
-    d->spec.nsources = 1;
+    d->base = a->source;
     d->spec.params = a->params;
     d->spec.nparams = a->nparams;
     d->spec.argv = command;

@@ -99,7 +99,7 @@ static void choose_tmpdir(struct srt *s)
 static int make_policy(struct srt *s, struct bk_err *err)
 {
     struct run_spec *spec = &s->drop.spec;
-    s->settings.alone = true;
+    s->settings.bare = true;
     spec->whole_env = true;
     choose_tmpdir(s);
     return watch_check(&s->watch, &s->args, err) < 0 || choose_file(s, err) < 0 ||

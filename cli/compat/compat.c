@@ -19,7 +19,6 @@
 #include "cli/profile/profile-options.h"
 #include "cli/run/debug.h"
 #include "cli/run/exit-status.h"
-#include "cli/run/run-settings.h"
 
 const struct cli_command *const compat_names[] = {&name_sandbox_exec, &name_srt, &name_cage, NULL};
 
@@ -100,39 +99,26 @@ static void __attribute__((noreturn)) finish(struct compat *d, const struct laun
     _exit(status);
 }
 
-/* The machine's policy comes last, whatever the policy is. */
-static int add_caps(struct compat *d, struct bk_err *err)
+static int assemble(struct compat *d, struct bk_err *err)
 {
-    size_t n = d->spec.nsources;
-    bool own = !d->spec.tmpdir && !d->spec.scratch && !d->spec.bare;
-    if (!settings_policy_there() || (n && d->spec.sources[n - 1].last))
-        return 0;
-    if (n >= DROP_SOURCES)
-        return err_set(err, BK_E_BUG, "too many sources");
+    struct policy_request q = {.cwd = d->cwd, .base = d->base};
     d->scratch.lock = -1;
-    if (own && tmpdir_name(&d->scratch, err) < 0)
-        return -1;
-    if (own)
+    if (!d->spec.bare) {
+        if (tmpdir_name(&d->scratch, err) < 0)
+            return -1;
         d->spec.scratch = &d->scratch;
-    const char *tmpdir = d->spec.scratch ? d->spec.scratch->path : d->spec.tmpdir;
-    if (settings_caps(d->cwd, tmpdir, &d->caps, err) < 0)
+        q.tmpdir = d->scratch.path;
+    }
+    if (policy_assemble(&q, &d->policy, err) < 0)
         return -1;
-    memcpy(d->sources, d->spec.sources, n * sizeof(d->sources[0]));
-    d->sources[n] = (struct run_source){.kind = RUN_TEXT,
-                                        .name = "<policy>",
-                                        .text = d->caps.s,
-                                        .n = d->caps.n,
-                                        .last = true,
-                                        .apart = true};
-    d->spec.sources = d->sources;
-    d->spec.nsources = n + 1;
+    run_spec_use(&d->spec, &d->policy);
     return 0;
 }
 
 int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
 {
     *end = (struct launch_end){0};
-    if (add_caps(d, err) < 0) {
+    if (d->base.name && assemble(d, err) < 0) {
         compat_report(d->name, NULL, err);
         end->step = STEP_POLICY;
         return -1;

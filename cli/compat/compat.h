@@ -22,8 +22,6 @@ const struct cli_command *compat_find(const char *argv0);
 /* Whether a shipped profile is one by itself, and no part of others. */
 bool compat_stands_alone(const char *file);
 
-enum { DROP_SOURCES = 12 };
-
 /* One run under such a name. */
 struct compat {
     const char *name;     /* what messages begin with */
@@ -39,9 +37,9 @@ struct compat {
     /* When something can be read from spec.hears; may be NULL. */
     void (*heard)(struct compat *d);
     void *owner;
-    struct run_source sources[DROP_SOURCES]; /* the spec's, and what the machine's policy holds */
+    struct run_source base; /* the policy; without a name: the spec has its sources already */
+    struct assembly policy; /* base and the machine's policy */
     struct tmpdir scratch;
-    struct buf caps;
     char cwd[PATH_MAX];
 };
 

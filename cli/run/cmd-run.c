@@ -414,6 +414,8 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
+    r->settings.profile = r->flags.profile;
+    r->settings.rules = r->flags.made;
     if (watch_check(&r->watch, r->args, err) < 0 ||
         run_settings_read(&r->settings, r->args, &r->spec, err) < 0)
         return -1;
@@ -437,7 +439,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     if (r->verbose || end->status != 0 || denied)
         tell_removed(r);
     if (denied && r->how == REPORT_TEXT)
-        run_settings_tell(&r->settings);
+        run_settings_warn(&r->settings);
     if (end->timed_out)
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
     run_clean(&r->run);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/run/exit-status.h"
-#include "net/upstream.h"
+#include "graph/proxy-url.h"
 
 static const char *said_first;
 

@@ -204,23 +204,22 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
     const char *name = args_value(args, "profile");
     if (set_params(f, args, spec, err) < 0)
         return -1;
-    f->sources[0] = run_named_profile(name ? name : "default");
-    if (flag_rules(args, spec->cwd, f->sources[0].kind == RUN_SHIPPED, &f->rules, &f->links, err) <
-        0)
+    f->profile = run_named_profile(name ? name : "default");
+    bool shipped = source_is_shipped(&f->profile);
+    if (flag_rules(args, spec->cwd, shipped, &f->rules, &f->links, err) < 0)
         return -1;
     if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
         return -1;
     if (!buf_ok(&f->rules) || !buf_ok(&f->links))
         return err_nomem(err);
-    f->sources[1] = (struct run_source){.kind = RUN_TEXT,
-                                        .name = "<flags>",
-                                        .text = f->rules.s,
-                                        .n = f->rules.n,
-                                        .apart = f->sources[0].kind != RUN_SHIPPED,
-                                        .links = f->links.s,
-                                        .nlinks = f->links.n};
-    spec->sources = f->sources;
-    spec->nsources = f->rules.n ? 2 : 1;
+    f->made = (struct run_source){.kind = RUN_TEXT,
+                                  .from = SOURCE_FLAG,
+                                  .name = "<flags>",
+                                  .text = f->rules.s,
+                                  .n = f->rules.n,
+                                  .apart = !shipped,
+                                  .links = f->links.s,
+                                  .nlinks = f->links.n};
     return 0;
 }
 

@@ -11,7 +11,7 @@
  * folder does not open what the profile protects inside it, unless it names exactly that.
  */
 struct run_flags {
-    struct run_source sources[2]; /* the profile, and the rules */
+    struct run_source profile, made; /* the profile, and the rules that flags make */
     struct sbpl_param *params;
     char *words;      /* the parameters' keys and values */
     struct buf rules; /* SBPL made from flags */
@@ -23,7 +23,7 @@ struct run_flags {
     size_t nkeep, nset;
 };
 
-/* Fills the spec's sources and parameters; the spec has its cwd. Free with run_flags_free()
+/* Fills the spec's parameters; the spec has its cwd. Free with run_flags_free()
  * whatever happened. */
 int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_spec *spec,
                    struct bk_err *err);

@@ -5,7 +5,7 @@
 
 #include "agent/control-server.h"
 #include "run/run.h"
-#include "settings/grant.h"
+#include "run/grant.h"
 
 /*
  * What can be said to a command that runs, from outside: another policy (settings that changed),

@@ -96,9 +96,9 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
     }
 }
 
-static bool same_policy(const struct settled *a, const struct settled *b)
+static bool same_policy(const struct assembly *a, const struct assembly *b)
 {
-    if (!a || a->nsources != b->nsources)
+    if (a->nsources != b->nsources)
         return false;
     for (size_t i = 0; i < a->nsources; i++)
         if (a->sources[i].n != b->sources[i].n ||
@@ -109,7 +109,7 @@ static bool same_policy(const struct settled *a, const struct settled *b)
 }
 
 /* A layer that was there and is not: perhaps it is only being replaced. */
-static bool lost_layer(const struct settled *was, const struct settled *is, struct bk_err *err)
+static bool lost_layer(const struct assembly *was, const struct assembly *is, struct bk_err *err)
 {
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
         if (settings_has(&was->settings, id) && !settings_has(&is->settings, id)) {
@@ -120,18 +120,16 @@ static bool lost_layer(const struct settled *was, const struct settled *is, stru
     return false;
 }
 
-static void take_over(struct watch_settings *w, struct settled *next)
+static void take_over(struct watch_settings *w, struct assembly *next)
 {
-    static const struct settled nothing;
-    struct settled *now = w->settings->now;
-    const struct settled *was = now ? now : &nothing;
+    struct assembly *now = w->settings->now;
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
     bool change = !same_policy(now, next);
-    if (lost_layer(was, next, &err) || (change && grants_base(&w->live->grants, next->sources,
+    if (lost_layer(now, next, &err) || (change && grants_base(&w->live->grants, next->sources,
                                                               next->nsources, &waits, &err) < 0)) {
         refuse(w, &err);
-        settled_free(next);
+        run_settings_free_policy(next);
         return;
     }
     buf_free(&w->refused);
@@ -139,21 +137,22 @@ static void take_over(struct watch_settings *w, struct settled *next)
         tell(w, "the settings have changed, and count from here on");
         tell_waits(w, &waits);
     }
-    tell_fixed(w, &was->result, &next->result);
+    tell_fixed(w, &now->result, &next->result);
     if (!change)
         grants_moved(&w->live->grants, next->sources, next->nsources);
     w->settings->now = next;
-    settled_free(now);
+    run_settings_free_policy(now);
 }
 
 static bool renew(struct watch_settings *w, const char *control, size_t n)
 {
     struct bk_err err;
-    struct settled *next = run_settings_again(w->settings, control, n, &err);
+    struct assembly *next = run_settings_again(w->settings, control, n, &err);
     if (!next)
         return refuse(w, &err), false;
-    if (!w->settings->now && !next->settings.n)
-        return settled_free(next), false;
+    const struct assembly *now = w->settings->now;
+    if (!now->by_settings && !now->settings.n && !next->settings.n)
+        return run_settings_free_policy(next), false;
     take_over(w, next);
     return w->settings->now == next;
 }
@@ -167,10 +166,10 @@ static void name_files(struct watch_settings *w)
     const struct run_settings *rs = w->settings;
     OWN(settings) struct settings s = {0};
     struct bk_err err;
-    for (size_t i = 0; rs->now && i < rs->now->settings.n; i++)
+    for (size_t i = 0; i < rs->now->settings.n; i++)
         if (rs->now->settings.layers[i].path)
             watch_path(&w->files, rs->now->settings.layers[i].path);
-    if (!run_settings_found(rs) || settings_init(&s, rs->cwd, &err) < 0)
+    if (!run_settings_found(rs) || settings_init(&s, rs->request.cwd, &err) < 0)
         return;
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
         if (settings_layer_path(&s, found[i]))
@@ -295,9 +294,7 @@ void watch_begin(struct watch_settings *w, struct run_settings *rs, struct live 
     struct bk_err err;
     w->settings = rs;
     w->live = live;
-    if (!rs->now && !rs->tmpdir) /* settings that come to be name it */
-        rs->tmpdir = run_tmpdir(live->run);
-    if ((rs->now && rs->now->settings.n) || run_settings_found(rs))
+    if (rs->now->settings.n || run_settings_found(rs))
         watch_later(w, AFTER_MS);
     if (w->control >= 0 && fd_watch_add(&live->hearing, w->control, on_control, w, &err) < 0)
         refuse(w, &err);

@@ -12,7 +12,7 @@
 
 #include "base/own.h"
 #include "settings/flag-rule.h"
-#include "settings/grant.h"
+#include "run/grant.h"
 
 struct session_run {
     int guest;

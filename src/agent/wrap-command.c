@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "macos/sandbox-exec.h"
 #include "report/tag.h"
-#include "run/links.h"
+#include "settings/links.h"
 #include "run/run.h"
 
 struct work {

@@ -4,8 +4,8 @@
 #define BK_API_COMMAND_OPTIONS_H
 
 #include "api/api.h"
+#include "policy/assemble.h"
 #include "run/spec.h"
-#include "settings/settings.h"
 
 /* What a caller said of a command, as he said it. */
 struct api_pair {
@@ -40,16 +40,9 @@ struct buckle_command {
     struct buckle_manager *manager; /* that hears of its runs, or NULL */
 };
 
-/* The policy of a command: sources for a run. */
-enum { POLICY_SOURCES = 12 };
-
 struct api_policy {
-    struct settings settings;
-    struct settings_result result; /* when it has settings */
-    bool has_settings;
-    struct buf text, rules, links, caps;
-    struct run_source sources[POLICY_SOURCES];
-    size_t n;
+    struct assembly assembly;
+    struct buf rules, links; /* made from the command's rules */
 };
 
 /* p is zeroed. cwd and tmpdir (which may be NULL) outlive it, as the command does. Free with

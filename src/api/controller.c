@@ -22,7 +22,7 @@
 #include "api/helper.h"
 #include "api/wire.h"
 #include "base/own.h"
-#include "settings/grant.h"
+#include "run/grant.h"
 
 enum {
     QUEUE_MOST = 1 << 20, /* bytes of events that wait for the program */
@@ -85,8 +85,8 @@ static const struct api_policy *policy_of(const struct controller *k)
 
 static bool is_ignored(const struct controller *k, const char *line)
 {
-    const struct api_policy *p = policy_of(k);
-    return p->has_settings && settings_ignore(&p->result, k->command.s ? k->command.s : "", line);
+    const struct assembly *a = &policy_of(k)->assembly;
+    return a->by_settings && settings_ignore(&a->result, k->command.s ? k->command.s : "", line);
 }
 
 static void on_event(void *arg, const struct event *e)
@@ -184,7 +184,7 @@ static int renew(struct controller *k, const struct wire_message *m, const char 
     }
     const char *tmpdir = k->c->tmpdir ? k->prepared.tmpdir : k->prepared.scratch.path;
     if (api_policy_make(p, &changed, k->prepared.cwd, tmpdir, err) < 0 ||
-        grants_base(&k->grants, p->sources, p->n, waits, err) < 0) {
+        grants_base(&k->grants, p->assembly.sources, p->assembly.nsources, waits, err) < 0) {
         api_policy_free(p);
         free(p);
         return -1;
@@ -360,8 +360,8 @@ static void word_command(struct controller *k)
 static void fill_spec(struct controller *k, pid_t parent)
 {
     struct run_spec *s = &k->prepared.spec;
-    const struct api_policy *p = &k->prepared.policy;
-    bool asks = k->c->on_question && !(p->has_settings && p->result.strict_allowlist);
+    const struct assembly *a = &k->prepared.policy.assembly;
+    bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
     int reaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
     s->leave_judge = parent != 1 && !reaper; /* else the program would inherit it */

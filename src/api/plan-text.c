@@ -8,6 +8,7 @@
 
 #include "api/helper.h"
 #include "base/own.h"
+#include "policy/target.h"
 #include "run/doctor.h"
 #include "run/run.h"
 
@@ -45,7 +46,7 @@ int buckle_supported_platform(void)
 {
     /* without filters there is nothing to stand on; what else is missing buckle_dependencies()
      * tells */
-    return run_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+    return policy_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 static int print_doctor(void *arg, struct buf *out, const struct sbpl_unit **unit,

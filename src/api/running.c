@@ -22,6 +22,7 @@
 
 #include "api/run-int.h"
 #include "base/own.h"
+#include "policy/target.h"
 #include "run/run.h"
 
 /* ---- notes ---- */
@@ -269,7 +270,7 @@ static struct buckle_run *run_new(const struct buckle_command *c)
     run->helper = (struct helper){.pidfd = -1, .sock = -1};
     run->ears = epoll_create1(EPOLL_CLOEXEC);
     run->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    run->by_signal = run_on_macos();
+    run->by_signal = policy_on_macos();
     run->on_event = c->on_event;
     run->on_question = c->on_question;
     run->event_arg = c->event_arg;

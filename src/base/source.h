@@ -23,6 +23,7 @@ struct source {
     src_pos base;    /* position of text[0] */
     uint32_t *lines; /* where each line starts, made when first asked for */
     uint32_t nlines;
+    uint8_t from; /* the caller's mark: who wrote it; 0 unless set */
     struct source *next;
 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * Asking a person. Where the policy neither names a host as denied nor allows it, the gate may put

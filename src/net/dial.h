@@ -11,7 +11,7 @@
 #include "net/lookup-rate.h"
 #include "net/loop.h"
 #include "net/own-address.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 #include "net/rules.h"
 #include "net/upstream.h"
 

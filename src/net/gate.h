@@ -9,7 +9,7 @@
 
 #include "graph/graph.h"
 #include "net/netns-setup.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 #include "net/upstream.h"
 
 /*

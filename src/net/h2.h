@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * What a client says over HTTP/2 without TLS (RFC 9113): every request of every stream names its

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * HTTP/1 requests as a gate must see them: whoever stands behind it has to understand each byte the

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /*
  * One address for each name that the stub was asked about, so that the destination of a connection

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "net/netlink.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 static void write_question(struct netlink *b, const uint8_t addr[16])
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /* What the policy says about going out to a host: its question is network-outbound. */
 

@@ -3,31 +3,16 @@
 #ifndef BK_NET_UPSTREAM_H
 #define BK_NET_UPSTREAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
-#include "net/peer.h"
+#include "graph/proxy-url.h"
 
 /*
  * A parent proxy, through which connections leave: HTTP's CONNECT or SOCKS 5, the client's side of
  * them. It is asked for names, and looks them up itself.
  */
 
-enum { UPSTREAM_LOGIN = 128, UPSTREAM_SAYS = 1024, UPSTREAM_HEARS = 8192 };
-
-struct upstream {
-    bool socks;
-    bool login;
-    struct peer host;
-    uint16_t port;
-    char user[UPSTREAM_LOGIN], password[UPSTREAM_LOGIN];
-};
-
-/* "http://host:port", "socks5://user:password@host:port". On failure *out is untouched. */
-int upstream_parse(const char *url, struct upstream *out, struct bk_err *err);
+enum { UPSTREAM_SAYS = 1024, UPSTREAM_HEARS = 8192 };
 
 /* A conversation about one connection, up to the point where it stands. */
 struct upstream_talk {

@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "base/own.h"
 #include "git/names.h"
-#include "run/gitdir.h"
+#include "git/gitdir.h"
 
 enum { TEXT_MAX = 256 << 10, MEMORY = 4 << 20, FILES_MAX = 64, DEPTH_MAX = 10, NAMED_MAX = 256 };
 

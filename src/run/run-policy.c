@@ -17,7 +17,7 @@
 #include "base/own.h"
 #include "kernel/host/case-fold.h"
 #include "profile/profile.h"
-#include "run/gitdir.h"
+#include "git/gitdir.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
 
@@ -83,7 +83,7 @@ static int add_shipped(struct run_policy *p, const char *name, struct bk_err *er
     return -1;
 }
 
-static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+static int add_text(struct run_policy *p, const struct run_source *s, struct bk_err *err)
 {
     switch (s->kind) {
     case RUN_SHIPPED:
@@ -94,6 +94,14 @@ static int add_source(struct run_policy *p, const struct run_source *s, struct b
         return (s->apart ? sbpl_add_apart : sbpl_add_text)(&p->unit, s->name, s->text, s->n, err);
     }
     return err_set(err, BK_E_BUG, "a source of no kind");
+}
+
+static int add_source(struct run_policy *p, const struct run_source *s, struct bk_err *err)
+{
+    if (add_text(p, s, err) < 0)
+        return -1;
+    sbpl_mark_last(&p->unit, s->from);
+    return 0;
 }
 
 static bool opens_files(const struct run_spec *spec)
@@ -149,7 +157,25 @@ int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const c
     for (size_t i = 0; i < spec->nsources; i++)
         if (add_source(p, &spec->sources[i], err) < 0)
             return -1;
-    return own->n ? sbpl_add_apart(&p->unit, OWN_RULES, own->s, own->n, err) : 0;
+    const struct run_source ends = {.kind = RUN_TEXT,
+                                    .from = SOURCE_OWN,
+                                    .name = OWN_RULES,
+                                    .text = own->s,
+                                    .n = own->n,
+                                    .apart = true};
+    return own->n ? add_source(p, &ends, err) : 0;
+}
+
+void run_spec_use(struct run_spec *spec, const struct assembly *a)
+{
+    const struct settings_result *r = &a->result;
+    spec->sources = a->sources;
+    spec->nsources = a->nsources;
+    if (!a->by_settings)
+        return;
+    spec->keep_userns |= r->nested_userns;
+    if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
+        spec->upstream = r->upstream;
 }
 
 void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings)

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "kernel/host/mounts.h"
+#include "policy/assemble.h"
 #include "run/link-targets.h"
 #include "run/spec.h"
 
@@ -25,6 +26,10 @@ struct run_policy {
     bool shipped; /* no file has a say in it, so that it can be compiled at any time */
     struct graph *graph;
 };
+
+/* Takes an assembled policy, and what settings say about how to enforce it. The assembly has to
+ * outlive the spec. */
+void run_spec_use(struct run_spec *spec, const struct assembly *a);
 
 /* What built-in names mean for this spec. Free with link_targets_free() whatever happened. */
 int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,

@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "run/links.h"
+#include "policy/target.h"
+#include "settings/links.h"
 #include "run/own-rules.h"
 #include "run/run-int.h"
 
@@ -62,7 +63,7 @@ static void fill_options(struct run *r)
 
 static int look_at_mounts(struct run *r, struct bk_err *err)
 {
-    if (run_on_macos())
+    if (policy_on_macos())
         return 0;
     r->options.mounts = &r->mounts;
     return run_mounts(&r->mounts, r->spec, err);
@@ -110,7 +111,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (look_at_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
     /* nothing takes longer, and none of what follows is needed for it */
-    if (!probe && !run_on_macos())
+    if (!probe && !policy_on_macos())
         init_start(&r->init, &r->host, spec->cwd);
     if (spec->scratch)
         r->scratch = *spec->scratch;
@@ -316,7 +317,7 @@ static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err
 int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     struct launch l;
-    if (run_on_macos())
+    if (policy_on_macos())
         return go_on_macos(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* words are for whoever asks run_graph() */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)

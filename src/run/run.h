@@ -62,8 +62,6 @@ size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 struct policies run_policies(struct run *r);
 const struct graph *run_graph(struct run *r); /* of the first policy */
 
-/* Whether commands run by macOS's means here (src/seatbelt). */
-bool run_on_macos(void);
 /* Whether a policy tells hosts apart, so that proxies are needed there; and the rules that leave
  * nothing but them, for the end of its profile. */
 bool run_tells_hosts(const struct graph *g);

@@ -18,16 +18,6 @@
 #include "net/rules.h"
 #include "run/run-int.h"
 
-bool run_on_macos(void)
-{
-#ifdef __APPLE__
-    return true;
-#else
-    const char *chosen = getenv("BUCKLE_BACKEND");
-    return chosen && strcmp(chosen, "seatbelt") == 0;
-#endif
-}
-
 /* ---- the network ---- */
 
 /* Whether the policy knows hosts: a name, an address. Ports alone the system can tell apart. */

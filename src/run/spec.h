@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "net/consent.h"
+#include "policy/run-source.h"
 #include "report/event.h"
 #include "sbpl/sbpl.h"
 
@@ -17,19 +18,6 @@ struct tmpdir;
  * What every front end makes of what a person wrote: SBPL, and how to run a command under it. Plain
  * data, which belongs to who made it and outlives the run.
  */
-struct run_source {
-    enum { RUN_SHIPPED, RUN_FILE, RUN_TEXT } kind;
-    const char *name; /* shipped: "default"; file: its path; text: what reports call it */
-    const char *text; /* text only */
-    size_t n;
-    bool imports_files; /* text: (import …) may open files, not only shipped profiles */
-    bool protects;      /* text: it imports protected.sb, so that rules may use what that defines */
-    bool last;          /* comes after whatever is added while the command runs */
-    bool apart;         /* text: no other can change what it means (sbpl_add_apart()) */
-    const char *links;  /* notes of the links that its permissions lead through (links.h) */
-    size_t nlinks;
-};
-
 struct run_spec {
     /* The policy: these after one another. */
     const struct run_source *sources;

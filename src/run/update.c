@@ -6,7 +6,8 @@
  * with whoever made it, and its plan tells what the running one cannot carry. Then its texts go to
  * the processes that enforce it: one record for each source, of which they make the same program.
  *
- *   record = kind, whether it is apart, bytes of the name, bytes of the text (u32 each), name, text
+ *   record = kind, who wrote it, whether it is apart, bytes of the name, bytes of the text (u32
+ *            each), name, text
  */
 
 #include <errno.h>
@@ -14,19 +15,20 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "run/links.h"
+#include "settings/links.h"
 #include "run/run-int.h"
 
 enum { SOURCES_MAX = 64 };
 
 struct head {
-    uint32_t kind, apart, name, text;
+    uint32_t kind, from, apart, name, text;
 };
 
 static void put_source(struct buf *out, const struct run_source *s)
 {
     size_t n = s->kind == RUN_TEXT ? s->n : 0;
-    struct head h = {(uint32_t)s->kind, s->apart, (uint32_t)strlen(s->name) + 1, (uint32_t)n};
+    struct head h = {(uint32_t)s->kind, (uint32_t)s->from, s->apart, (uint32_t)strlen(s->name) + 1,
+                     (uint32_t)n};
     buf_add(out, (const char *)&h, sizeof(h));
     buf_add(out, s->name, h.name);
     buf_add(out, s->text ? s->text : "", n);
@@ -43,11 +45,11 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
         memcpy(&h, at, sizeof(h));
         at += sizeof(h);
         left -= sizeof(h);
-        if (h.kind > RUN_TEXT || h.name == 0 || h.name > left || h.text > left - h.name ||
-            at[h.name - 1])
+        if (h.kind > RUN_TEXT || h.from > SOURCE_OWN || h.name == 0 || h.name > left ||
+            h.text > left - h.name || at[h.name - 1])
             return 0;
         out[n] = (struct run_source){
-            .name = at, .text = at + h.name, .n = h.text, .apart = h.apart != 0};
+            .from = h.from, .name = at, .text = at + h.name, .n = h.text, .apart = h.apart != 0};
         out[n++].kind = h.kind == RUN_TEXT ? RUN_TEXT : RUN_SHIPPED;
         at += h.name + h.text;
         left -= h.name + h.text;
@@ -159,8 +161,11 @@ size_t run_sources(const struct run *r, struct run_source *out, size_t cap)
         const struct source *text = sbpl_text_at(&r->policy.unit, i);
         out[i] = spec->sources[i];
         if (out[i].kind == RUN_FILE && text)
-            out[i] = (struct run_source){
-                .kind = RUN_TEXT, .name = text->name, .text = text->text, .n = text->len};
+            out[i] = (struct run_source){.kind = RUN_TEXT,
+                                         .from = out[i].from,
+                                         .name = text->name,
+                                         .text = text->text,
+                                         .n = text->len};
         out[i].imports_files = false;
     }
     return spec->nsources;

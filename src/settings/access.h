@@ -75,7 +75,7 @@ struct access {
     bool keychain;
     struct words mach_lookups;
 
-    /* Links that what is allowed leads through (run/links.h). */
+    /* Links that what is allowed leads through (settings/links.h). */
     const char *links;
     size_t nlinks;
 
@@ -101,9 +101,6 @@ struct access_target {
  * POSIX IPC, IOKit, sysctl, devices, network, file read, file write, terminals. */
 int access_sbpl(const struct access *p, const struct access_target *t, struct buf *out,
                 struct bk_err *err);
-
-/* For commands that are run here. */
-struct access_target access_target_here(void);
 
 /* Whether nothing is restricted, so that a profile would be for nothing: what settings keep of
  * themselves then is no more than they ask for. */

@@ -12,7 +12,7 @@
 
 #include "base/own.h"
 #include "graph/net.h"
-#include "net/upstream.h"
+#include "graph/proxy-url.h"
 #include "settings/settings.h"
 
 struct checker {

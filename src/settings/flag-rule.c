@@ -16,7 +16,7 @@
 
 #include "base/own.h"
 #include "graph/net.h"
-#include "run/links.h"
+#include "settings/links.h"
 #include "settings/paths.h"
 
 #define READ_OPERATIONS                                                                            \

@@ -9,7 +9,7 @@ enum rule_kind { RULE_DENIES, RULE_READS, RULE_WRITES };
 
 /* One rule for the end of a profile, as the flag --OPTION=VALUE of `buckle run` makes it:
  * "allow-read", "deny-write", "allow-net"… shipped: the policy began with a shipped profile. cwd is
- * for paths only. Links that a permission leads through are noted (run/links.h). */
+ * for paths only. Links that a permission leads through are noted (settings/links.h). */
 int rule_write(const char *option, const char *value, const char *cwd, bool shipped,
                struct buf *out, struct buf *links, struct bk_err *err);
 /* A filter for what is below the files, as disks.sb has it: who may not read a file may not read

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/gitdir.h"
 #include "settings/preset-int.h"
 
 struct applying {
@@ -151,23 +150,6 @@ static int deny_all(struct applying *a, const struct preset *sum)
 
 /* ---- all of it ---- */
 
-static int allow_git(struct applying *a)
-{
-    const char *folders[2];
-    if (git_folders(a->arena, a->base.cwd, &folders[0], &folders[1], a->err) < 0)
-        return -1;
-    for (size_t i = 0; i < 2; i++) {
-        struct place place = {.path = folders[i], .origin = "allow-git"};
-        struct places one = {&place, 1};
-        if (!folders[i])
-            continue;
-        if (push_all(a, &a->policy->allow_read, &one, false) < 0 ||
-            push_all(a, &a->policy->allow_write, &one, false) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int preset_apply(struct arena *arena, const struct preset *sum, const struct path_base *base,
                  struct access *policy, struct words *unset, struct bk_err *err)
 {
@@ -185,9 +167,7 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     /* who reads everything needs no list, and has none opened again inside of denials */
     if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)
         return -1;
-    if (deny_all(&a, sum) < 0)
-        return -1;
-    return sum->flags[PRESET_ALLOW_GIT] ? allow_git(&a) : 0;
+    return deny_all(&a, sum);
 }
 
 static int protect(struct arena *a, const char *path, const struct path_base *base,

@@ -383,10 +383,9 @@ int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
 {
     struct bk_err ignored;
     struct reading r = {.arena = a, .name = name, .err = err ? err : &ignored};
-    struct preset_config c = {.file = name};
+    struct preset_config c = {.file = name, .shipped = out->shipped, .nshipped = out->nshipped};
     struct ynode *root;
-    if (preset_shipped(a, &c, r.err) < 0 || ytree_read(a, name, text, n, &root, r.err) < 0 ||
-        (root && read_root(&r, root, &c) < 0))
+    if (ytree_read(a, name, text, n, &root, r.err) < 0 || (root && read_root(&r, root, &c) < 0))
         return -1;
     *out = c;
     return 0;
@@ -421,6 +420,6 @@ int preset_load(struct arena *a, const char *path, struct preset_config *out, st
                 return -1;
         }
     }
-    *out = (struct preset_config){0};
-    return preset_shipped(a, out, err);
+    *out = (struct preset_config){.shipped = out->shipped, .nshipped = out->nshipped};
+    return 0;
 }

@@ -66,7 +66,8 @@ struct preset_config {
 
 /* Reads the file of this name, or for NULL the first there is of $XDG_CONFIG_HOME/cage/presets.yaml
  * and ~/.config/cage/presets.yaml, .yml. None is fine then. Unknown keys and values of the wrong
- * kind are errors with file, line and the nearest key. Everything lives in the arena. */
+ * kind are errors with file, line and the nearest key. Everything lives in the arena. The shipped
+ * presets in *out stay (policy/presets.h reads them). */
 int preset_load(struct arena *a, const char *path, struct preset_config *out, struct bk_err *err);
 /* The same with a text at hand. */
 int preset_parse(struct arena *a, const char *name, const char *text, size_t n,
@@ -87,8 +88,9 @@ int preset_sum(struct arena *a, const struct preset_config *c, const struct word
 
 int preset_push(struct arena *a, struct preset_paths *list, const struct preset_path *p);
 
-/* Adds what it says to a policy; paths begin at `base`. Entries of allow and read that name an
- * unset variable open nothing; their texts are added to `unset`, which may be NULL. */
+/* Adds what it says to a policy, except allow-git (policy/presets.h); paths begin at `base`.
+ * Entries of allow and read that name an unset variable open nothing; their texts are added to
+ * `unset`, which may be NULL. */
 int preset_apply(struct arena *a, const struct preset *sum, const struct path_base *base,
                  struct access *policy, struct words *unset, struct bk_err *err);
 

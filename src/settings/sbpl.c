@@ -16,8 +16,7 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "run/links.h"
-#include "run/run.h"
+#include "settings/links.h"
 #include "settings/sbpl-int.h"
 
 static void write_header(struct writer *w)
@@ -93,12 +92,6 @@ static int prepare(struct writer *w)
         if (!p->deny_write.at[d].yields)
             memset(w->writes.inside + d * w->writable.n, 0, w->writable.n * sizeof(bool));
     return 0;
-}
-
-struct access_target access_target_here(void)
-{
-    bool macos = run_on_macos();
-    return (struct access_target){.macos = macos, .flattened = macos};
 }
 
 static bool every_host(const struct access *p)

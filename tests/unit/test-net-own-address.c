@@ -5,7 +5,7 @@
 
 #include "net/own-address.h"
 #include "net/lookup-rate.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 #include "tap.h"
 
 static struct peer parsed(const char *text)

@@ -27,7 +27,7 @@
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/relation.h"
 #include "kernel/judge/target.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 

@@ -8,7 +8,7 @@
  * of the folder is open to it; links like current → releases/12 are of this kind.
  */
 
-#include "run/links.h"
+#include "settings/links.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_RUN_GITDIR_H
-#define BK_RUN_GITDIR_H
+#ifndef BK_GIT_GITDIR_H
+#define BK_GIT_GITDIR_H
 
 #include <limits.h>
 #include <stdbool.h>

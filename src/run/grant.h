@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_SETTINGS_GRANT_H
-#define BK_SETTINGS_GRANT_H
+#ifndef BK_RUN_GRANT_H
+#define BK_RUN_GRANT_H
 
 #include "run/run.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-#include "settings/grant.h"
+#include "run/grant.h"
 
 #include <string.h>
 #include <time.h>
@@ -40,13 +40,14 @@ static int renew(struct grants *g, const struct run_source *base, size_t n, stru
                  struct bk_err *err)
 {
     struct run_source all[GRANTS_SOURCES + 1];
-    bool shipped = n && (base[0].kind == RUN_SHIPPED || base[0].protects);
+    bool shipped = n && source_is_shipped(&base[0]);
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (!base[i].last)
             all[count++] = base[i];
     if (g->text.n)
         all[count++] = (struct run_source){.kind = RUN_TEXT,
+                                           .from = SOURCE_GRANT,
                                            .name = "<grants>",
                                            .text = g->text.s,
                                            .n = g->text.n,
@@ -103,7 +104,7 @@ int grants_add(struct grants *g, const char *option, const char *value, struct b
                struct bk_err *err)
 {
     size_t before = g->text.n, links = g->links.n;
-    bool shipped = g->nbase && (g->base[0].kind == RUN_SHIPPED || g->base[0].protects);
+    bool shipped = g->nbase && source_is_shipped(&g->base[0]);
     if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, &g->links, err) == 0 &&
         renew(g, g->base, g->nbase, waits, err) == 0) {
         tell(g, option, value);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/presets.h"
 #include "sbpl/read.h"
 #include "sbpl/sbpl.h"
 #include "settings/preset-int.h"
@@ -210,7 +211,7 @@ static bool is_preset(const struct sbpl_builtin *b)
     return strncmp(b->name, PREFIX, strlen(PREFIX)) == 0;
 }
 
-int preset_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
+int presets_read_shipped(struct arena *a, struct preset_config *c, struct bk_err *err)
 {
     size_t n = 0;
     for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
-#ifndef BK_RUN_LINKS_H
-#define BK_RUN_LINKS_H
+#ifndef BK_SETTINGS_LINKS_H
+#define BK_SETTINGS_LINKS_H
 
 #include "graph/graph.h"
 

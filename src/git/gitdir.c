@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "run/gitdir.h"
+#include "git/gitdir.h"
 
 /* The first line of a small file, without its end. False when there is none. */
 static bool first_line(const char *folder, const char *name, char out[PATH_MAX])

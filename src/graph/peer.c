@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-#include "net/peer.h"
+#include "graph/peer.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
