@@ -19,6 +19,7 @@
 #include "cli/args.h"
 #include "cli/compat/compat.h"
 #include "cli/profile/linux-support.h"
+#include "profile/profile.h"
 
 static const char NAME[] = "sandbox-exec";
 
@@ -52,15 +53,15 @@ bool compat_stands_alone(const char *file)
            strncmp(file, "preset", strlen("preset")) != 0;
 }
 
+/* With or without .sb: -n never means a file. */
 static const struct sbpl_builtin *find_shipped(const char *name)
 {
+    char stem[64];
     size_t n = strlen(name);
     n -= n > 3 && strcmp(name + n - 3, ".sb") == 0 ? 3 : 0;
-    for (const struct sbpl_builtin *b = sbpl_builtins; b->name; b++)
-        if (strncmp(b->name, name, n) == 0 && strcmp(b->name + n, ".sb") == 0 &&
-            compat_stands_alone(b->name))
-            return b;
-    return NULL;
+    snprintf(stem, sizeof(stem), "%.*s", (int)(n < sizeof(stem) ? n : 0), name);
+    const struct sbpl_builtin *b = profile_find_shipped(stem);
+    return b && compat_stands_alone(b->name) ? b : NULL;
 }
 
 static void list_names(FILE *to)

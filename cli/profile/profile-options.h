@@ -39,22 +39,14 @@ struct loaded {
     struct buf names; /* … and this says whose names they are */
 };
 
-/* Where a profile is: a path, and the profile of a collection there. FILE:NAME, or --name; a file
- * of the whole name comes first. */
-struct load_place {
-    char path[4096];
-    const char *profile; /* NULL: none was named */
-};
-int load_place_of(const struct cli_args *args, const char *name, struct load_place *out,
-                  struct bk_err *err);
 /* --era, BLOB_NONE without it. */
 int load_era(const struct cli_args *args, enum blob_era *era, struct bk_err *err);
 
 /* Whether --text stands in for the PROFILE argument. */
 bool load_from_text(const struct cli_args *args);
 
-/* Reads and compiles `name` (a path, "-" or a shipped profile's name; ignored with --text), or
- * decodes it when it is a compiled profile. Fails when it cannot be had or has errors;
+/* Reads and compiles `name` (profile/profile.h has the rule; ignored with --text), or decodes it if
+ * it is a compiled profile. Fails when it cannot be had or has errors;
  * out->unit.diags then says more than *err when it is not empty. Free with loaded_free() whatever
  * happened. */
 int load_profile(const struct cli_args *args, const char *name, struct loaded *out,

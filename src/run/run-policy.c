@@ -23,9 +23,8 @@
 
 struct run_source run_named_profile(const char *name)
 {
-    size_t n = strlen(name);
-    bool file = strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".sb") == 0);
-    return (struct run_source){.kind = file ? RUN_FILE : RUN_SHIPPED, .name = name};
+    return (struct run_source){.kind = profile_is_path(name) ? RUN_FILE : RUN_SHIPPED,
+                               .name = name};
 }
 
 const char *run_place_is_all(const char *cwd)
@@ -72,22 +71,11 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     return 0;
 }
 
-static int add_shipped(struct run_policy *p, const char *name, struct bk_err *err)
-{
-    char file[128];
-    snprintf(file, sizeof(file), "%.100s.sb", name);
-    if (sbpl_add_builtin(&p->unit, file, err) == 0)
-        return 0;
-    err_set(err, BK_E_INPUT, "there is no shipped profile %s", name);
-    err_hint(err, "default, strict, readonly, open; a file is given with a slash or its .sb");
-    return -1;
-}
-
 static int add_text(struct run_policy *p, const struct run_source *s, struct bk_err *err)
 {
     switch (s->kind) {
     case RUN_SHIPPED:
-        return add_shipped(p, s->name, err);
+        return profile_add_shipped(&p->unit, s->name, err);
     case RUN_FILE:
         return profile_add_file(&p->unit, s->name, err);
     case RUN_TEXT:

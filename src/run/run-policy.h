@@ -10,8 +10,7 @@
 #include "run/link-targets.h"
 #include "run/spec.h"
 
-/* A profile as people name it. A bare word is a shipped one and never a file: a file that happens
- * to be called `default` must not become the policy. */
+/* A profile by its name (profile/profile.h has the rule). */
 struct run_source run_named_profile(const char *name);
 
 /* What this folder is to somebody whose commands could write to all of it ("your home directory");
