@@ -178,7 +178,7 @@ static int run_caged(struct cage *c)
                                        .n = c->profile.n,
                                        .links = c->policy.links,
                                        .nlinks = c->policy.nlinks};
-    spec->argv = (char *const *)c->args.pos;
+    spec->launch.argv = (char *const *)c->args.pos;
     spec->bare = true;
     spec->set_env = set;
     spec->nset_env = 1;

@@ -191,7 +191,7 @@ static int run_it(struct compat *d, const struct asked *a, char **command)
     d->base = a->source;
     d->spec.params = a->params;
     d->spec.nparams = a->nparams;
-    d->spec.argv = command;
+    d->spec.launch.argv = command;
     d->spec.whole_env = true;
     d->spec.bare = !a->placed;
     d->refused = "sandbox_apply: Operation not permitted"; /* as in a sandbox on macOS */

@@ -131,7 +131,7 @@ static int make_command(struct srt *s, struct bk_err *err)
     }
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
-    s->drop.spec.argv = (char *const *)s->argv;
+    s->drop.spec.launch.argv = (char *const *)s->argv;
     debug_say("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
     return 0;
 }
@@ -150,7 +150,7 @@ static void on_open(struct compat *d)
     live_open(&s->live, &d->run, &d->spec);
     s->watch.quiet = true; /* but for the debug log */
     watch_begin(&s->watch, &s->settings, &s->live);
-    d->spec.hears = s->live.hearing.fd;
+    d->spec.launch.hears = s->live.hearing.fd;
     if (s->watch.control >= 0)
         debug_say("Listening for settings on fd %d", s->watch.control);
 }

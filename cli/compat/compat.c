@@ -76,15 +76,15 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
 {
     *d = (struct compat){.name = name};
     d->spec = (struct run_spec){
-        .cwd = d->cwd,
+        .launch.cwd = d->cwd,
         /* a container's first process would inherit what is left behind */
-        .leave_judge = getppid() != 1,
-        .give_stdio = true,
-        .no_masks = true, /* scripts ask by looking, and expect an error */
+        .launch.leave_judge = getppid() != 1,
+        .launch.give_stdio = true,
+        .plan.no_masks = true, /* scripts ask by looking, and expect an error */
         .debug = debug_line,
-        .on_event = on_event,
+        .launch.on_event = on_event,
         .complain = complain,
-        .arg = d,
+        .launch.arg = d,
     };
     return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
 }
@@ -129,7 +129,7 @@ int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
         run_close(&d->run);
         return -1;
     }
-    d->spec.on_heard = d->heard ? on_heard : NULL;
+    d->spec.launch.on_heard = d->heard ? on_heard : NULL;
     if (d->opened)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)

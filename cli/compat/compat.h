@@ -34,7 +34,7 @@ struct compat {
     bool signals_as_status;           /* a signal becomes 128 and its number, as shells have it */
     /* Whether a denied operation is not worth a word; may be NULL. */
     bool (*ignored)(struct compat *d, const char *line);
-    /* When something can be read from spec.hears; may be NULL. */
+    /* When something can be read from spec.launch.hears; may be NULL. */
     void (*heard)(struct compat *d);
     void *owner;
     struct run_source base; /* the policy; without a name: the spec has its sources already */

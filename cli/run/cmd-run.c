@@ -259,10 +259,11 @@ static int choose_limits(struct invocation *r, struct bk_err *err)
     uint64_t seconds = 0, nprocs = 0;
     if ((timeout && parse_count("timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0) ||
         (procs && parse_count("max-procs", procs, UINT32_MAX, &nprocs, err) < 0) ||
-        (memory && parse_count("max-memory", memory, INT64_MAX, &r->spec.max_memory, err) < 0))
+        (memory &&
+         parse_count("max-memory", memory, INT64_MAX, &r->spec.launch.max_memory, err) < 0))
         return -1;
-    r->spec.timeout_ms = (uint32_t)seconds * 1000;
-    r->spec.max_procs = (uint32_t)nprocs;
+    r->spec.launch.timeout_ms = (uint32_t)seconds * 1000;
+    r->spec.launch.max_procs = (uint32_t)nprocs;
     return 0;
 }
 
@@ -272,8 +273,8 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     uint64_t seconds = 0;
     if (timeout && parse_count("ask-timeout", timeout, UINT32_MAX / 1000, &seconds, err) < 0)
         return -1;
-    r->spec.ask_ms = (uint32_t)seconds * 1000;
-    r->spec.on_question = args_has(r->args, "ask") ? on_question : NULL;
+    r->spec.launch.ask_ms = (uint32_t)seconds * 1000;
+    r->spec.launch.on_question = args_has(r->args, "ask") ? on_question : NULL;
     return 0;
 }
 
@@ -293,7 +294,7 @@ static int choose_root(struct invocation *r, const char *root, struct bk_err *er
         return -1;
     }
     memcpy(r->cwd, found, sizeof(r->cwd));
-    r->spec.start = r->start;
+    r->spec.launch.start = r->start;
     return 0;
 }
 
@@ -310,7 +311,7 @@ static int choose_folders(struct invocation *r, struct bk_err *err)
         return err_sys(err, "--tmpdir %s", tmpdir);
     if (tmpdir && !realpath(tmpdir, r->tmpdir))
         return err_sys(err, "--tmpdir %s", tmpdir);
-    r->spec.start = cd || root ? r->start : NULL;
+    r->spec.launch.start = cd || root ? r->start : NULL;
     r->spec.tmpdir = tmpdir ? r->tmpdir : NULL;
     return 0;
 }
@@ -335,8 +336,8 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     }
     r->spec.keep_env = r->keep_env;
     r->spec.nkeep_env = nenv + nkeep;
-    r->spec.keep_fds = r->keep_fds;
-    r->spec.nkeep_fds = nfds;
+    r->spec.launch.keep_fds = r->keep_fds;
+    r->spec.launch.nkeep = nfds;
     return 0;
 }
 
@@ -382,27 +383,27 @@ static int join_session(struct invocation *r, struct bk_err *err)
 static int fill_spec(struct invocation *r, struct bk_err *err)
 {
     r->spec = (struct run_spec){
-        .argv = (char *const *)r->args->pos,
-        .cwd = r->cwd,
-        .updatable = args_has(r->args, "updatable"),
-        .grantable = args_has(r->args, "grantable"),
-        .watch_net = args_has(r->args, "watch-net"),
-        .late_names = args_has(r->args, "late-names"),
-        .accept_weaker = args_has(r->args, "accept-weaker"),
-        .keep_userns = args_has(r->args, "allow-userns"),
-        .core_dumps = args_has(r->args, "core-dumps"),
-        .strict_reads = args_has(r->args, "strict-reads"),
+        .launch.argv = (char *const *)r->args->pos,
+        .launch.cwd = r->cwd,
+        .plan.updatable = args_has(r->args, "updatable"),
+        .plan.grantable = args_has(r->args, "grantable"),
+        .plan.watch_net = args_has(r->args, "watch-net"),
+        .launch.late_names = args_has(r->args, "late-names"),
+        .plan.accept_weaker = args_has(r->args, "accept-weaker"),
+        .plan.keep_userns = args_has(r->args, "allow-userns"),
+        .plan.core_dumps = args_has(r->args, "core-dumps"),
+        .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
-        .wait_all = args_has(r->args, "wait"),
+        .launch.wait_all = args_has(r->args, "wait"),
         /* We end right after it. But a container's first process would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
-        .leave_judge = getppid() != 1,
-        .give_stdio = true,
+        .launch.leave_judge = getppid() != 1,
+        .launch.give_stdio = true,
         .debug = debug_line,
-        .on_event = on_event,
+        .launch.on_event = on_event,
         .complain = complain,
-        .on_heard = on_heard,
-        .arg = r,
+        .launch.on_heard = on_heard,
+        .launch.arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
         return err_sys(err, "cannot tell the working directory");
@@ -410,7 +411,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
         return -1;
-    if (asked_caps(r->args, &r->spec.caps, err) < 0 || choose_limits(r, err) < 0 ||
+    if (asked_caps(r->args, &r->spec.plan.caps, err) < 0 || choose_limits(r, err) < 0 ||
         choose_asking(r, err) < 0 || run_flags_read(&r->flags, r->args, &r->spec, err) < 0 ||
         choose_kept(r, err) < 0)
         return -1;
@@ -486,7 +487,7 @@ static int run_all(struct invocation *r)
     live_open(&r->live, &r->run, &r->spec);
     r->watch.quiet = r->how == REPORT_NONE;
     watch_begin(&r->watch, &r->settings, &r->live);
-    r->spec.hears = r->live.hearing.fd;
+    r->spec.launch.hears = r->live.hearing.fd;
     int went = run_go(&r->run, &end, &err);
     ask_tty_end(&r->asker);
     if (went < 0)

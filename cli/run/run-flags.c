@@ -206,9 +206,9 @@ int run_flags_read(struct run_flags *f, const struct cli_args *args, struct run_
         return -1;
     f->profile = run_named_profile(name ? name : "default");
     bool shipped = source_is_shipped(&f->profile);
-    if (flag_rules(args, spec->cwd, shipped, &f->rules, &f->links, err) < 0)
+    if (flag_rules(args, spec->launch.cwd, shipped, &f->rules, &f->links, err) < 0)
         return -1;
-    if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->cwd, err) < 0)
+    if (net_rules(args, &f->rules, err) < 0 || socket_rules(f, args, spec->launch.cwd, err) < 0)
         return -1;
     if (!buf_ok(&f->rules) || !buf_ok(&f->links))
         return err_nomem(err);

@@ -130,7 +130,7 @@ static void answer_log(struct live *l, const json_t *message, struct buf *out)
 
 static void answer_about(const struct live *l, struct buf *out)
 {
-    const struct run_spec *s = l->run->spec;
+    const struct launch *s = &l->run->spec->launch;
     buf_fmt(out, "{\"ok\": true, \"pid\": %d, \"member\": %s, \"cwd\": ", (int)getpid(),
             l->session > 0 ? "true" : "false");
     buf_json(out, s->cwd, strlen(s->cwd));
@@ -214,13 +214,13 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     grants_init(&l->grants, r);
     l->desk = (struct control_server){.hearing = &l->hearing, .fn = answer, .arg = l};
     (void)control_server_open(&l->desk, "run", 0, &err);
-    spec->hears = l->hearing.fd;
+    spec->launch.hears = l->hearing.fd;
     const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
-    spec->nuser_fds = 0;
-    spec->user_fds = l->own;
+    spec->launch.nuser_fds = 0;
+    spec->launch.user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i] > STDERR_FILENO)
-            l->own[spec->nuser_fds++] = own[i];
+            l->own[spec->launch.nuser_fds++] = own[i];
 }
 
 void live_close(struct live *l)

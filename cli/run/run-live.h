@@ -34,8 +34,8 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
 /* At the end: the session has all counts, and no run any more. */
 void live_leave(struct live *l);
 
-/* Before run_go(): opens the door, and fills spec->hears and on_heard. Where there can be none the
- * run goes on without. */
+/* Before run_go(): opens the door, and fills spec->launch.hears and on_heard. Where there can be
+ * none the run goes on without. */
 void live_open(struct live *l, struct run *r, struct run_spec *spec);
 void live_heard(struct live *l); /* for on_heard */
 void live_event(struct live *l, const struct event *e);

@@ -109,13 +109,14 @@ static int fill_request(struct run_settings *rs, const struct run_spec *spec, st
         return err_set(err, BK_E_INPUT, "--profile and --preset are two policies; choose one");
     if (args_has(args, "profile") && args_has(args, "settings"))
         return err_set(err, BK_E_INPUT, "--profile and --settings are two policies; choose one");
-    rs->request = (struct policy_request){.cwd = spec->cwd,
-                                          .base = rs->profile,
-                                          .rules = rs->rules,
-                                          .find_settings = run_settings_found(rs),
-                                          .bare_settings = rs->bare,
-                                          .command = spec->argv ? spec->argv[0] : NULL,
-                                          .wants_userns = spec->keep_userns};
+    rs->request =
+        (struct policy_request){.cwd = spec->launch.cwd,
+                                .base = rs->profile,
+                                .rules = rs->rules,
+                                .find_settings = run_settings_found(rs),
+                                .bare_settings = rs->bare,
+                                .command = spec->launch.argv ? spec->launch.argv[0] : NULL,
+                                .wants_userns = spec->plan.keep_userns};
     return run_presets_request(args, &rs->arena, &rs->request, err);
 }
 
@@ -128,7 +129,7 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     if (fill_request(rs, spec, err) < 0)
         return -1;
     rs->tmpdir = rs->tmpdir ? rs->tmpdir : spec->tmpdir;
-    rs->command = spec->argv && spec->argv[0] ? join_words(spec->argv) : NULL;
+    rs->command = spec->launch.argv && spec->launch.argv[0] ? join_words(spec->launch.argv) : NULL;
     if (!rs->tmpdir && tmpdir_name(&rs->scratch, err) < 0)
         return -1;
     rs->now = assemble(rs, &rs->request, NULL, 0, err);
@@ -143,7 +144,7 @@ int run_settings_read(struct run_settings *rs, const struct cli_args *args, stru
     spec->set_env = rs->now->result.env.at;
     spec->nset_env = rs->now->result.env.n;
     if (run_settings_strict(rs))
-        spec->on_question = NULL;
+        spec->launch.on_question = NULL;
     rs->writes_listed = settings_list_writes(&rs->now->settings);
     return 0;
 }

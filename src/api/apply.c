@@ -101,11 +101,11 @@ static int make_plan(struct work *w, struct bk_err *err)
     const struct run_spec *s = &w->spec;
     const char *pretend = getenv("BUCKLE_PRETEND");
     struct host host;
-    struct plan_options opt = {.accept_weaker = s->accept_weaker,
-                               .keep_userns = s->keep_userns,
-                               .strict_reads = s->strict_reads,
+    struct plan_options opt = {.accept_weaker = s->plan.accept_weaker,
+                               .keep_userns = s->plan.keep_userns,
+                               .strict_reads = s->plan.strict_reads,
                                .no_masks = true,
-                               .cwd = s->cwd,
+                               .cwd = s->launch.cwd,
                                .arch = PLAN_NATIVE};
     if (run_mounts(&w->mounts, s, err) < 0)
         return -1;

@@ -364,15 +364,15 @@ static void fill_spec(struct controller *k, pid_t parent)
     bool asks = k->c->on_question && !(a->by_settings && a->result.strict_allowlist);
     int reaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
-    s->leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
-    s->give_stdio = true;
-    s->no_job_control = true;
-    s->on_event = on_event;
-    s->on_heard = on_heard;
-    s->hears = k->heard;
-    s->on_question = asks ? on_question : NULL;
+    s->launch.leave_judge = parent != 1 && !reaper; /* else the program would inherit it */
+    s->launch.give_stdio = true;
+    s->launch.no_job_control = true;
+    s->launch.on_event = on_event;
+    s->launch.on_heard = on_heard;
+    s->launch.hears = k->heard;
+    s->launch.on_question = asks ? on_question : NULL;
+    s->launch.arg = k;
     s->complain = complain;
-    s->arg = k;
 }
 
 static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *err)

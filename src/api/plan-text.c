@@ -29,7 +29,7 @@ static int print_plan(void *arg, struct buf *out, const struct sbpl_unit **unit,
     const struct asked *a = arg;
     if (helper_prepare(&p, a->c, err) < 0)
         return -1;
-    p.spec.on_question = a->c->on_question ? no_question : NULL;
+    p.spec.launch.on_question = a->c->on_question ? no_question : NULL;
     *unit = &r.policy.unit;
     if (run_open(&r, &p.spec, true, err) < 0 || run_plan(&r, err) < 0)
         return -1;

@@ -16,10 +16,11 @@
 static int plan_default(struct doctor *d, struct run_policy *policy, struct bk_err *err)
 {
     static const struct run_source source = {.kind = RUN_SHIPPED, .name = "default"};
-    static const struct run_spec spec = {.sources = &source, .nsources = 1, .cwd = "/nowhere"};
+    static const struct run_spec spec = {
+        .sources = &source, .nsources = 1, .launch.cwd = "/nowhere"};
     struct plan_options opt = {.arch = PLAN_NATIVE};
     OWN(buf) struct buf own = {0};
-    if (own_rules(spec.cwd, &own, err) < 0 ||
+    if (own_rules(spec.launch.cwd, &own, err) < 0 ||
         run_policy_gather(policy, &spec, "/tmp/nowhere", &own, err) < 0 ||
         run_policy_compile(policy, err) < 0)
         return -1;

@@ -97,7 +97,7 @@ static void tell(const struct grants *g, const char *option, const char *what)
     size_t n = strlen(what);
     e.path_len = (uint32_t)(n < EVENT_PATH ? n : EVENT_PATH - 1);
     memcpy(e.path, what, e.path_len);
-    g->run->spec->on_event(g->run->spec->arg, &e);
+    g->run->spec->launch.on_event(g->run->spec->launch.arg, &e);
 }
 
 int grants_add(struct grants *g, const char *option, const char *value, struct buf *waits,
@@ -105,7 +105,8 @@ int grants_add(struct grants *g, const char *option, const char *value, struct b
 {
     size_t before = g->text.n, links = g->links.n;
     bool shipped = g->nbase && source_is_shipped(&g->base[0]);
-    if (rule_write(option, value, g->run->spec->cwd, shipped, &g->text, &g->links, err) == 0 &&
+    if (rule_write(option, value, g->run->spec->launch.cwd, shipped, &g->text, &g->links, err) ==
+            0 &&
         renew(g, g->base, g->nbase, waits, err) == 0) {
         tell(g, option, value);
         return 0;

@@ -53,13 +53,13 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     if (!p->params)
         return err_nomem(err);
     if (!spec->bare) {
-        p->params[used++] = (struct sbpl_param){"CWD", spec->cwd};
+        p->params[used++] = (struct sbpl_param){"CWD", spec->launch.cwd};
         p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
         if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home && realpath(home, p->home))
             p->params[used++] = (struct sbpl_param){"HOME", p->home};
-        if (git_linked(spec->cwd, p->git_own, p->git_common)) {
+        if (git_linked(spec->launch.cwd, p->git_own, p->git_common)) {
             p->params[used++] = (struct sbpl_param){"GIT_DIR", p->git_own};
             p->params[used++] = (struct sbpl_param){"GIT_COMMON", p->git_common};
         }
@@ -113,16 +113,16 @@ int run_policy_link_targets(struct link_targets *meanings, const struct run_spec
 {
     char real[PATH_MAX];
     const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    if (link_targets_find(meanings, home, !spec->bare, spec->cwd, err) < 0)
+    if (link_targets_find(meanings, home, !spec->bare, spec->launch.cwd, err) < 0)
         return -1;
-    return git_files_find(spec->cwd, home, protect_named, meanings, err);
+    return git_files_find(spec->launch.cwd, home, protect_named, meanings, err);
 }
 
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
 {
     char home[PATH_MAX];
     const char *named = getenv("HOME");
-    const char *const folders[] = {spec->cwd, named ? realpath(named, home) : NULL};
+    const char *const folders[] = {spec->launch.cwd, named ? realpath(named, home) : NULL};
     OWN(fd) int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     mounts_open(mounts, fd);
     if (!mounts_now(mounts, false))
@@ -161,7 +161,7 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
     spec->nsources = a->nsources;
     if (!a->by_settings)
         return;
-    spec->keep_userns |= r->nested_userns;
+    spec->plan.keep_userns |= r->nested_userns;
     if (!spec->upstream && r->policy.allowed_domains.n) /* without hosts nothing leads there */
         spec->upstream = r->upstream;
 }

@@ -44,21 +44,12 @@ const char *run_tmpdir(const struct run *r)
     return r->spec->tmpdir ? r->spec->tmpdir : r->scratch.path;
 }
 
-static void fill_options(struct run *r)
+static void complete_options(struct run *r)
 {
-    const struct run_spec *s = r->spec;
-    r->options = (struct plan_options){.updatable = s->updatable,
-                                       .grantable = s->grantable,
-                                       .watch_net = s->watch_net,
-                                       .accept_weaker = s->accept_weaker,
-                                       .keep_userns = s->keep_userns,
-                                       .strict_reads = s->strict_reads,
-                                       .no_masks = s->no_masks,
-                                       .core_dumps = s->core_dumps,
-                                       .ask = s->on_question != NULL,
-                                       .caps = s->caps,
-                                       .cwd = s->cwd,
-                                       .arch = PLAN_NATIVE};
+    r->options = r->spec->plan;
+    r->options.ask = r->spec->launch.on_question != NULL;
+    r->options.cwd = r->spec->launch.cwd;
+    r->options.arch = PLAN_NATIVE;
 }
 
 static int look_at_mounts(struct run *r, struct bk_err *err)
@@ -104,7 +95,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     *r = (struct run){
         .spec = spec, .scratch.lock = -1, .cgroup.fd = -1, .init = {.pidfd = -1, .ready = -1}};
     arena_init(&r->arena, 64 << 20);
-    fill_options(r);
+    complete_options(r);
     find_connector(r);
     if (look_at_host(r, probe, err) < 0)
         return -1;
@@ -112,7 +103,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     /* nothing takes longer, and none of what follows is needed for it */
     if (!probe && !policy_on_macos())
-        init_start(&r->init, &r->host, spec->cwd);
+        init_start(&r->init, &r->host, spec->launch.cwd);
     if (spec->scratch)
         r->scratch = *spec->scratch;
     else if (!spec->tmpdir && !spec->bare && tmpdir_name(&r->scratch, err) < 0)
@@ -121,7 +112,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     /* the first process is still making its namespaces */
     if (run_policy_link_targets(&r->meanings, spec, err) < 0 ||
-        (!is_inside(&r->host) && own_rules(spec->cwd, &r->own, err) < 0) ||
+        (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own, err) < 0)
         return -1;
     run_policy_add_link_targets(&r->policy, &r->meanings);
@@ -174,7 +165,7 @@ static int prepare_env(struct run *r, struct bk_err *err)
 static int refuse(const struct run *r, const struct bk_err *err)
 {
     if (r->spec->complain)
-        r->spec->complain(r->spec->arg, &r->policy.unit, err);
+        r->spec->complain(r->spec->launch.arg, &r->policy.unit, err);
     return -1;
 }
 
@@ -209,60 +200,20 @@ static int meanwhile(void *arg, struct bk_err *err)
     return r->scratch.lock >= 0 ? 0 : tmpdir_make(&r->scratch, err);
 }
 
-static void on_event(void *arg, const struct event *e)
-{
-    const struct run *r = arg;
-    if (r->spec->on_event)
-        r->spec->on_event(r->spec->arg, e);
-}
-
-static void on_heard(void *arg)
-{
-    const struct run *r = arg;
-    r->spec->on_heard(r->spec->arg);
-}
-
-static void on_question(void *arg, const struct consent_question *q, int channel)
-{
-    const struct run *r = arg;
-    r->spec->on_question(r->spec->arg, q, channel);
-}
-
-static void fill_launch(struct run *r, struct launch *l)
+static void complete_launch(struct run *r, struct launch *l)
 {
     const struct run_spec *s = r->spec;
-    *l = (struct launch){
-        .prepare = prepare,
-        .meanwhile = meanwhile,
-        .host = &r->host,
-        .init = &r->init,
-        .argv = s->argv,
-        .env = r->env.env,
-        .cwd = s->cwd,
-        .tmpdir = s->bare ? NULL : run_tmpdir(r),
-        .start = s->start,
-        .keep_fds = s->keep_fds,
-        .nkeep = s->nkeep_fds,
-        .connector = r->connector[0] ? r->connector : NULL,
-        .upstream = s->upstream ? &r->upstream : NULL,
-        .late_names = s->late_names,
-        .max_memory = s->max_memory,
-        .max_procs = s->max_procs,
-        .timeout_ms = s->timeout_ms,
-        .wait_all = s->wait_all,
-        .leave_judge = s->leave_judge,
-        .give_stdio = s->give_stdio,
-        .no_job_control = s->no_job_control,
-        .on_event = on_event,
-        .on_heard = s->on_heard ? on_heard : NULL,
-        .hears = s->hears,
-        .user_fds = s->user_fds,
-        .nuser_fds = s->nuser_fds,
-        .compile = run_recompile,
-        .on_question = s->on_question ? on_question : NULL,
-        .ask_ms = s->ask_ms,
-        .arg = r,
-    };
+    *l = s->launch;
+    l->prepare = prepare;
+    l->meanwhile = meanwhile;
+    l->compile = run_recompile;
+    l->run = r;
+    l->host = &r->host;
+    l->init = &r->init;
+    l->env = r->env.env;
+    l->tmpdir = s->bare ? NULL : run_tmpdir(r);
+    l->connector = r->connector[0] ? r->connector : NULL;
+    l->upstream = s->upstream ? &r->upstream : NULL;
     /* the sandbox as a whole where a control group can be had, else each process */
     if ((l->max_memory || l->max_procs) && cgroup_make(&r->cgroup, l->max_memory, l->max_procs))
         l->max_memory = l->max_procs = 0;
@@ -324,7 +275,7 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
         return end->step = STEP_POLICY, refuse(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
-    fill_launch(r, &l);
+    complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
         if (result == 0 || !learn(&r->host, end))

@@ -99,21 +99,21 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
 static void on_event(void *arg, const struct event *e)
 {
     const struct run *r = arg;
-    if (r->spec->on_event)
-        r->spec->on_event(r->spec->arg, e);
+    if (r->spec->launch.on_event)
+        r->spec->launch.on_event(r->spec->launch.arg, e);
 }
 
 static void debug(void *arg, const char *line)
 {
     const struct run *r = arg;
     if (r->spec->debug)
-        r->spec->debug(r->spec->arg, line);
+        r->spec->debug(r->spec->launch.arg, line);
 }
 
 /* sandbox-exec would say it in its own way. */
 static int find_command(struct run *r, struct launch_end *end, struct bk_err *err)
 {
-    const char *name = r->spec->argv[0];
+    const char *name = r->spec->launch.argv[0];
     struct stat st;
     if (shell_find(&r->arena, name, getenv("PATH"), err))
         return 0;
@@ -129,17 +129,17 @@ int run_macos(struct run *r, struct launch_end *end, struct bk_err *err)
     if (find_command(r, end, err) < 0)
         return -1;
     struct seatbelt how = {
-        .argv = s->argv,
+        .argv = s->launch.argv,
         .env = r->env.env,
-        .cwd = s->cwd,
-        .keep_fds = s->keep_fds,
-        .nkeep_fds = s->nkeep_fds,
+        .cwd = s->launch.cwd,
+        .keep_fds = s->launch.keep_fds,
+        .nkeep_fds = s->launch.nkeep,
         .profile = write_profile,
         .graph = r->policy.graph,
         .proxied = run_tells_hosts(r->policy.graph),
         .upstream = s->upstream ? &r->upstream : NULL,
         .connector = r->connector[0] ? r->connector : NULL,
-        .timeout_ms = s->timeout_ms,
+        .timeout_ms = s->launch.timeout_ms,
         .on_event = on_event,
         .debug = debug,
         .arg = r,

@@ -39,9 +39,9 @@ struct launch {
     struct launch_policy policy; /* or empty, and then: */
     /* Called in the judge's process while it is still as unconfined as the caller: fills *out, or
      * tells the person what is wrong and answers -1 (the launch fails in STEP_POLICY). */
-    int (*prepare)(void *arg, struct launch_policy *out);
+    int (*prepare)(void *run, struct launch_policy *out);
     /* Called in the caller's process while the judge is busy with that; -1 ends the launch. */
-    int (*meanwhile)(void *arg, struct bk_err *err);
+    int (*meanwhile)(void *run, struct bk_err *err);
     const struct host *host; /* what policy is, or will be, made for */
     struct init *init;       /* laid already (init.h), taken over whatever happens; or NULL */
     char *const *argv;
@@ -76,14 +76,15 @@ struct launch {
     size_t nuser_fds;
     /* For a policy that can change: makes a graph of what launch_update() was given, in each of the
      * processes that enforce it. NULL when that is impossible; then the old one stays. */
-    struct graph *(*compile)(void *arg, const void *bytes, size_t n);
+    struct graph *(*compile)(void *run, const void *bytes, size_t n);
     /* Somebody wants to connect where no rule says yes or no; NULL: the answer is no. Called in the
      * calling thread, too, for questions and again when one is withdrawn. Answered by
      * consent_answer(channel, q->id, …), from here or later from any thread, until launch_run()
      * returns. */
     void (*on_question)(void *arg, const struct consent_question *q, int channel);
     uint32_t ask_ms; /* that an answer is waited for; 0: CONSENT_MS */
-    void *arg;
+    void *arg;       /* for on_event, on_heard and on_question */
+    void *run;       /* for prepare, meanwhile and compile */
 };
 
 /* What a launch was doing when it failed; also says what to try without. */
