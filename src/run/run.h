@@ -57,8 +57,8 @@ int run_update(struct run *r, const struct run_source *sources, size_t n, struct
  * At most cap; how many, or 0 when there are more. They live as long as the run. */
 size_t run_sources(const struct run *r, struct run_source *out, size_t cap);
 
-/* To word reports: the judge has compiled the policy for itself. Graphs are NULL when memory is
- * short. */
+/* The policies' graphs, for reports; compiled on the first call (run.c says why). NULL when memory
+ * is short. */
 struct policies run_policies(struct run *r);
 const struct graph *run_graph(struct run *r); /* of the first policy */
 
