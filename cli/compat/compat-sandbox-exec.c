@@ -95,7 +95,7 @@ struct asked {
 };
 
 /* Takes the word apart in place. */
-static int take_param(struct asked *a, char *word)
+static int read_param(struct asked *a, char *word)
 {
     char *equals = strchr(word, '=');
     if (!equals || equals == word)
@@ -105,7 +105,7 @@ static int take_param(struct asked *a, char *word)
     return 0;
 }
 
-static int take_name(struct asked *a, const char *name)
+static int read_name(struct asked *a, const char *name)
 {
     const struct sbpl_builtin *b = find_shipped(name);
     if (!b) {
@@ -121,7 +121,7 @@ static int take_name(struct asked *a, const char *name)
     return 0;
 }
 
-static int take_options(struct asked *a, int argc, char **argv)
+static int read_options(struct asked *a, int argc, char **argv)
 {
     int letter, status = 0;
     opterr = 0;
@@ -130,13 +130,13 @@ static int take_options(struct asked *a, int argc, char **argv)
         a->chosen += letter == 'f' || letter == 'n' || letter == 'p';
         switch (letter) {
         case 'D':
-            status = take_param(a, optarg);
+            status = read_param(a, optarg);
             break;
         case 'f':
             a->source = (struct run_source){.kind = RUN_FILE, .name = optarg};
             break;
         case 'n':
-            status = take_name(a, optarg);
+            status = read_name(a, optarg);
             break;
         case 'p':
             a->source = (struct run_source){.kind = RUN_TEXT,
@@ -164,7 +164,7 @@ static int take_options(struct asked *a, int argc, char **argv)
 
 /* Rules on these were written with something in mind that is not there. One line, because a
  * profile of macOS has dozens of them and they do no harm. */
-static void tell_absent(struct compat *d)
+static void report_absent(struct compat *d)
 {
     const struct graph *g = run_graph(&d->run);
     OWN(buf) struct buf names = {0};
@@ -183,7 +183,7 @@ static void tell_absent(struct compat *d)
         fprintf(stderr, "%s: without a meaning on Linux: %s\n", NAME, names.s);
 }
 
-static int run_it(struct compat *d, const struct asked *a, char **command)
+static int run_command(struct compat *d, const struct asked *a, char **command)
 {
     struct launch_end end;
     struct bk_err err;
@@ -195,7 +195,7 @@ static int run_it(struct compat *d, const struct asked *a, char **command)
     d->spec.whole_env = true;
     d->spec.bare = !a->placed;
     d->refused = "sandbox_apply: Operation not permitted"; /* as in a sandbox on macOS */
-    d->opened = a->verbose ? tell_absent : NULL;
+    d->opened = a->verbose ? report_absent : NULL;
     compat_run(d, &end, &err);
     if (end.step == STEP_POLICY)
         return d->compiled ? EX_OSERR : EX_DATAERR;
@@ -215,7 +215,7 @@ static int main_sandbox_exec(int argc, char **argv)
     if (!a.params || !d) {
         err_nomem(&err);
         compat_report(NAME, NULL, &err);
-    } else if ((status = take_options(&a, argc, argv)) != 0) {
+    } else if ((status = read_options(&a, argc, argv)) != 0) {
         /* told */
     } else if (a.chosen != 1) {
         status = usage(a.chosen ? "one profile only: -f, -n or -p%s" : NULL, "");
@@ -225,7 +225,7 @@ static int main_sandbox_exec(int argc, char **argv)
         compat_report(NAME, NULL, &err);
         status = EX_OSERR;
     } else {
-        status = run_it(d, &a, argv + optind);
+        status = run_command(d, &a, argv + optind);
     }
     free(a.params);
     free(d);

@@ -49,10 +49,10 @@ struct srt {
     struct buf command;
     const char *argv[4];
     char tmpdir[PATH_MAX];
-    struct compat drop;
+    struct compat compat;
 };
 
-static int tell(const struct bk_err *err)
+static int report(const struct bk_err *err)
 {
     compat_report("Error", NULL, err);
     return FAILED;
@@ -80,7 +80,7 @@ static int choose_file(struct srt *s, struct bk_err *err)
 
 /* The fixed folder, when it is this person's; on a machine of several the others have one of the
  * run's own. Nobody else's is used, nor one that a link leads to. */
-static bool own_tmpdir(void)
+static bool tmpdir_is_ours(void)
 {
     struct stat st;
     if (mkdir(TMPDIR, 0700) < 0 && errno != EEXIST)
@@ -90,7 +90,7 @@ static bool own_tmpdir(void)
 
 static void choose_tmpdir(struct srt *s)
 {
-    if (own_tmpdir() && realpath(TMPDIR, s->tmpdir))
+    if (tmpdir_is_ours() && realpath(TMPDIR, s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
         debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
@@ -98,7 +98,7 @@ static void choose_tmpdir(struct srt *s)
 
 static int make_policy(struct srt *s, struct bk_err *err)
 {
-    struct run_spec *spec = &s->drop.spec;
+    struct run_spec *spec = &s->compat.spec;
     s->settings.bare = true;
     spec->whole_env = true;
     choose_tmpdir(s);
@@ -131,7 +131,7 @@ static int make_command(struct srt *s, struct bk_err *err)
     }
     s->argv[1] = "-c";
     s->argv[2] = s->command.s;
-    s->drop.spec.launch.argv = (char *const *)s->argv;
+    s->compat.spec.launch.argv = (char *const *)s->argv;
     debug_say("Command: %s -c, %zu bytes", s->argv[0], s->command.n - 1);
     return 0;
 }
@@ -161,26 +161,26 @@ static void on_heard(struct compat *d)
     live_heard(&s->live);
 }
 
-static int run(struct srt *s)
+static int run_srt(struct srt *s)
 {
     struct bk_err err;
     struct launch_end end;
     if (!s->args.npos && !args_has(&s->args, "command")) {
         err_set(&err, BK_E_INPUT, "No command specified: -c STRING, or the command's words");
-        return tell(&err);
+        return report(&err);
     }
-    if (compat_init(&s->drop, "srt", &err) < 0 || make_command(s, &err) < 0 ||
+    if (compat_init(&s->compat, "srt", &err) < 0 || make_command(s, &err) < 0 ||
         make_policy(s, &err) < 0)
-        return tell(&err);
-    s->drop.owner = s;
-    s->drop.opened = on_open;
-    s->drop.heard = on_heard;
-    s->drop.ignored = is_ignored;
-    s->drop.verbose = args_has(&s->args, "debug");
-    s->drop.signals_as_status = true;
-    compat_run(&s->drop, &end, &err);
+        return report(&err);
+    s->compat.owner = s;
+    s->compat.opened = on_open;
+    s->compat.heard = on_heard;
+    s->compat.ignored = is_ignored;
+    s->compat.verbose = args_has(&s->args, "debug");
+    s->compat.signals_as_status = true;
+    compat_run(&s->compat, &end, &err);
     if (end.step != STEP_POLICY)
-        tell(&err);
+        report(&err);
     return FAILED;
 }
 
@@ -204,14 +204,14 @@ static int main_srt(int argc, char **argv)
     arena_init(&s->arena, 16 << 20);
     s->watch.later = s->watch.files.fd = s->watch.control = -1;
     if (args_parse(&s->args, &name_srt, argc, argv, &err) < 0) {
-        status = tell(&err);
+        status = report(&err);
     } else if (s->args.help) {
         status = show_help();
     } else if (args_has(&s->args, "version")) {
         status = printf("%s\n", BK_VERSION) < 0;
     } else {
         debug_start(args_has(&s->args, "debug") || getenv("SRT_DEBUG") ? "[SandboxDebug]" : NULL);
-        status = run(s);
+        status = run_srt(s);
     }
     args_free(&s->args);
     run_settings_free(&s->settings);

@@ -59,7 +59,7 @@ static void on_heard(void *arg)
         d->heard(d);
 }
 
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct compat *d = arg;
     struct buf text = {0};
@@ -83,7 +83,7 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
         .plan.no_masks = true, /* scripts ask by looking, and expect an error */
         .debug = debug_line,
         .launch.on_event = on_event,
-        .complain = complain,
+        .complain = report_policy,
         .launch.arg = d,
     };
     return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
@@ -125,7 +125,7 @@ int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
     }
     if (run_open(&d->run, &d->spec, false, err) < 0) {
         end->step = STEP_POLICY;
-        complain(d, &d->run.policy.unit, err);
+        report_policy(d, &d->run.policy.unit, err);
         run_close(&d->run);
         return -1;
     }

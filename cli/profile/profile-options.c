@@ -22,7 +22,7 @@ bool load_from_text(const struct cli_args *args)
 }
 
 /* -D KEY=VALUE …; the values stay where they were typed. */
-static int take_params(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+static int read_params(const struct cli_args *args, struct loaded *l, struct bk_err *err)
 {
     size_t n = args_count(args, "define"), bytes = 1;
     for (size_t i = 0; i < n; i++)
@@ -48,7 +48,7 @@ static int take_params(const struct cli_args *args, struct loaded *l, struct bk_
     return 0;
 }
 
-static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_err *err)
+static int read_dirs(const struct cli_args *args, struct loaded *l, struct bk_err *err)
 {
     size_t n = args_count(args, "import-dir");
     l->dirs = calloc(n + 1, sizeof(*l->dirs));
@@ -59,10 +59,10 @@ static int take_dirs(const struct cli_args *args, struct loaded *l, struct bk_er
     return 0;
 }
 
-static int take_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
+static int read_options(const struct cli_args *args, struct loaded *l, const struct load_how *how,
                         struct sbpl_options *opt, struct bk_err *err)
 {
-    if (take_params(args, l, err) < 0 || take_dirs(args, l, err) < 0)
+    if (read_params(args, l, err) < 0 || read_dirs(args, l, err) < 0)
         return -1;
     *opt = (struct sbpl_options){
         .params = l->params,
@@ -137,7 +137,7 @@ int load_profile_as(const struct cli_args *args, const char *name, const struct 
 {
     struct sbpl_options opt = {.os = VOCAB_OS_ANY};
     *out = (struct loaded){0};
-    int taken = take_options(args, out, how, &opt, err);
+    int taken = read_options(args, out, how, &opt, err);
     sbpl_unit_init(&out->unit, &opt);
     if (taken < 0)
         return -1;
@@ -179,7 +179,7 @@ void load_findings(const struct sbpl_unit *unit, struct buf *out)
     load_diags(&unit->diags, out);
 }
 
-static int complain(const struct loaded *l, const struct bk_err *err)
+static int report_failure(const struct loaded *l, const struct bk_err *err)
 {
     if (!l->unit.diags.errors)
         return cli_fail(err);
@@ -193,7 +193,7 @@ int load_folded_or_complain(const struct cli_args *args, const char *name, bool 
                             struct loaded *out)
 {
     struct bk_err err;
-    return load_folded(args, name, fold, out, &err) == 0 ? CLI_OK : complain(out, &err);
+    return load_folded(args, name, fold, out, &err) == 0 ? CLI_OK : report_failure(out, &err);
 }
 
 int load_or_complain(const struct cli_args *args, const char *name, struct loaded *out)
@@ -215,5 +215,5 @@ int load_as_or_complain(const struct cli_args *args, const char *name, const str
                         struct loaded *out)
 {
     struct bk_err err;
-    return load_profile_as(args, name, how, out, &err) == 0 ? CLI_OK : complain(out, &err);
+    return load_profile_as(args, name, how, out, &err) == 0 ? CLI_OK : report_failure(out, &err);
 }

@@ -130,7 +130,7 @@ static int connect_to(const char *url, const char *where, struct bk_err *err)
     return 0;
 }
 
-static int run(struct cli_args *args)
+static int connect_main(struct cli_args *args)
 {
     struct bk_err err;
     char where[PEER_TEXT + 2];
@@ -156,5 +156,5 @@ const struct cli_command cmd_connect = {
         "passes standard input and output on. It is for ssh's ProxyCommand, and what\n"
         "GIT_SSH_COMMAND says inside a sandbox whose network is filtered.",
     .options = options,
-    .run = run,
+    .run = connect_main,
 };

@@ -97,7 +97,7 @@ static int follow(struct log *l, int door, json_int_t last)
     return CLI_OK;
 }
 
-static int run(struct cli_args *args)
+static int log_main(struct cli_args *args)
 {
     struct bk_err err;
     if (args->npos)
@@ -132,5 +132,5 @@ const struct cli_command cmd_log = {
              "\n"
              "Exit status: 0, or 2 when there is no such session.",
     .options = options,
-    .run = run,
+    .run = log_main,
 };

@@ -201,7 +201,7 @@ static void on_event(void *arg, const struct event *e)
 }
 
 /* "Always", in the thread that asks: the user's settings have it from now on. */
-static bool remember(void *arg, const char *host)
+static bool remember_host(void *arg, const char *host)
 {
     struct invocation *r = arg;
     OWN(settings) struct settings s = {0};
@@ -218,14 +218,15 @@ static void on_question(void *arg, const struct consent_question *q, int channel
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
     }
-    r->asker.remember = args_has(r->args, "profile") ? NULL : remember; /* settings have no say */
+    r->asker.remember =
+        args_has(r->args, "profile") ? NULL : remember_host; /* settings have no say */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
 
 /* A program that misses a variable fails in its own words; this line says why. It is not worth
  * breaking the silence of a run that went well. */
-static void tell_removed(const struct invocation *r)
+static void report_removed(const struct invocation *r)
 {
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
         return;
@@ -341,7 +342,7 @@ static int choose_kept(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     (void)arg;
     run_complain(unit, err);
@@ -401,7 +402,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .launch.give_stdio = true,
         .debug = debug_line,
         .launch.on_event = on_event,
-        .complain = complain,
+        .complain = report_policy,
         .launch.on_heard = on_heard,
         .launch.arg = r,
     };
@@ -438,7 +439,7 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
     }
     exit_write(STDERR_FILENO, &summary);
     if (r->verbose || end->status != 0 || denied)
-        tell_removed(r);
+        report_removed(r);
     if (denied && r->how == REPORT_TEXT)
         run_settings_warn(&r->settings);
     if (end->timed_out)
@@ -495,7 +496,7 @@ static int run_all(struct invocation *r)
     finish(r, &end);
 }
 
-static int cmd_run_main(struct cli_args *args)
+static int run_main(struct cli_args *args)
 {
     if (args->npos == 0 && !args_has(args, "dry-run"))
         return cli_usage(args, "which command?");
@@ -538,5 +539,5 @@ const struct cli_command cmd_run = {
     .options = options,
     .complete = "command",
     .takes_command = true,
-    .run = cmd_run_main,
+    .run = run_main,
 };

@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
 };
 
 /* One word is a shell's command line as it is; several are the words of one. */
-static void say_command(const struct cli_args *args, struct buf *out)
+static void write_command(const struct cli_args *args, struct buf *out)
 {
     for (size_t i = 0; i < args->npos; i++) {
         buf_str(out, i ? " " : "");
@@ -33,7 +33,7 @@ static void say_command(const struct cli_args *args, struct buf *out)
     }
 }
 
-static int run(struct cli_args *args)
+static int wrap_main(struct cli_args *args)
 {
     OWN(settings) struct settings settings = {0};
     OWN(buf) struct buf command = {0};
@@ -48,7 +48,7 @@ static int run(struct cli_args *args)
     if (profile_port(args, "http-port", &w.ports.http) < 0 ||
         profile_port(args, "socks-port", &w.ports.socks) < 0)
         return cli_usage(args, "a port is a number from 1 to 65535");
-    say_command(args, &command);
+    write_command(args, &command);
     w.command = buf_ok(&command) ? command.s : NULL;
     if (!w.command)
         return err_nomem(&err), cli_fail(&err);
@@ -71,5 +71,5 @@ const struct cli_command cmd_wrap = {
     .options = options,
     .complete = "command",
     .takes_command = true,
-    .run = run,
+    .run = wrap_main,
 };

@@ -31,7 +31,7 @@
 /* ---- events ---- */
 
 /* Nobody is waited for: what a session does not take at once is told as a number later on. */
-static void tell_session(struct live *l, const struct event *e)
+static void report_to_session(struct live *l, const struct event *e)
 {
     OWN(buf) struct buf message = {0};
     struct policies policies = run_policies(l->run);
@@ -67,7 +67,7 @@ void live_event(struct live *l, const struct event *e)
         memcpy(&l->events[l->total % LIVE_EVENTS], e, event_wire_size(e));
     l->total += l->events != NULL;
     if (l->session > 0)
-        tell_session(l, e);
+        report_to_session(l, e);
 }
 
 /* The newest hundred, oldest first. */
@@ -159,8 +159,8 @@ static void answer(void *arg, int guest, const json_t *m, struct buf *out)
 
 /* ---- a session ---- */
 
-static int take_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
-                       struct bk_err *err)
+static int add_grants(const json_t *grants, bool shipped, struct buf *rules, struct buf *links,
+                      struct bk_err *err)
 {
     for (size_t i = 0; i < json_array_size(grants); i++) {
         const json_t *one = json_array_get(grants, i);
@@ -193,7 +193,7 @@ int live_join(struct live *l, const char *where, const char *command, bool shipp
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     OWN(json)
     json_t *answer = door >= 0 ? control_server_ask(door, hello, DESK_LONG_MS, err) : NULL;
-    if (!answer || take_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
+    if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
     l->session = steal_fd(&door);
     return 0;

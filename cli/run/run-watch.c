@@ -32,7 +32,7 @@ enum { AFTER_MS = 100, REST_MS = 50 };
 
 /* ---- taking over ---- */
 
-static void tell(const struct watch_settings *w, const char *what)
+static void report(const struct watch_settings *w, const char *what)
 {
     if (w->quiet)
         debug_say("%s", what);
@@ -48,7 +48,7 @@ static void refuse(struct watch_settings *w, const struct bk_err *err)
     err_line(err, &line);
     if (!buf_ok(&line) || (w->refused.s && strcmp(line.s, w->refused.s) == 0))
         return;
-    tell(w, line.s);
+    report(w, line.s);
     buf_free(&w->refused);
     w->refused = line;
     line = (struct buf){0};
@@ -70,20 +70,20 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* What a running command has already. */
-static void tell_fixed(const struct watch_settings *w, const struct settings_result *was,
-                       const struct settings_result *is)
+static void report_fixed(const struct watch_settings *w, const struct settings_result *was,
+                         const struct settings_result *is)
 {
     if (!same_words(&was->env, &is->env))
-        tell(w, "with the next command: network.httpProxyPort, network.socksProxyPort");
+        report(w, "with the next command: network.httpProxyPort, network.socksProxyPort");
     if (!same_text(was->upstream, is->upstream))
-        tell(w, "with the next command: network.parentProxy");
+        report(w, "with the next command: network.parentProxy");
     if (was->nested_userns != is->nested_userns)
-        tell(w, "with the next command: allowNestedUserNamespaces");
+        report(w, "with the next command: allowNestedUserNamespaces");
     if (was->strict_allowlist && !is->strict_allowlist && args_has(w->settings->args, "ask"))
-        tell(w, "with the next command: network.strictAllowlist");
+        report(w, "with the next command: network.strictAllowlist");
 }
 
-static void tell_waits(const struct watch_settings *w, const struct buf *waits)
+static void report_waits(const struct watch_settings *w, const struct buf *waits)
 {
     for (const char *at = waits->s; at && *at;) {
         const char *end = strchr(at, '\n');
@@ -91,7 +91,7 @@ static void tell_waits(const struct watch_settings *w, const struct buf *waits)
         char line[400];
         snprintf(line, sizeof(line), "with the next command: %.*s", (int)n, at);
         if (n)
-            tell(w, line);
+            report(w, line);
         at += n + (end != NULL);
     }
 }
@@ -120,7 +120,7 @@ static bool lost_layer(const struct assembly *was, const struct assembly *is, st
     return false;
 }
 
-static void take_over(struct watch_settings *w, struct assembly *next)
+static void use_policy(struct watch_settings *w, struct assembly *next)
 {
     struct assembly *now = w->settings->now;
     OWN(buf) struct buf waits = {0};
@@ -134,17 +134,17 @@ static void take_over(struct watch_settings *w, struct assembly *next)
     }
     buf_free(&w->refused);
     if (change && !atomic_exchange(&w->own, false)) {
-        tell(w, "the settings have changed, and count from here on");
-        tell_waits(w, &waits);
+        report(w, "the settings have changed, and count from here on");
+        report_waits(w, &waits);
     }
-    tell_fixed(w, &now->result, &next->result);
+    report_fixed(w, &now->result, &next->result);
     if (!change)
         grants_moved(&w->live->grants, next->sources, next->nsources);
     w->settings->now = next;
     run_settings_free_policy(now);
 }
 
-static bool renew(struct watch_settings *w, const char *control, size_t n)
+static bool update_settings(struct watch_settings *w, const char *control, size_t n)
 {
     struct bk_err err;
     struct assembly *next = run_settings_again(w->settings, control, n, &err);
@@ -153,7 +153,7 @@ static bool renew(struct watch_settings *w, const char *control, size_t n)
     const struct assembly *now = w->settings->now;
     if (!now->by_settings && !now->settings.n && !next->settings.n)
         return run_settings_free_policy(next), false;
-    take_over(w, next);
+    use_policy(w, next);
     return w->settings->now == next;
 }
 
@@ -180,7 +180,7 @@ static void read_again(struct watch_settings *w)
 {
     watch_forget(&w->files);
     name_files(w);
-    renew(w, w->said.n ? w->said.s : NULL, w->said.n);
+    update_settings(w, w->last_line.n ? w->last_line.s : NULL, w->last_line.n);
 }
 
 static void watch_later(struct watch_settings *w, unsigned ms);
@@ -231,9 +231,9 @@ static void watch_later(struct watch_settings *w, unsigned ms)
 
 static void on_line(struct watch_settings *w)
 {
-    if (w->line.n && !w->skipping && renew(w, w->line.s, w->line.n)) {
-        struct buf was = w->said;
-        w->said = w->line;
+    if (w->line.n && !w->skipping && update_settings(w, w->line.s, w->line.n)) {
+        struct buf was = w->last_line;
+        w->last_line = w->line;
         w->line = was;
     }
     w->skipping = false;
@@ -306,6 +306,6 @@ void watch_end(struct watch_settings *w)
         close(w->later);
     watch_close(&w->files);
     buf_free(&w->line);
-    buf_free(&w->said);
+    buf_free(&w->last_line);
     buf_free(&w->refused);
 }

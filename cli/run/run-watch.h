@@ -20,9 +20,9 @@ struct watch_settings {
     struct watch_files files;
     int control; /* --control-fd; -1 for none, or when it has ended */
     struct buf line;
-    bool skipping;      /* the rest of a line that was too long */
-    struct buf said;    /* the last line that was right: it counts from then on */
-    struct buf refused; /* the last complaint; empty when all is well */
+    bool skipping;        /* the rest of a line that was too long */
+    struct buf last_line; /* the last line that was right: it counts from then on */
+    struct buf refused;   /* the last complaint; empty when all is well */
     bool quiet;
     atomic_bool own; /* the next change is ours: whoever said "always" knows of it */
 };

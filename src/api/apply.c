@@ -21,11 +21,11 @@
 struct work {
     char cwd[PATH_MAX], tmpdir[PATH_MAX];
     struct arena arena;
-    struct api_policy said;
+    struct api_policy assembled;
     struct run_policy policy;
     struct buf own; /* the rules that end it */
     struct run_spec spec;
-    struct link_targets meanings;
+    struct link_targets targets;
     struct mounts_view mounts;
     struct plan plan;
     bool gathered, planned;
@@ -39,9 +39,9 @@ static void work_free(struct work **w)
         plan_free(&(*w)->plan);
     if ((*w)->gathered)
         run_policy_free(&(*w)->policy);
-    link_targets_free(&(*w)->meanings);
+    link_targets_free(&(*w)->targets);
     mounts_free(&(*w)->mounts.now);
-    api_policy_free(&(*w)->said);
+    api_policy_free(&(*w)->assembled);
     buf_free(&(*w)->own);
     arena_free(&(*w)->arena);
     free(*w);
@@ -84,15 +84,16 @@ static int find_places(struct work *w, const struct buckle_command *c, struct bk
 
 static int compile(struct work *w, const struct buckle_command *c, struct bk_err *err)
 {
-    if (find_places(w, c, err) < 0 || api_policy_make(&w->said, c, w->cwd, w->tmpdir, err) < 0 ||
-        api_spec(c, &w->said, &w->arena, w->cwd, &w->spec, err) < 0)
+    if (find_places(w, c, err) < 0 ||
+        api_policy_make(&w->assembled, c, w->cwd, w->tmpdir, err) < 0 ||
+        api_spec(c, &w->assembled, &w->arena, w->cwd, &w->spec, err) < 0)
         return -1;
     w->gathered = true;
-    if (run_policy_link_targets(&w->meanings, &w->spec, err) < 0 ||
+    if (run_policy_link_targets(&w->targets, &w->spec, err) < 0 ||
         own_rules(w->cwd, &w->own, err) < 0 ||
         run_policy_gather(&w->policy, &w->spec, w->tmpdir, &w->own, err) < 0)
         return -1;
-    run_policy_add_link_targets(&w->policy, &w->meanings);
+    run_policy_add_link_targets(&w->policy, &w->targets);
     return run_policy_compile(&w->policy, err);
 }
 

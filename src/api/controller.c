@@ -146,7 +146,7 @@ static void reply(struct controller *k, uint64_t number, const struct bk_err *er
 }
 
 /* May be called in the judge's process. */
-static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
+static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct controller *k = arg;
     OWN(buf) struct buf report = {0};
@@ -162,8 +162,8 @@ static void complain(void *arg, const struct sbpl_unit *unit, const struct bk_er
 /* ---- hearing ---- */
 
 /* Settings take the place of a profile or of settings; a text, of everything. */
-static int renew(struct controller *k, const struct wire_message *m, const char *text, size_t n,
-                 struct buf *waits, struct bk_err *err)
+static int update_policy(struct controller *k, const struct wire_message *m, const char *text,
+                         size_t n, struct buf *waits, struct bk_err *err)
 {
     struct buckle_command changed = *k->c;
     struct api_pair whole = {"<update>", text, n};
@@ -196,7 +196,7 @@ static int renew(struct controller *k, const struct wire_message *m, const char 
     return 0;
 }
 
-static void hear_change(struct controller *k, struct wire_message *m)
+static void receive_change(struct controller *k, struct wire_message *m)
 {
     OWN(buf) struct buf waits = {0};
     struct bk_err err;
@@ -208,7 +208,7 @@ static void hear_change(struct controller *k, struct wire_message *m)
     if (m->bad)
         done = err_set(&err, BK_E_BUG, "a message of the wrong shape");
     else if (m->kind != WIRE_GRANT)
-        done = renew(k, m, text, n, &waits, &err);
+        done = update_policy(k, m, text, n, &waits, &err);
     else if (!grants_know(text) || !value[0])
         done = err_set(&err, BK_E_INPUT, "what is to be granted? (allow-read, -write, -net)");
     else
@@ -216,7 +216,7 @@ static void hear_change(struct controller *k, struct wire_message *m)
     reply(k, number, done < 0 ? &err : NULL, &waits);
 }
 
-static void hear_answer(const struct controller *k, struct wire_message *m)
+static void receive_answer(const struct controller *k, struct wire_message *m)
 {
     static const enum consent answers[] = {[BUCKLE_ANSWER_DENY] = CONSENT_DENY,
                                            [BUCKLE_ANSWER_ONCE] = CONSENT_ONCE,
@@ -227,7 +227,7 @@ static void hear_answer(const struct controller *k, struct wire_message *m)
         consent_answer(k->channel, (uint32_t)id, answers[answer]);
 }
 
-static void hear_message(struct controller *k, struct wire_message *m)
+static void receive_message(struct controller *k, struct wire_message *m)
 {
     switch (m->kind) {
     case WIRE_SIGNAL:
@@ -238,12 +238,12 @@ static void hear_message(struct controller *k, struct wire_message *m)
         k->cancelled = true;
         break;
     case WIRE_ANSWER:
-        hear_answer(k, m);
+        receive_answer(k, m);
         break;
     case WIRE_SETTINGS:
     case WIRE_TEXT:
     case WIRE_GRANT:
-        hear_change(k, m);
+        receive_change(k, m);
         break;
     default:
         break;
@@ -269,14 +269,14 @@ static void on_heard(void *arg)
         return;
     }
     while (buf_ok(&k->in) && k->in.n && (size = wire_first(k->in.s, k->in.n, &m)) > 0) {
-        hear_message(k, &m);
+        receive_message(k, &m);
         wire_forget(&k->in, (size_t)size);
     }
 }
 
 /* ---- beginning ---- */
 
-static int take_stdio(const struct buckle_command *c, struct bk_err *err)
+static int set_stdio(const struct buckle_command *c, struct bk_err *err)
 {
     int high[3];
     for (int i = 0; i < 3; i++) {
@@ -372,7 +372,7 @@ static void fill_spec(struct controller *k, pid_t parent)
     s->launch.hears = k->heard;
     s->launch.on_question = asks ? on_question : NULL;
     s->launch.arg = k;
-    s->complain = complain;
+    s->complain = report_policy;
 }
 
 static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *err)
@@ -382,8 +382,7 @@ static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *er
     if (k->told == MAP_FAILED)
         return err_nomem(err);
     prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
-    if (open_ears(k, sock, parent, err) < 0 || take_stdio(k->c, err) < 0 ||
-        close_others(k, err) < 0)
+    if (open_ears(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 || close_others(k, err) < 0)
         return -1;
     if (k->c->flags[BUCKLE_NEW_SESSION])
         setsid();

@@ -51,7 +51,7 @@ static struct note *pop(struct notes *list)
 
 /* ---- taking in ---- */
 
-static void take_end(struct buckle_run *run, struct wire_message *m)
+static void read_end(struct buckle_run *run, struct wire_message *m)
 {
     OWN(buf) struct buf report = {0};
     struct bk_err err;
@@ -67,7 +67,7 @@ static void take_end(struct buckle_run *run, struct wire_message *m)
     api_error_made(&run->failure, &err, &report);
 }
 
-static void take_messages(struct buckle_run *run)
+static void read_messages(struct buckle_run *run)
 {
     struct wire_message m;
     size_t at = 0;
@@ -75,7 +75,7 @@ static void take_messages(struct buckle_run *run)
     while (buf_ok(&run->in) && at < run->in.n &&
            (size = wire_first(run->in.s + at, run->in.n - at, &m)) > 0) {
         if (m.kind == WIRE_ENDED || m.kind == WIRE_FAILED)
-            take_end(run, &m);
+            read_end(run, &m);
         else
             push(m.kind == WIRE_REPLY ? &run->replies : &run->waiting, run->in.s + at,
                  (size_t)size);
@@ -120,7 +120,7 @@ void run_pump(struct buckle_run *run)
         return;
     bool exited = has_exited(run); /* looked at first, so that nothing comes after */
     wire_receive(run->helper.sock, &run->in);
-    take_messages(run);
+    read_messages(run);
     if (run->ended || run->failure || exited)
         end(run);
     mark_ready(run);

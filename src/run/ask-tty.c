@@ -69,7 +69,7 @@ static uint64_t now_ms(void)
 
 /* ---- the queue ---- */
 
-static void drop(struct asker *a, size_t i)
+static void remove_question(struct asker *a, size_t i)
 {
     memmove(&a->queue[i], &a->queue[i + 1], (a->n - i - 1) * sizeof(a->queue[0]));
     a->n--;
@@ -79,12 +79,12 @@ static void withdraw(struct asker *a, uint32_t id)
 {
     for (size_t i = 0; i < a->n; i++)
         if (a->queue[i].q.id == id) {
-            drop(a, i);
+            remove_question(a, i);
             return;
         }
 }
 
-static void hear(struct asker *a)
+static void receive_questions(struct asker *a)
 {
     struct consent_question q;
     ssize_t n = recv(a->questions, &q, sizeof(q), MSG_DONTWAIT);
@@ -102,7 +102,7 @@ static void hear(struct asker *a)
 
 /* ---- the terminal ---- */
 
-static void say(const struct asker *a, const char *s, size_t n)
+static void write_terminal(const struct asker *a, const char *s, size_t n)
 {
     while (n) {
         ssize_t did = write(a->tty, s, n);
@@ -120,7 +120,7 @@ static bool may_take(const struct asker *a)
     return group == getpgrp() || pause_contains(group);
 }
 
-static bool take(struct asker *a)
+static bool read_key_line(struct asker *a)
 {
     pause_stop();
     a->group = tcgetpgrp(a->tty);
@@ -181,10 +181,10 @@ static void show(const struct asker *a, const struct consent_question *q)
     buf_fmt(&out, "buckle: allow [o]nce, for this [r]un,%s [d]eny, [n]o to all? ",
             a->by->remember ? " [a]lways," : "");
     if (buf_ok(&out))
-        say(a, out.s, out.n);
+        write_terminal(a, out.s, out.n);
 }
 
-static enum consent meaning(char key)
+static enum consent consent_of(char key)
 {
     switch (key) {
     case 'o':
@@ -230,14 +230,14 @@ static enum consent wait_for_key(struct asker *a, int ms, int *signal)
     if (poll(fds, 2, ms) <= 0)
         return 0;
     if (fds[0].revents)
-        hear(a);
+        receive_questions(a);
     if (!fds[1].revents)
         return 0;
     ssize_t n = read(a->tty, &key, 1);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         return CONSENT_NOBODY; /* the terminal is gone */
     *signal = n == 1 && key == KEY_INTERRUPT ? SIGINT : 0;
-    enum consent answer = n == 1 ? meaning(key) : 0;
+    enum consent answer = n == 1 ? consent_of(key) : 0;
     return answer == CONSENT_ALWAYS && !a->by->remember ? 0 : answer;
 }
 
@@ -276,7 +276,7 @@ static enum consent ask(struct asker *a, uint32_t id, int *signal)
     if (answer == CONSENT_ALWAYS && !write_down(a, id))
         answer = CONSENT_RUN; /* as much as can be had */
     const char *word = word_of(answer);
-    say(a, word, strlen(word));
+    write_terminal(a, word, strlen(word));
     return answer;
 }
 
@@ -284,13 +284,13 @@ static void attend(struct asker *a)
 {
     uint32_t id = a->queue[0].q.id;
     int signal = 0;
-    if (!a->taken && (!may_take(a) || !take(a))) {
+    if (!a->taken && (!may_take(a) || !read_key_line(a))) {
         struct pollfd more = {a->questions, POLLIN, 0};
         if (now_ms() >= a->queue[0].until_ms) {
             consent_answer(a->channel, id, CONSENT_TIMEOUT);
-            drop(a, 0);
+            remove_question(a, 0);
         } else if (poll(&more, 1, BEHIND_MS) > 0) {
-            hear(a);
+            receive_questions(a);
         }
         return;
     }
@@ -313,7 +313,7 @@ static void *ask_all(void *arg)
         if (a.n)
             attend(&a);
         else if (poll(&more, 1, -1) > 0)
-            hear(&a);
+            receive_questions(&a);
     }
     give_back(&a, 0);
     return NULL;

@@ -93,7 +93,7 @@ static bool covers(const char *folder, const char *path)
 
 /* ---- telling ---- */
 
-static int tell(struct finder *f, const char *path, const char *key)
+static int report_path(struct finder *f, const char *path, const char *key)
 {
     if (f->named++ == NAMED_MAX)
         return err_set(f->err, BK_E_LIMIT, "git's settings name more than %d files", NAMED_MAX);
@@ -101,7 +101,7 @@ static int tell(struct finder *f, const char *path, const char *key)
 }
 
 /* Hooks in a folder that cannot be closed as a whole, because the command works in it. */
-static int tell_hooks(struct finder *f, const char *folder, const char *key)
+static int report_hooks(struct finder *f, const char *folder, const char *key)
 {
     static const char *const hooks[] = {
         "applypatch-msg",
@@ -136,20 +136,20 @@ static int tell_hooks(struct finder *f, const char *folder, const char *key)
     char path[PATH_MAX];
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
         if (snprintf(path, sizeof(path), "%s/%s", folder, hooks[i]) < PATH_MAX &&
-            tell(f, path, key) < 0)
+            report_path(f, path, key) < 0)
             return -1;
     return 0;
 }
 
-static int tell_place(struct finder *f, const char *place, const char *key)
+static int report_place(struct finder *f, const char *place, const char *key)
 {
     char real[PATH_MAX], name[PATH_MAX];
     bool has_real = real_path(place, real), has_name = real_name(place, name);
     if (has_real && covers(real, f->cwd))
-        return strcmp(key, "core.hookspath") == 0 ? tell_hooks(f, real, key) : 0;
-    if (has_real && tell(f, real, key) < 0)
+        return strcmp(key, "core.hookspath") == 0 ? report_hooks(f, real, key) : 0;
+    if (has_real && report_path(f, real, key) < 0)
         return -1;
-    return has_name && !(has_real && strcmp(name, real) == 0) ? tell(f, name, key) : 0;
+    return has_name && !(has_real && strcmp(name, real) == 0) ? report_path(f, name, key) : 0;
 }
 
 /* ---- reading ---- */
@@ -168,7 +168,7 @@ static int on_word(void *arg, const char *key, const char *word, bool on_path)
     bool include = includes(key);
     if (on_path || !place_of(f, word, include ? f->folder : f->top, place))
         return 0;
-    if (tell_place(f, place, key) < 0)
+    if (report_place(f, place, key) < 0)
         return -1;
     return include ? read_settings(f, place) : 0;
 }

@@ -36,8 +36,8 @@ bool grants_know(const char *option)
     return false;
 }
 
-static int renew(struct grants *g, const struct run_source *base, size_t n, struct buf *waits,
-                 struct bk_err *err)
+static int update_policy(struct grants *g, const struct run_source *base, size_t n,
+                         struct buf *waits, struct bk_err *err)
 {
     struct run_source all[GRANTS_SOURCES + 1];
     bool shipped = n && source_is_shipped(&base[0]);
@@ -71,14 +71,14 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
 {
     if (n > GRANTS_SOURCES)
         return err_set(err, BK_E_LIMIT, "a policy of more than %d texts", GRANTS_SOURCES);
-    if (renew(g, sources, n, waits, err) < 0)
+    if (update_policy(g, sources, n, waits, err) < 0)
         return -1;
     grants_moved(g, sources, n);
     return 0;
 }
 
 /* That something was granted is worth telling like what was denied. */
-static void tell(const struct grants *g, const char *option, const char *what)
+static void report_grant(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
     struct timespec now;
@@ -107,8 +107,8 @@ int grants_add(struct grants *g, const char *option, const char *value, struct b
     bool shipped = g->nbase && source_is_shipped(&g->base[0]);
     if (rule_write(option, value, g->run->spec->launch.cwd, shipped, &g->text, &g->links, err) ==
             0 &&
-        renew(g, g->base, g->nbase, waits, err) == 0) {
-        tell(g, option, value);
+        update_policy(g, g->base, g->nbase, waits, err) == 0) {
+        report_grant(g, option, value);
         return 0;
     }
     if (g->text.s) { /* as if it had never been asked for */

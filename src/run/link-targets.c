@@ -55,7 +55,7 @@ struct finder {
 
 /* ---- rules ---- */
 
-static int add(struct finder *f, char kind, const char *path, const char *named)
+static int add_target(struct finder *f, char kind, const char *path, const char *named)
 {
     static const struct {
         char kind;
@@ -100,7 +100,7 @@ static bool is_written(char kind)
 /* ---- what a link leads to ---- */
 
 /* Appends a part to a path, or takes the last off. */
-static bool go(char path[PATH_MAX], const char *part, size_t n)
+static bool append_part(char path[PATH_MAX], const char *part, size_t n)
 {
     size_t len = strlen(path);
     if (n == 0 || (n == 1 && part[0] == '.'))
@@ -142,7 +142,7 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         size_t from = strspn(rest, "/"), n = strcspn(rest + from, "/");
         if (n == 0)
             return 1;
-        if (!go(at, rest + from, n))
+        if (!append_part(at, rest + from, n))
             return 0;
         ssize_t got = readlink(at[0] ? at : "/", link, sizeof(link) - 1);
         memmove(rest, rest + from + n, strlen(rest + from + n) + 1);
@@ -151,12 +151,12 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
         link[got] = '\0';
         if (++links > HOPS || !turn(rest, link, (size_t)got))
             return 0;
-        if (hops && add(f, PRECOMPILED_WRITE, at, f->named) < 0)
+        if (hops && add_target(f, PRECOMPILED_WRITE, at, f->named) < 0)
             return -1;
         if (link[0] == '/')
             at[0] = '\0';
         else
-            go(at, "..", 2);
+            append_part(at, "..", 2);
     }
 }
 
@@ -289,7 +289,8 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
         if (kind == PRECOMPILED_KEYS && is_public_key(e->name))
             continue;
         /* of one key, there is nothing public in it */
-        if (add(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) < 0)
+        if (add_target(f, kind == PRECOMPILED_KEYS ? PRECOMPILED_SECRET : kind, to.path, f->named) <
+            0)
             return -1;
     }
     f->named[named] = '\0';
@@ -300,7 +301,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
 static int reach(struct finder *f, struct spot *at, const struct range *leaves)
 {
     for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
-        if (add(f, f->records[i].kind, at->path, f->named) < 0)
+        if (add_target(f, f->records[i].kind, at->path, f->named) < 0)
             return -1;
     return at->fd < 0 || leaves->lo == leaves->hi ? 0
                                                   : each_entry(f, at, inside_entry, (void *)leaves);
@@ -318,7 +319,7 @@ static int expect(struct finder *f, const struct spot *in, const struct range *n
         if (snprintf(path, sizeof(path), "%s%s", root ? "" : in->path, rest) >= PATH_MAX ||
             snprintf(named, sizeof(named), "%s%s", f->named, rest) >= PATH_MAX)
             continue;
-        if (add(f, f->records[i].kind, path, named) < 0)
+        if (add_target(f, f->records[i].kind, path, named) < 0)
             return -1;
     }
     return 0;
@@ -447,7 +448,7 @@ static int visit(struct finder *f, struct spot *in, const struct range *names)
 
 /* ---- where ---- */
 
-static int look_in(struct finder *f, const char *folder, int list)
+static int search_folder(struct finder *f, const char *folder, int list)
 {
     struct spot at = {.fd = -1};
     struct range names = {f->lists[list], f->lists[list + 1], 0};
@@ -459,7 +460,7 @@ static int look_in(struct finder *f, const char *folder, int list)
 }
 
 /* The working folder and those above it; what lies above the home folder is nobody's project. */
-static int look_above(struct finder *f, const char *cwd)
+static int search_parents(struct finder *f, const char *cwd)
 {
     char at[PATH_MAX];
     if (snprintf(at, sizeof(at), "%s", cwd) >= PATH_MAX)
@@ -467,14 +468,14 @@ static int look_above(struct finder *f, const char *cwd)
     for (int i = 0; i < ABOVE && at[0] && strcmp(at, "/") != 0; i++) {
         if (f->home && strcmp(at, f->home) == 0)
             return 0;
-        if (look_in(f, at, PRECOMPILED_IN_ANY) < 0)
+        if (search_folder(f, at, PRECOMPILED_IN_ANY) < 0)
             return -1;
         *strrchr(at, '/') = '\0';
     }
     return 0;
 }
 
-static void take_records(struct finder *f)
+static void read_records(struct finder *f)
 {
     size_t n = 0;
     int list = 0;
@@ -491,13 +492,13 @@ int link_targets_find(struct link_targets *m, const char *home, bool stores, con
                       struct bk_err *err)
 {
     struct finder f = {.out = m, .home = home, .err = err};
-    take_records(&f);
-    if (home && look_in(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
+    read_records(&f);
+    if (home && search_folder(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
         return -1;
     /* file modes keep the machine's own secrets from anybody but root */
-    return look_above(&f, cwd) < 0
+    return search_parents(&f, cwd) < 0
                ? -1
-               : look_in(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
+               : search_folder(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);
 }
 
 int link_targets_protect(struct link_targets *m, const char *path, const char *message,

@@ -87,7 +87,7 @@ static bool next_name(struct walk *w)
 }
 
 /* The link where it is now is a place itself: another in its stead would lead elsewhere. */
-static bool turn(struct walk *w, struct found *f, const char *target)
+static bool follow_link(struct walk *w, struct found *f, const char *target)
 {
     char rest[PATH_MAX];
     int n = snprintf(rest, sizeof(rest), "%s/%s", target, w->rest);
@@ -113,13 +113,14 @@ static void follow(struct walk *w, struct found *f)
         if (n < 0)
             continue;
         target[n] = '\0';
-        if (!turn(w, f, target))
+        if (!follow_link(w, f, target))
             return;
     }
 }
 
 /* Follows FOLDER/NAME, and then each of the files in it, which end in NULL. */
-static void look_at(struct found *f, const char *folder, const char *name, const char *const *files)
+static void find_place(struct found *f, const char *folder, const char *name,
+                       const char *const *files)
 {
     struct walk w = {.at = ""};
     if (snprintf(w.rest, sizeof(w.rest), "%s/%s", folder, name) >= PATH_MAX)
@@ -138,7 +139,7 @@ static const char *const none[] = {NULL};
 
 /* Folders with settings of a project: those that are there. Elsewhere their name is denied, and
  * with it whatever would bring one along. */
-static void look_at_projects(struct found *f, const char *cwd)
+static void find_projects(struct found *f, const char *cwd)
 {
     static const char *const files[] = {"settings.json", "settings.local.json", NULL};
     char path[PATH_MAX];
@@ -147,11 +148,11 @@ static void look_at_projects(struct found *f, const char *cwd)
             continue;
         int len = snprintf(path, sizeof(path), "%.*s/.buckle", (int)n, cwd);
         if (len < PATH_MAX && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-            look_at(f, path, "", files);
+            find_place(f, path, "", files);
     }
 }
 
-static void look_at_all(struct found *f, const char *cwd)
+static void find_all(struct found *f, const char *cwd)
 {
     static const char *const settings[] = {"settings.json", "trust", NULL};
     static const char *const presets[] = {"presets.yaml", "presets.yml", NULL};
@@ -159,18 +160,18 @@ static void look_at_all(struct found *f, const char *cwd)
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     const char *more = getenv("BUCKLE_POLICY");
     if (xdg && xdg[0] == '/') {
-        look_at(f, xdg, "buckle", settings);
-        look_at(f, xdg, "cage", presets);
+        find_place(f, xdg, "buckle", settings);
+        find_place(f, xdg, "cage", presets);
     }
     if (home && home[0] == '/') {
-        look_at(f, home, ".config/buckle", settings);
-        look_at(f, home, ".config/cage", presets);
-        look_at(f, home, ".srt-settings.json", none);
+        find_place(f, home, ".config/buckle", settings);
+        find_place(f, home, ".config/cage", presets);
+        find_place(f, home, ".srt-settings.json", none);
     }
-    look_at(f, "/etc", "buckle", policy);
+    find_place(f, "/etc", "buckle", policy);
     if (more && more[0] == '/')
-        look_at(f, more, "", none);
-    look_at_projects(f, cwd);
+        find_place(f, more, "", none);
+    find_projects(f, cwd);
 }
 
 /* ---- in words ---- */
@@ -203,7 +204,7 @@ static void write_list(struct buf *out, const char *name, const struct buf *list
 int own_rules(const char *cwd, struct buf *out, struct bk_err *err)
 {
     OWN(found) struct found f = {0};
-    look_at_all(&f, cwd);
+    find_all(&f, cwd);
     write_list(out, "places", &f.places);
     write_list(out, "holders", &f.holders);
     buf_str(out, rules);

@@ -108,14 +108,14 @@ static int protect_named(void *arg, const char *path, const char *key, struct bk
     return buf_ok(&message) ? link_targets_protect(arg, path, message.s, err) : err_nomem(err);
 }
 
-int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,
+int run_policy_link_targets(struct link_targets *targets, const struct run_spec *spec,
                             struct bk_err *err)
 {
     char real[PATH_MAX];
     const char *named = getenv("HOME"), *home = named ? realpath(named, real) : NULL;
-    if (link_targets_find(meanings, home, !spec->bare, spec->launch.cwd, err) < 0)
+    if (link_targets_find(targets, home, !spec->bare, spec->launch.cwd, err) < 0)
         return -1;
-    return git_files_find(spec->launch.cwd, home, protect_named, meanings, err);
+    return git_files_find(spec->launch.cwd, home, protect_named, targets, err);
 }
 
 int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct bk_err *err)
@@ -166,9 +166,9 @@ void run_spec_use(struct run_spec *spec, const struct assembly *a)
         spec->upstream = r->upstream;
 }
 
-void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings)
+void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets)
 {
-    p->unit.opt.sequels = link_targets_sequels(meanings, &p->unit.opt.nsequels);
+    p->unit.opt.sequels = link_targets_sequels(targets, &p->unit.opt.nsequels);
 }
 
 int run_policy_compile(struct run_policy *p, struct bk_err *err)

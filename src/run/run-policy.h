@@ -31,7 +31,7 @@ struct run_policy {
 void run_spec_use(struct run_spec *spec, const struct assembly *a);
 
 /* What built-in names mean for this spec. Free with link_targets_free() whatever happened. */
-int run_policy_link_targets(struct link_targets *meanings, const struct run_spec *spec,
+int run_policy_link_targets(struct link_targets *targets, const struct run_spec *spec,
                             struct bk_err *err);
 
 /* What is mounted twice at this moment, and where upper and lower case are the same. */
@@ -42,7 +42,7 @@ int run_mounts(struct mounts_view *mounts, const struct run_spec *spec, struct b
 int run_policy_gather(struct run_policy *p, const struct run_spec *spec, const char *tmpdir,
                       const struct buf *own, struct bk_err *err);
 /* Before it is compiled: what built-in names mean. They have to outlive the policy. */
-void run_policy_add_link_targets(struct run_policy *p, struct link_targets *meanings);
+void run_policy_add_link_targets(struct run_policy *p, struct link_targets *targets);
 /* Compiles it, unless that is done already. Findings are in unit.diags. */
 int run_policy_compile(struct run_policy *p, struct bk_err *err);
 /* The same, and its rules have their words, for reports. */

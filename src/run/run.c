@@ -27,7 +27,7 @@ extern char **environ;
 
 /* ---- preparing ---- */
 
-static int look_at_host(struct run *r, bool probe, struct bk_err *err)
+static int probe_host(struct run *r, bool probe, struct bk_err *err)
 {
     const char *pretend = getenv("BUCKLE_PRETEND");
     if (!probe)
@@ -52,7 +52,7 @@ static void complete_options(struct run *r)
     r->options.arch = PLAN_NATIVE;
 }
 
-static int look_at_mounts(struct run *r, struct bk_err *err)
+static int read_mounts(struct run *r, struct bk_err *err)
 {
     if (policy_on_macos())
         return 0;
@@ -97,9 +97,9 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     arena_init(&r->arena, 64 << 20);
     complete_options(r);
     find_connector(r);
-    if (look_at_host(r, probe, err) < 0)
+    if (probe_host(r, probe, err) < 0)
         return -1;
-    if (look_at_mounts(r, err) < 0) /* the kernel lists none while it copies them */
+    if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
     /* nothing takes longer, and none of what follows is needed for it */
     if (!probe && !policy_on_macos())
@@ -111,11 +111,11 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
     /* the first process is still making its namespaces */
-    if (run_policy_link_targets(&r->meanings, spec, err) < 0 ||
-        (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own, err) < 0) ||
-        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own, err) < 0)
+    if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
+        (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
+        run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
-    run_policy_add_link_targets(&r->policy, &r->meanings);
+    run_policy_add_link_targets(&r->policy, &r->targets);
     return check_links(r, err);
 }
 
@@ -172,7 +172,7 @@ static int prepare_env(struct run *r, struct bk_err *err)
 
 /* ---- running ---- */
 
-static int refuse(const struct run *r, const struct bk_err *err)
+static int report_refusal(const struct run *r, const struct bk_err *err)
 {
     if (r->spec->complain)
         r->spec->complain(r->spec->launch.arg, &r->policy.unit, err);
@@ -187,12 +187,12 @@ static int prepare(void *arg, struct launch_policy *out)
     r->policy.unit.opt.terse = true;
     r->options.terse = true;
     if (run_plan(r, &err) < 0)
-        return refuse(r, &err);
+        return report_refusal(r, &err);
     if (r->spec->upstream && !r->plan.gate) {
         err_set(&err, BK_E_INPUT,
                 "--upstream: the network is not filtered, so nothing leads there");
         err_hint(&err, "a profile that allows single hosts is, or one that says --deny-net too");
-        return refuse(r, &err);
+        return report_refusal(r, &err);
     }
     *out = (struct launch_policy){&r->plan, r->policy.graph};
     return 0;
@@ -259,7 +259,7 @@ static bool learn_ability(struct host *h, const struct launch_end *end)
     return false;
 }
 
-static bool learn(struct host *h, const struct launch_end *end)
+static bool learn_from(struct host *h, const struct launch_end *end)
 {
     bool learned = learn_ability(h, end);
     host_find_disks(h);
@@ -269,7 +269,7 @@ static bool learn(struct host *h, const struct launch_end *end)
 static int go_on_macos(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     if (run_policy_compile(&r->policy, err) < 0)
-        return end->step = STEP_POLICY, refuse(r, err);
+        return end->step = STEP_POLICY, report_refusal(r, err);
     if (meanwhile(r, err) < 0 || prepare_env(r, err) < 0)
         return -1;
     return run_macos(r, end, err);
@@ -282,13 +282,13 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
         return go_on_macos(r, end, err);
     r->policy.unit.opt.terse = !r->policy.shipped; /* words are for whoever asks run_graph() */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
-        return end->step = STEP_POLICY, refuse(r, err);
+        return end->step = STEP_POLICY, report_refusal(r, err);
     if (prepare_env(r, err) < 0)
         return -1;
     complete_launch(r, &l);
     for (;;) {
         int result = launch_run(&l, end, err);
-        if (result == 0 || !learn(&r->host, end))
+        if (result == 0 || !learn_from(&r->host, end))
             return result;
     }
 }
@@ -312,8 +312,8 @@ void run_close(struct run *r)
     plan_free(&r->plan);
     run_updates_free(r);
     run_policy_free(&r->policy);
-    link_targets_free(&r->meanings);
+    link_targets_free(&r->targets);
     mounts_free(&r->mounts.now);
-    buf_free(&r->own);
+    buf_free(&r->own_rules);
     arena_free(&r->arena);
 }

@@ -18,10 +18,10 @@
 struct run {
     const struct run_spec *spec;
     struct host host;
-    struct link_targets meanings; /* what built-in names mean here */
-    struct mounts_view mounts;    /* when it began */
+    struct link_targets targets; /* what built-in names mean here */
+    struct mounts_view mounts;   /* when it began */
     struct run_policy policy;
-    struct buf own; /* the rules that end it (own.h) */
+    struct buf own_rules; /* the rules that end it (own.h) */
     struct plan_options options;
     struct plan plan;
     struct tmpdir scratch;

@@ -24,7 +24,7 @@ struct head {
     uint32_t kind, from, apart, name, text;
 };
 
-static void put_source(struct buf *out, const struct run_source *s)
+static void write_source(struct buf *out, const struct run_source *s)
 {
     size_t n = s->kind == RUN_TEXT ? s->n : 0;
     struct head h = {(uint32_t)s->kind, (uint32_t)s->from, s->apart, (uint32_t)strlen(s->name) + 1,
@@ -35,7 +35,7 @@ static void put_source(struct buf *out, const struct run_source *s)
 }
 
 /* Lengths before anything else; the rest is the compiler's business. */
-static size_t take_sources(const char *at, size_t left, struct run_source *out, size_t cap)
+static size_t read_sources(const char *at, size_t left, struct run_source *out, size_t cap)
 {
     size_t n = 0;
     while (left && n < cap) {
@@ -60,16 +60,16 @@ static size_t take_sources(const char *at, size_t left, struct run_source *out, 
 struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 {
     const struct run *r = arg;
-    struct link_targets meanings = r->meanings;
+    struct link_targets targets = r->targets;
     struct run_source sources[SOURCES_MAX];
     struct run_spec spec = *r->spec;
     OWN(run_policy) struct run_policy policy = {0};
     struct bk_err err;
     spec.sources = sources;
-    spec.nsources = take_sources(bytes, n, sources, SOURCES_MAX);
-    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own, &err) < 0)
+    spec.nsources = read_sources(bytes, n, sources, SOURCES_MAX);
+    if (!spec.nsources || run_policy_gather(&policy, &spec, run_tmpdir(r), &r->own_rules, &err) < 0)
         return NULL;
-    run_policy_add_link_targets(&policy, &meanings);
+    run_policy_add_link_targets(&policy, &targets);
     policy.unit.opt.terse = true;
     if (run_policy_compile(&policy, &err) < 0)
         return NULL;
@@ -81,8 +81,8 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 /* ---- outside ---- */
 
 /* What has to wait, found by planning it; a policy that this host could not enforce is refused. */
-static int compare(struct run *r, const struct run_policy *policy, struct buf *waits,
-                   struct bk_err *err)
+static int list_waits(struct run *r, const struct run_policy *policy, struct buf *waits,
+                      struct bk_err *err)
 {
     struct plan wanted;
     if (!r->plan.ncalls && run_plan(r, err) < 0)
@@ -99,7 +99,7 @@ static int send_sources(const struct run *r, const struct run_source *sources, s
 {
     OWN(buf) struct buf bytes = {0};
     for (size_t i = 0; i < n; i++)
-        put_source(&bytes, &sources[i]);
+        write_source(&bytes, &sources[i]);
     if (!buf_ok(&bytes))
         return err_nomem(err);
     int sent = launch_update((uint32_t)r->nupdated + 1, bytes.s, bytes.n);
@@ -121,12 +121,12 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {
-    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own, err) < 0)
+    if (run_policy_gather(policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
         return -1;
-    run_policy_add_link_targets(policy, &r->meanings);
+    run_policy_add_link_targets(policy, &r->targets);
     if (run_policy_compile(policy, err) < 0)
         return -1;
-    return compare(r, policy, waits, err);
+    return list_waits(r, policy, waits, err);
 }
 
 int run_update(struct run *r, const struct run_source *sources, size_t n, struct buf *waits,

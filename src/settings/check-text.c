@@ -21,7 +21,7 @@ struct checker {
     const struct setting_key *key; /* being looked at */
 };
 
-static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t at)
+static struct bk_err *add_finding(struct checker *c, enum finding_level level, uint32_t at)
 {
     static struct bk_err nowhere; /* out of memory: counted, not told */
     struct settings_finding *f = arena_new(c->out->arena, struct settings_finding);
@@ -42,7 +42,7 @@ static struct bk_err *add(struct checker *c, enum finding_level level, uint32_t 
 /* err_set() clears the place. */
 #define FOUND(c, level, at, ...)                                                                   \
     do {                                                                                           \
-        struct bk_err *e_ = add(c, level, at), place_ = *e_;                                       \
+        struct bk_err *e_ = add_finding(c, level, at), place_ = *e_;                               \
         err_set(e_, BK_E_INPUT, __VA_ARGS__);                                                      \
         err_place(e_, place_.file, place_.line, place_.col);                                       \
     } while (0)
@@ -274,7 +274,7 @@ static void check_value(struct checker *c, const struct json *j)
         check_plain(c, j);
 }
 
-static void tell_effect(struct checker *c, const struct json *j)
+static void note_effect(struct checker *c, const struct json *j)
 {
     const struct setting_key *k = c->key;
     if (k->effect == EFFECT_NONE)
@@ -315,7 +315,7 @@ static void check_section(struct checker *c, const struct json *object, const ch
             hint(c, "leave it out: to pass over it would not be what you wrote");
             continue;
         }
-        tell_effect(c, j);
+        note_effect(c, j);
         const struct setting_key *key = c->key;
         check_value(c, j);
         if (key->shape == SHAPE_SECTION && j->kind == JT_OBJECT)

@@ -131,7 +131,7 @@ static struct json *list_to_grow(struct editor *e)
     return list;
 }
 
-static int add(struct editor *e, struct json *value)
+static int add_value(struct editor *e, struct json *value)
 {
     char path[96];
     if (!setting_is_list(e->key->shape))
@@ -214,7 +214,9 @@ int settings_edit(struct settings *s, enum layer_id id, enum settings_edit how, 
     if ((how != EDIT_REMOVE && settings_make_folders(path, err) < 0) ||
         settings_lock(&lock, path, err) < 0 || open_file(&e, path) < 0)
         return -1;
-    if ((how == EDIT_SET ? set(&e, j) : how == EDIT_ADD ? add(&e, j) : remove_value(&e, j)) < 0)
+    if ((how == EDIT_SET   ? set(&e, j)
+         : how == EDIT_ADD ? add_value(&e, j)
+                           : remove_value(&e, j)) < 0)
         return -1;
     jt_print(e.whole, &out);
     if (check_result(&e, path, &out) < 0)

@@ -32,7 +32,7 @@ bool setting_opens(const struct setting_key *k, const struct json *j)
     return k->stance == STANCE_OPENS && !empty;
 }
 
-static int add(struct settings *s, struct setting_values *out, const struct setting_value *v)
+static int push_value(struct settings *s, struct setting_values *out, const struct setting_value *v)
 {
     size_t n = out->n;
     if (!n || !(n & (n - 1))) {
@@ -123,13 +123,13 @@ int settings_values(struct settings *s, enum setting_id id, struct setting_value
             continue;
         v.ignored = refusal(s, k, v.layer, v.json);
         if (!many) {
-            if (add(s, out, &v) < 0)
+            if (push_value(s, out, &v) < 0)
                 return -1;
             continue;
         }
         for (const struct json *e = v.json->first; e; e = e->next) {
             v.json = e;
-            if (add(s, out, &v) < 0)
+            if (push_value(s, out, &v) < 0)
                 return -1;
         }
     }

@@ -73,7 +73,8 @@ static int too_long(struct bk_err *err)
     return err_set(err, BK_E_INPUT, "the path is longer than any that can exist");
 }
 
-static int put(struct spelled *t, const char *s, size_t n, enum mark mark, struct bk_err *err)
+static int append_bytes(struct spelled *t, const char *s, size_t n, enum mark mark,
+                        struct bk_err *err)
 {
     if (n >= TEXT - t->n)
         return too_long(err);
@@ -102,8 +103,8 @@ static size_t variable(const char *s, size_t n, const char **name, size_t *len)
     return i + braces;
 }
 
-static int put_variable(const struct path_base *base, const char *name, size_t len,
-                        struct spelled *t, struct bk_err *err)
+static int append_variable(const struct path_base *base, const char *name, size_t len,
+                           struct spelled *t, struct bk_err *err)
 {
     char key[256];
     if (len >= sizeof(key))
@@ -116,7 +117,7 @@ static int put_variable(const struct path_base *base, const char *name, size_t l
         err_hint(err, "{\"path\": …, \"literal\": true} takes a dollar as part of the name");
         return -1;
     }
-    return put(t, value, strlen(value), NAME, err);
+    return append_bytes(t, value, strlen(value), NAME, err);
 }
 
 /* Whether [a-z0] at s, n bytes up to and with its bracket, spells a set. One that is empty, spans a
@@ -127,38 +128,39 @@ static bool spells_set(const char *s, size_t n)
     return n > 2 && !memchr(s, '/', n) && regex_check(s, n, &err) == 0;
 }
 
-static int put_bracket(const char *s, size_t n, struct spelled *t, size_t *used, struct bk_err *err)
+static int append_bracket(const char *s, size_t n, struct spelled *t, size_t *used,
+                          struct bk_err *err)
 {
     const char *close = n > 1 ? memchr(s + 1, ']', n - 1) : NULL;
     size_t len = close ? (size_t)(close - s) + 1 : 0;
     *used = 1;
     if (!close || !spells_set(s, len))
-        return put(t, s, 1, NAME, err);
+        return append_bytes(t, s, 1, NAME, err);
     *used = len;
     if (len == 3 && strchr("*?[", s[1])) /* so are names quoted that hold one */
-        return put(t, s + 1, 1, NAME, err);
+        return append_bytes(t, s + 1, 1, NAME, err);
     if (memchr(s, '*', len) || memchr(s, '?', len)) {
         err_set(err, BK_E_INPUT, "%.*s: a set cannot hold * or ?", (int)len, s);
         err_hint(err, "{\"path\": …, \"literal\": true} takes it as part of a name");
         return -1;
     }
-    return put(t, s, len, SET, err);
+    return append_bytes(t, s, len, SET, err);
 }
 
 /* One step of the entry's own text. */
-static int put_next(const struct path_base *base, const struct path_entry *e, size_t at,
-                    struct spelled *t, size_t *used, struct bk_err *err)
+static int append_next(const struct path_base *base, const struct path_entry *e, size_t at,
+                       struct spelled *t, size_t *used, struct bk_err *err)
 {
     const char *s = e->text + at, *name;
     size_t n = e->n - at, len;
     *used = 1;
     if (!e->literal && !e->from_shell && *s == '$' &&
         (len = 0, (*used = variable(s, n, &name, &len)) != 0))
-        return put_variable(base, name, len, t, err);
+        return append_variable(base, name, len, t, err);
     *used = 1;
     if (!e->literal && *s == '[')
-        return put_bracket(s, n, t, used, err);
-    return put(t, s, 1, !e->literal && (*s == '*' || *s == '?') ? WILD : NAME, err);
+        return append_bracket(s, n, t, used, err);
+    return append_bytes(t, s, 1, !e->literal && (*s == '*' || *s == '?') ? WILD : NAME, err);
 }
 
 static int spell(const struct path_base *base, const struct path_entry *e, struct spelled *t,
@@ -177,15 +179,16 @@ static int spell(const struct path_base *base, const struct path_entry *e, struc
     if (e->text[0] == '~' && (e->n == 1 || e->text[1] == '/')) {
         if (!base->home || !*base->home)
             return err_set(err, BK_E_INPUT, "~ means nothing: HOME is not set");
-        if (put(t, base->home, strlen(base->home), NAME, err) < 0)
+        if (append_bytes(t, base->home, strlen(base->home), NAME, err) < 0)
             return -1;
         at = 1;
     } else if (e->text[0] != '/' && !variable_first) {
-        if (put(t, base->cwd, strlen(base->cwd), NAME, err) < 0 || put(t, "/", 1, NAME, err) < 0)
+        if (append_bytes(t, base->cwd, strlen(base->cwd), NAME, err) < 0 ||
+            append_bytes(t, "/", 1, NAME, err) < 0)
             return -1;
     }
     for (; at < e->n; at += used)
-        if (put_next(base, e, at, t, &used, err) < 0)
+        if (append_next(base, e, at, t, &used, err) < 0)
             return -1;
     if (t->s[0] != '/') /* a variable that is no path from the root */
         return err_set(err, BK_E_INPUT, "%.*s is not an absolute path", t->n < 80 ? (int)t->n : 80,

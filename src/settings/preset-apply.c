@@ -25,7 +25,7 @@ struct applying {
     struct bk_err *err;
 };
 
-static const char *look_up(void *arg, const char *name)
+static const char *read_variable(void *arg, const char *name)
 {
     struct applying *a = arg;
     const char *value = a->given->getenv ? a->given->getenv(a->given->arg, name) : getenv(name);
@@ -154,7 +154,7 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
                  struct access *policy, struct words *unset, struct bk_err *err)
 {
     struct applying a = {.arena = arena,
-                         .base = {.cwd = base->cwd, .home = base->home, .getenv = look_up},
+                         .base = {.cwd = base->cwd, .home = base->home, .getenv = read_variable},
                          .given = base,
                          .told = unset,
                          .policy = policy,

@@ -261,7 +261,7 @@ static const char quiet_linux[] =
 
 /* macOS gives everybody a folder with T for temporary files, C for caches beside it, and programs
  * that ask the system rather than TMPDIR use both. */
-static int own_temporary(struct writer *w, struct buf *out)
+static int write_temporary(struct writer *w, struct buf *out)
 {
     const char *path = w->p->tmpdir, *rest = path;
     size_t slashes = 0;
@@ -286,7 +286,7 @@ static int own_temporary(struct writer *w, struct buf *out)
 static int write_writable(struct writer *w)
 {
     struct buf folder = {0};
-    int result = own_temporary(w, &folder);
+    int result = write_temporary(w, &folder);
     if (result == 0 && folder.n)
         write_filter(w, "temporary files and caches", &folder);
     buf_free(&folder);

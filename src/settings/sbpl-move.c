@@ -24,7 +24,7 @@ struct ancestors {
     size_t n, cap;
 };
 
-static int add(struct writer *w, struct ancestors *list, const char *text, size_t n)
+static int add_ancestor(struct writer *w, struct ancestors *list, const char *text, size_t n)
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 64;
@@ -49,7 +49,7 @@ static int collect_plain(struct writer *w, struct ancestors *list, const char *p
     while (n > 1 && path[n - 1] == '/')
         n--;
     for (size_t i = 1; i < n; i++)
-        if (path[i] == '/' && add(w, list, path, i) < 0)
+        if (path[i] == '/' && add_ancestor(w, list, path, i) < 0)
             return -1;
     return 0;
 }
@@ -75,7 +75,7 @@ static int collect_glob(struct writer *w, struct ancestors *list, const char *gi
             return err_nomem(w->err);
         text[0] = '*';
         memcpy(text + 1, glob, i);
-        if (add(w, list, varies ? text : glob, varies ? i + 1 : i) < 0)
+        if (add_ancestor(w, list, varies ? text : glob, varies ? i + 1 : i) < 0)
             return -1;
     }
     return 0;

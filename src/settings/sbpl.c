@@ -41,7 +41,7 @@ static int check_all(const struct places *list, struct bk_err *err)
     return 0;
 }
 
-static int check(const struct access *p, struct bk_err *err)
+static int check_places(const struct access *p, struct bk_err *err)
 {
     const struct place tmpdir = {.path = p->tmpdir};
     if (check_all(&p->deny_read, err) < 0 || check_all(&p->allow_read, err) < 0 ||
@@ -127,7 +127,7 @@ int access_sbpl(const struct access *p, const struct access_target *t, struct bu
 {
     struct buf text = {0};
     struct writer w = {.p = p, .t = t, .out = &text, .err = err};
-    if (check(p, err) < 0)
+    if (check_places(p, err) < 0)
         return -1;
     arena_init(&w.arena, 256 << 20);
     int result = prepare(&w) < 0 || write_all(&w) < 0 ? -1 : 0;
