@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `cage`: writes only where it is allowed to, and reads everything but what is denied; presets say
- * which. The network and everything else stay as they are. Mistakes end with 1, as there, and those
- * in the command line with 2.
+ * `cage`: writes only to allowed places and reads everything except denied ones; presets list them.
+ * The network and everything else stay open. As in cage, mistakes exit with 1, and those in the
+ * command line with 2.
  */
 
 #include <errno.h>
@@ -155,7 +155,7 @@ static int make_profile(struct cage *c, struct bk_err *err)
 
 /* ---- running ---- */
 
-/* Not at all restricted, so not at all different from running it. */
+/* Without any restriction: just runs it. */
 static int run_free(struct cage *c)
 {
     struct bk_err err;
@@ -189,7 +189,7 @@ static int run_caged(struct cage *c)
     return end.step == STEP_POLICY ? FAILED : report(&err, NULL);
 }
 
-/* Presets' paths as they were found, with who asked for them. */
+/* Prints the presets' resolved paths with their origins. */
 static void show_places(struct buf *out, const char *title, const struct places *places,
                         const char *how)
 {

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `sandbox-exec`: macOS's command line, run on Linux. A profile is taken as it is: its paths are
- * paths here, and nothing is added to it, to its parameters or to the environment. Exit statuses
- * are those of sysexits.h, as there: 64 for the command line, 65 for the profile, 71 for what the
- * system refused.
+ * `sandbox-exec`: macOS's command line on Linux. Profiles are used as they are: their paths are
+ * paths here, and nothing is added to the profile, its parameters or the environment. Exit statuses
+ * are those of sysexits.h, as on macOS: 64 for the command line, 65 for the profile, 71 if the
+ * system refuses.
  */
 
 #include <errno.h>
@@ -34,9 +34,9 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
-/* Ours, which need to be told where they are. The others stand as they are on macOS. */
+/* Our own profiles, which need CWD and its like as parameters. The others are as on macOS. */
 static const char *const placed[] = {"default.sb", "open.sb", "readonly.sb", "strict.sb"};
-/* Parts of other profiles, which make none by themselves. */
+/* Parts of other profiles. */
 static const char *const parts[] = {"common.sb", "disks.sb", "protected.sb", "secrets.sb"};
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)
@@ -94,7 +94,7 @@ struct asked {
     bool verbose;
 };
 
-/* Takes the word apart in place. */
+/* Splits the word in place. */
 static int read_param(struct asked *a, char *word)
 {
     char *equals = strchr(word, '=');
@@ -162,8 +162,8 @@ static int read_options(struct asked *a, int argc, char **argv)
 
 /* ---- what is for macOS only ---- */
 
-/* Rules on these were written with something in mind that is not there. One line, because a
- * profile of macOS has dozens of them and they do no harm. */
+/* Lists operations that Linux does not have. One line, because macOS profiles have dozens of them,
+ * and they are harmless. */
 static void report_absent(struct compat *d)
 {
     const struct graph *g = run_graph(&d->run);
@@ -207,7 +207,7 @@ static int run_command(struct compat *d, const struct asked *a, char **command)
 
 static int main_sandbox_exec(int argc, char **argv)
 {
-    unsetenv("BUCKLE_BACKEND"); /* who is called so is the back end */
+    unsetenv("BUCKLE_BACKEND"); /* this is the back end itself */
     struct asked a = {.params = calloc((size_t)argc + 1, sizeof(*a.params))};
     struct compat *d = calloc(1, sizeof(*d));
     struct bk_err err;
@@ -216,7 +216,7 @@ static int main_sandbox_exec(int argc, char **argv)
         err_nomem(&err);
         compat_report(NAME, NULL, &err);
     } else if ((status = read_options(&a, argc, argv)) != 0) {
-        /* told */
+        /* reported */
     } else if (a.chosen != 1) {
         status = usage(a.chosen ? "one profile only: -f, -n or -p%s" : NULL, "");
     } else if (!argv[optind]) {

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `srt`: one settings file, ~/.srt-settings.json unless another is named, and nothing beside it but
- * the machine's policy. What it does not list is closed for writing and for the network, and open
- * for reading. The command is a shell's: -c takes it as it is, and so does a single argument;
- * several are the words of one command. The environment is passed on whole.
+ * `srt`: one settings file, ~/.srt-settings.json unless another is named, and the machine's policy.
+ * What it does not list can be read, but not written or reached over the network. The command is a
+ * shell's: -c and a single argument are a command line, several arguments are its words. The whole
+ * environment is passed on.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #include "cli/run/run-watch.h"
 #include "macos/sandbox-exec.h"
 
-static const char TMPDIR[] = "/tmp/claude"; /* where those expect it who wrote for srt */
+static const char TMPDIR[] = "/tmp/claude"; /* where scripts for srt expect it */
 enum { FAILED = 1 };
 
 /* clang-format off */
@@ -78,8 +78,7 @@ static int choose_file(struct srt *s, struct bk_err *err)
     return 0;
 }
 
-/* The fixed folder, when it is this person's; on a machine of several the others have one of the
- * run's own. Nobody else's is used, nor one that a link leads to. */
+/* The fixed folder, if it belongs to this user and is no symlink; other users get the run's own. */
 static bool tmpdir_is_ours(void)
 {
     struct stat st;
@@ -148,7 +147,7 @@ static void on_open(struct compat *d)
 {
     struct srt *s = d->owner;
     live_open(&s->live, &d->run, &d->spec);
-    s->watch.quiet = true; /* but for the debug log */
+    s->watch.quiet = true; /* except in the debug log */
     watch_begin(&s->watch, &s->settings, &s->live);
     d->spec.launch.hears = s->live.hearing.fd;
     if (s->watch.control >= 0)

@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * What the drop-in names have in common: the run itself, and words on standard error that begin
- * with the name the person typed. They are as quiet as the programs whose place they take: no
- * summary, and denied operations are told only when asked for.
+ * What the compat names share: the run, and messages that begin with the name the user typed. They
+ * are as quiet as the programs that they replace: no summary, and denials only on request.
  */
 
 #include "cli/compat/compat.h"
@@ -77,10 +76,10 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
     *d = (struct compat){.name = name};
     d->spec = (struct run_spec){
         .launch.cwd = d->cwd,
-        /* a container's first process would inherit what is left behind */
+        /* a container's PID 1 would inherit what is left behind */
         .launch.leave_judge = getppid() != 1,
         .launch.give_stdio = true,
-        .plan.no_masks = true, /* scripts ask by looking, and expect an error */
+        .plan.no_masks = true, /* scripts test with stat() and expect an error */
         .debug = debug_line,
         .launch.on_event = on_event,
         .complain = report_policy,
@@ -94,7 +93,7 @@ static void __attribute__((noreturn)) finish(struct compat *d, const struct laun
     run_clean(&d->run);
     bool signal = d->signals_as_status && WIFSIGNALED(end->status);
     int status = signal ? 128 + WTERMSIG(end->status) : exit_as(end);
-    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    /* The kernel frees the rest faster than we could. */
     fflush(NULL);
     _exit(status);
 }
@@ -134,7 +133,7 @@ int compat_run(struct compat *d, struct launch_end *end, struct bk_err *err)
         d->opened(d);
     if (run_go(&d->run, end, err) == 0)
         finish(d, end);
-    /* shipped texts and those made here are compiled elsewhere, and are sound */
+    /* the judge compiles shipped and generated texts, which are valid */
     d->compiled = d->run.policy.graph || d->run.policy.shipped;
     run_close(&d->run);
     return -1;

@@ -2,8 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From options to a graph. What the options point to is kept beside the unit, because the unit
- * refers to it for as long as it lives.
+ * From options to a graph. The options' memory is kept beside the unit, which refers to it.
  */
 
 #include "cli/profile/profile-options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle doctor`: what this host can enforce (run/doctor.h), for a person to read. */
+/* `buckle doctor`: what this host can enforce (run/doctor.h), as text. */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle log`: what was denied in the session that is under way. It lives in the memory of whoever
- * keeps that session, and ends with it. */
+/* `buckle log`: denials of the running session. The session keeps them in memory only. */
 
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +44,7 @@ static void show(struct log *l, const json_t *event)
         buf_json_text(&l->out, text ? text : "", text ? strlen(text) : 0);
         buf_chr(&l->out, '\n');
     } else {
-        buf_fmt(&l->out, "%s\n", line); /* made safe for a terminal where it was made */
+        buf_fmt(&l->out, "%s\n", line); /* the run has escaped it for terminals */
     }
 }
 
@@ -65,7 +64,7 @@ static void show_groups(struct log *l)
     }
 }
 
-/* All that is there after *last; how many, or -1. */
+/* Prints all events after *last. Returns how many, or -1. */
 static int fetch(struct log *l, int door, json_int_t *last, struct bk_err *err)
 {
     int n = 0;

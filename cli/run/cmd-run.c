@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * `buckle run`: flags → SBPL → graph → plan → launch → summary. Everything a flag says about policy
- * becomes SBPL text first, so that --dry-run, the report and `buckle explain` speak of the same
- * rules.
+ * `buckle run`: flags → SBPL → graph → plan → launch → summary. Flags about policy become SBPL text
+ * first, so that --dry-run, the report and `buckle explain` show the same rules.
  */
 
 #include <errno.h>
@@ -92,7 +91,7 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
-/* as env(1) and its like do when it was not the command that failed */
+/* as in env(1), if the command is not what failed */
 enum { FAILED = 125 };
 
 enum report_how { REPORT_TEXT, REPORT_JSON, REPORT_NONE };
@@ -139,7 +138,7 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
     return 0;
 }
 
-/* The folder that the command may change must not be everything one has. */
+/* The writable folder must not be the whole home or disk. */
 static int check_place(struct invocation *r, struct bk_err *err)
 {
     const char *all = run_place_is_all(r->cwd);
@@ -169,7 +168,7 @@ static int choose_report(struct invocation *r, struct bk_err *err)
     if (strncmp(how, "fd:", 3) != 0 && strcmp(how, "json") != 0)
         return err_set(err, BK_E_INPUT, "--report: %s is none of text, json, none, fd:N", how);
     r->report_fd = (int)fd;
-    /* what the command could write to would not be believed */
+    /* a descriptor that the command can write to is not trustworthy */
     if (fd > STDERR_FILENO && fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
         return err_sys(err, "--report: descriptor %d", (int)fd);
     return 0;
@@ -200,7 +199,7 @@ static void on_event(void *arg, const struct event *e)
     exit_write(r->report_fd, &line);
 }
 
-/* "Always", in the thread that asks: the user's settings have it from now on. */
+/* "Always": saves the host in the user's settings. Runs in the thread that asks. */
 static bool remember_host(void *arg, const char *host)
 {
     struct invocation *r = arg;
@@ -214,18 +213,18 @@ static bool remember_host(void *arg, const char *host)
 static void on_question(void *arg, const struct consent_question *q, int channel)
 {
     struct invocation *r = arg;
-    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* by now */
+    if (run_settings_strict(&r->settings) && !q->withdrawn) { /* settings may have changed */
         consent_answer(channel, q->id, CONSENT_DENY);
         return;
     }
     r->asker.remember =
-        args_has(r->args, "profile") ? NULL : remember_host; /* settings have no say */
+        args_has(r->args, "profile") ? NULL : remember_host; /* settings don't count */
     r->asker.arg = r;
     ask_tty_question(&r->asker, q, channel);
 }
 
-/* A program that misses a variable fails in its own words; this line says why. It is not worth
- * breaking the silence of a run that went well. */
+/* A program without an expected variable fails in its own way; this line says why. A successful run
+ * stays silent. */
 static void report_removed(const struct invocation *r)
 {
     if (!r->run.env.nremoved || r->how != REPORT_TEXT)
@@ -279,7 +278,7 @@ static int choose_asking(struct invocation *r, struct bk_err *err)
     return 0;
 }
 
-/* A name that leads elsewhere by now may be the work of a command that ran there before. */
+/* A name that leads elsewhere now may be the work of an earlier command there. */
 static int choose_root(struct invocation *r, const char *root, struct bk_err *err)
 {
     struct stat st;
@@ -299,7 +298,7 @@ static int choose_root(struct invocation *r, const char *root, struct bk_err *er
     return 0;
 }
 
-/* By their real names: what is mounted for the sandbox is found by these. */
+/* As real paths: mounts for the sandbox are found by them. */
 static int choose_folders(struct invocation *r, struct bk_err *err)
 {
     const char *cd = args_value(r->args, "cd"), *tmpdir = args_value(r->args, "tmpdir");
@@ -354,7 +353,7 @@ static void on_heard(void *arg)
     live_heard(&r->live);
 }
 
-/* What flags set comes first, and counts. */
+/* Variables of flags come first, and win. */
 static int add_variables(struct invocation *r, struct bk_err *err)
 {
     size_t n = r->flags.nset, more = r->spec.nset_env;
@@ -396,7 +395,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .plan.strict_reads = args_has(r->args, "strict-reads"),
         .upstream = args_value(r->args, "upstream"),
         .launch.wait_all = args_has(r->args, "wait"),
-        /* We end right after it. But a container's first process would inherit what we leave
+        /* We end right after the command. But a container's PID 1 would inherit what we leave
          * behind, and may take its end for ours (firejail does). */
         .launch.leave_judge = getppid() != 1,
         .launch.give_stdio = true,
@@ -446,14 +445,14 @@ static void __attribute__((noreturn)) finish(struct invocation *r, const struct 
         fprintf(stderr, "buckle: the command was ended after its time limit\n");
     run_clean(&r->run);
     int status = exit_as(end);
-    /* Whatever is left belongs to the kernel, which gives it back faster than we could. */
+    /* The kernel frees the rest faster than we could. */
     fflush(NULL);
     _exit(status);
 }
 
 static int failed(const struct launch_end *end, const struct bk_err *err)
 {
-    if (end->step != STEP_POLICY) /* that was told already */
+    if (end->step != STEP_POLICY) /* already reported */
         cli_fail(err);
     /* as shells and env(1) do */
     return end->step == STEP_EXEC ? (end->sys == ENOENT ? 127 : 126) : FAILED;

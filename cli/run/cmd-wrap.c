@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* `buckle wrap`: a command line for macOS that runs another one under what settings come to. */
+/* `buckle wrap`: prints a command line for macOS that runs a command under settings. */
 
 #include "agent/wrap-command.h"
 #include "base/own.h"
@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* One word is a shell's command line as it is; several are the words of one. */
+/* One argument is a shell's command line; several are its words. */
 static void write_command(const struct cli_args *args, struct buf *out)
 {
     for (size_t i = 0; i < args->npos; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* One line at a time, so that what several processes say does not mix. */
+/* One write for each line, so that lines of several processes don't mix. */
 
 #include "cli/run/debug.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What flags say goes to the end of the profile, as SBPL (settings/rule.h). */
+/* Rules made from flags, as SBPL for the end of the policy (settings/flag-rule.h). */
 
 #include "cli/run/run-flags.h"
 
@@ -18,12 +18,12 @@
 #include "run/sockets.h"
 #include "settings/flag-rule.h"
 
-/* Those that make rules about files; in this order, so that denials win. */
+/* Flags for files, in this order, so that denials win. */
 static const char *const file_flags[] = {"allow-read", "allow-write", "deny-read", "deny-write"};
 
 /* ---- the network ---- */
 
-/* A server of the command's that this machine may call. */
+/* Opens a server of the command to this machine. */
 static int publish_rule(const char *given, struct buf *out, struct bk_err *err)
 {
     uint16_t lo, hi;
@@ -96,7 +96,7 @@ static int unknown_socket(const char *name, struct bk_err *err)
     return -1;
 }
 
-/* Remembers a variable; the list gets an offset until all are known. */
+/* Adds a variable; the list has offsets until all are known. */
 static void add_variable(struct run_flags *f, const char *text, size_t n, const char ***list,
                          size_t *count)
 {
@@ -152,7 +152,7 @@ static int socket_rules(struct run_flags *f, const struct cli_args *args, const 
 static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped, struct buf *out,
                       struct buf *links, struct bk_err *err)
 {
-    /* before what opens a disk after all */
+    /* before rules that open a disk */
     if (!shipped && args_count(args, "deny-read"))
         buf_fmt(out, "(deny file-read-data %s)\n", rule_disks);
     for (size_t f = 0; f < sizeof(file_flags) / sizeof(file_flags[0]); f++)
@@ -160,7 +160,7 @@ static int flag_rules(const struct cli_args *args, const char *cwd, bool shipped
             if (rule_write(file_flags[f], args_nth(args, file_flags[f], i), cwd, shipped, out,
                            links, err) < 0)
                 return -1;
-    /* whoever makes a user namespace says there who is who in it */
+    /* creators of user namespaces write these */
     if (args_has(args, "allow-userns"))
         buf_str(out, "(allow file-write-data (regex "
                      "#\"^/proc/[0-9]+/(task/[0-9]+/)?(uid_map|gid_map|setgroups)$\"))\n");

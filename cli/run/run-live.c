@@ -30,7 +30,7 @@
 
 /* ---- events ---- */
 
-/* Nobody is waited for: what a session does not take at once is told as a number later on. */
+/* Never waits: events that the session does not read at once are only counted. */
 static void report_to_session(struct live *l, const struct event *e)
 {
     OWN(buf) struct buf message = {0};
@@ -54,7 +54,7 @@ void live_leave(struct live *l)
     setsockopt(l->session, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (l->missed)
         (void)!send(l->session, message, (size_t)n, MSG_NOSIGNAL);
-    shutdown(l->session, SHUT_RDWR); /* it has ended, whoever else holds the socket */
+    shutdown(l->session, SHUT_RDWR); /* it has ended, even if other processes hold the socket */
     close(l->session);
     l->session = 0;
 }
@@ -111,7 +111,7 @@ static void answer_grant(struct live *l, const json_t *message, struct buf *out)
     buf_chr(out, '}');
 }
 
-/* As many as fit; who asked goes on from there. */
+/* As many as fit; the client asks again for the rest. */
 static void answer_log(struct live *l, const json_t *message, struct buf *out)
 {
     enum { ROOM = DOOR_MESSAGE - 20000 }; /* for one more, whatever it is */
@@ -171,7 +171,7 @@ static int add_grants(const json_t *grants, bool shipped, struct buf *rules, str
     return 0;
 }
 
-/* A process that keeps a session, or a descriptor that leads to one: fd:N. */
+/* The pid of a session, or a descriptor that leads to one: fd:N. */
 static int find_session(const char *where, struct bk_err *err)
 {
     char *end;

@@ -2,16 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whatever happens to a file, all settings are read anew and compared as the policy that they come
- * to: the same is no change. A file that is gone, half written or wrong leaves everything as it
- * was.
+ * After any change of a file, all settings are read again, and the resulting policies are compared.
+ * A file that is missing, half written or wrong changes nothing.
  *
- * Files are watched only when the command has run for a while, because to end that is slow; what
- * has happened until then is found by reading once more. Settings lie in folders that the command
- * works in, and to be woken for each file it makes there costs it as much again as making it: after
- * something that was no business of ours, what follows waits for a moment and is heard at once.
+ * Watching starts after a while, because closing a watch is slow; another reading finds earlier
+ * changes. Settings are in folders that the command works in, and waking up for each new file would
+ * double the cost of creating it. So after an irrelevant change watching pauses for a moment.
  *
- * Nothing inside the sandbox has the control descriptor.
+ * No process of the sandbox has the control descriptor.
  */
 
 #include "cli/run/run-watch.h"
@@ -40,7 +38,7 @@ static void report(const struct watch_settings *w, const char *what)
         fprintf(stderr, "buckle: %s\n", what);
 }
 
-/* Once, however often a file that stays wrong is read. */
+/* Reports once, however often a wrong file is read. */
 static void refuse(struct watch_settings *w, const struct bk_err *err)
 {
     OWN(buf) struct buf line = {0};
@@ -69,7 +67,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* What a running command has already. */
+/* Reports settings that a running command already has. */
 static void report_fixed(const struct watch_settings *w, const struct settings_result *was,
                          const struct settings_result *is)
 {
@@ -108,7 +106,7 @@ static bool same_policy(const struct assembly *a, const struct assembly *b)
     return true;
 }
 
-/* A layer that was there and is not: perhaps it is only being replaced. */
+/* A layer that disappeared: perhaps it is being replaced. */
 static bool lost_layer(const struct assembly *was, const struct assembly *is, struct bk_err *err)
 {
     for (enum layer_id id = LAYER_USER; id <= LAYER_POLICY; id++)
@@ -159,7 +157,7 @@ static bool update_settings(struct watch_settings *w, const char *control, size_
 
 /* ---- files ---- */
 
-/* Where settings are, and where they could come to be. */
+/* Watches settings' files, and places where they could be created. */
 static void name_files(struct watch_settings *w)
 {
     static const enum layer_id found[] = {LAYER_USER, LAYER_PROJECT, LAYER_LOCAL, LAYER_POLICY};
@@ -196,7 +194,7 @@ static void on_files(void *arg, int fd)
     watch_later(w, REST_MS);
 }
 
-/* Listens to files, from now on or again. */
+/* Starts to watch files, or continues. */
 static void on_later(void *arg, int fd)
 {
     struct watch_settings *w = arg;

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "settings/flag-rule.h"
 #include "run/grant.h"
+#include "settings/flag-rule.h"
 
 struct session_run {
     int guest;

@@ -10,8 +10,8 @@
 #include "base/own.h"
 #include "macos/sandbox-exec.h"
 #include "report/tag.h"
-#include "settings/links.h"
 #include "run/run.h"
+#include "settings/links.h"
 
 struct work {
     const struct wrapping *w;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* buckle_apply(): everything that can go wrong is looked at before anything is done (kernel/apply.h
- * does it). */
+/* buckle_apply(): checks everything that can go wrong before it restricts anything
+ * (kernel/launch/apply-self.h). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ struct work {
     struct arena arena;
     struct api_policy assembled;
     struct run_policy policy;
-    struct buf own; /* the rules that end it */
+    struct buf own; /* the rules that end the policy */
     struct run_spec spec;
     struct link_targets targets;
     struct mounts_view mounts;
@@ -48,7 +48,7 @@ static void work_free(struct work **w)
 }
 #define OWN_work work_free
 
-/* Landlock's layers are a thread's own, and the other threads would go without. */
+/* Landlock restricts one thread; the others would stay free. */
 static int check_process(struct bk_err *err)
 {
     char text[4096];
@@ -70,8 +70,7 @@ static int check_process(struct bk_err *err)
     return 0;
 }
 
-/* TMPDIR is nothing more than the working directory, unless one is named: nobody is there to remove
- * it. */
+/* TMPDIR is the working directory unless one is named, because no process is left to remove it. */
 static int find_places(struct work *w, const struct buckle_command *c, struct bk_err *err)
 {
     const char *cwd = c->directory ? c->directory : ".";

@@ -91,7 +91,7 @@ static const struct sbpl_param *make_params(const struct buckle_command *c, stru
     return params;
 }
 
-/* What the caller sets comes first, and counts. */
+/* The caller's variables come first, and win. */
 static const char **make_env(const struct buckle_command *c, const struct api_policy *p,
                              struct arena *a, size_t *n)
 {

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The process that runs a command for a program: what `buckle run` is for a person. It hears what
- * the program wants and tells it what happens, over one socket, and never waits for it while the
- * command runs: a program that does not listen loses events, which are counted, and nothing else.
- * It ends, with everything inside, when the program does.
+ * The process that runs a command for a program, as `buckle run` does for users. It talks to the
+ * program over one socket, and never waits for it while the command runs: a program that does not
+ * read loses only events, which are counted. When the program ends, it ends too, with the whole
+ * sandbox.
  */
 
 #include <errno.h>
@@ -30,7 +30,7 @@ enum {
     TOLD_BYTES = 128 << 10,
 };
 
-/* What another process of ours found wrong; in memory that both see. */
+/* The mistake that another process of ours found; in shared memory. */
 struct event_facts {
     struct bk_err err;
     size_t n;
@@ -68,7 +68,7 @@ static void flush(struct controller *k)
         listen_for_room(k);
 }
 
-/* Whether another event may be told. */
+/* Whether there is room for another event. */
 static bool has_room(struct controller *k)
 {
     if (k->out.n < QUEUE_MOST)
@@ -145,7 +145,7 @@ static void reply(struct controller *k, uint64_t number, const struct bk_err *er
     flush(k);
 }
 
-/* May be called in the judge's process. */
+/* The judge's process may call this. */
 static void report_policy(void *arg, const struct sbpl_unit *unit, const struct bk_err *err)
 {
     const struct controller *k = arg;
@@ -161,7 +161,7 @@ static void report_policy(void *arg, const struct sbpl_unit *unit, const struct 
 
 /* ---- hearing ---- */
 
-/* Settings take the place of a profile or of settings; a text, of everything. */
+/* Settings replace a profile or settings; a text replaces everything. */
 static int update_policy(struct controller *k, const struct wire_message *m, const char *text,
                          size_t n, struct buf *waits, struct bk_err *err)
 {
@@ -265,7 +265,7 @@ static void on_heard(void *arg)
         epoll_ctl(k->heard, EPOLL_CTL_DEL, k->sock, NULL);
         epoll_ctl(k->heard, EPOLL_CTL_DEL, k->parent, NULL);
         k->cancelled = true;
-        launch_cancel(true); /* nobody is left who wants it */
+        launch_cancel(true); /* the program is gone */
         return;
     }
     while (buf_ok(&k->in) && k->in.n && (size = wire_first(k->in.s, k->in.n, &m)) > 0) {
@@ -282,7 +282,7 @@ static int set_stdio(const struct buckle_command *c, struct bk_err *err)
     for (int i = 0; i < 3; i++) {
         OWN(fd) int null = c->stdio[i] < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
         high[i] = fcntl(null >= 0 ? null : c->stdio[i], F_DUPFD_CLOEXEC, 10);
-        if (high[i] < 0 && c->stdio[i] != i) /* what was closed stays so */
+        if (high[i] < 0 && c->stdio[i] != i) /* closed descriptors stay closed */
             return err_sys(err, "descriptor %d", c->stdio[i]);
     }
     for (int i = 0; i < 3; i++)
@@ -298,7 +298,7 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Whatever else the program has open is none of ours, nor of the command's. */
+/* Neither we nor the command need the program's other descriptors. */
 static int close_others(const struct controller *k, struct bk_err *err)
 {
     size_t n = 0;

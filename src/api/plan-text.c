@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What would be done, and what can be: found out in a process of its own (helper.h). */
+/* Prints the plan and the host's abilities, which a helper process finds (helper.h). */
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -44,8 +44,7 @@ char *buckle_plan(const struct buckle_command *command, int json, struct buckle_
 
 int buckle_supported_platform(void)
 {
-    /* without filters there is nothing to stand on; what else is missing buckle_dependencies()
-     * tells */
+    /* seccomp filters are the minimum; buckle_dependencies() reports what else is missing */
     return policy_on_macos() || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 

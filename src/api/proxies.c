@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What becomes of an agent's command, and how it is worded for macOS. */
+/* Decides about an agent's command, and writes its command line for macOS. */
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a program says to a run, and asks of it, its events and its questions. */
+/* A program's requests to a run, and what it reads of events and questions. */
 
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +24,8 @@ int run_send(struct buckle_run *run, struct buf *message)
     return message->n ? -1 : 0;
 }
 
-/* As a person at a terminal would. The lock is held, and its process not collected yet. */
+/* Sends a signal, like a user at a terminal. The lock is held, and the process is not reaped yet.
+ */
 static int send_signal(const struct buckle_run *run, enum wire_kind kind, int number)
 {
     if (kind == WIRE_CANCEL)
@@ -70,7 +71,7 @@ int buckle_run_answer(struct buckle_run *run, uint32_t id, enum buckle_answer an
 
 /* ---- asking ---- */
 
-/* The reply of that number, taken from the list. */
+/* Removes the reply of that number from the list. */
 static struct note *find_reply(struct notes *list, uint64_t number)
 {
     for (struct note **at = &list->first; *at; at = &(*at)->next) {
@@ -87,7 +88,7 @@ static struct note *find_reply(struct notes *list, uint64_t number)
     return NULL;
 }
 
-/* Others may be reading meanwhile: what they find for us they leave, so it is looked for often. */
+/* Another thread may be reading, and leaves our reply in the list, so check often. */
 static struct note *await_reply(struct buckle_run *run, uint64_t number)
 {
     enum { LOOK_MS = 5 };
@@ -173,7 +174,7 @@ int buckle_run_grant(struct buckle_run *run, const char *rule, const char *value
 
 /* ---- how it ended ---- */
 
-/* The wait status and the flags, as of now; false while it has not ended. */
+/* Reads the wait status and the flags; false while it runs. */
 static bool read_end(const struct buckle_run *run, int *status, bool *timed_out, bool *cancelled)
 {
     pthread_mutex_t *lock = &((struct buckle_run *)run)->lock;

@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A run, seen from the program. No thread of ours: what comes is taken in by whoever calls (pump),
- * and handed to callbacks by whoever dispatches (deliver), one at a time and without the lock. So a
- * request made in a callback, or while another thread dispatches, finds its reply all the same.
+ * The program's side of a run. It has no thread: each call receives messages (pump), and
+ * dispatching calls hand them to callbacks (deliver), one at a time and without the lock. So a
+ * request from a callback, or during another thread's dispatch, still gets its reply.
  */
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static bool has_exited(const struct buckle_run *run)
     return run->helper.pidfd < 0 || poll(&end, 1, 0) != 0;
 }
 
-/* Its process is gone, and everything it said was heard. */
+/* Its process is gone, and all its messages are read. */
 static void end(struct buckle_run *run)
 {
     struct bk_err err;
@@ -118,7 +118,7 @@ void run_pump(struct buckle_run *run)
 {
     if (run->over)
         return;
-    bool exited = has_exited(run); /* looked at first, so that nothing comes after */
+    bool exited = has_exited(run); /* checked first, so that nothing follows */
     wire_receive(run->helper.sock, &run->in);
     read_messages(run);
     if (run->ended || run->failure || exited)
@@ -185,7 +185,7 @@ static struct timespec deadline_in(int milliseconds)
     return t;
 }
 
-/* Until nobody else delivers; false when that takes too long. */
+/* Waits until no other thread delivers; false if that takes too long. */
 static bool become_deliverer(struct buckle_run *run, int milliseconds)
 {
     struct timespec until = deadline_in(milliseconds < 0 ? 0 : milliseconds);
@@ -318,12 +318,12 @@ struct buckle_run *buckle_start(const struct buckle_command *command, struct buc
     return NULL;
 }
 
-/* Waits a little while for its process to clean up after itself. */
+/* Waits a moment for its process to clean up. */
 static void end_at_once(struct buckle_run *run)
 {
     enum { PATIENCE_MS = 3000 };
     struct pollfd gone = {run->helper.pidfd, POLLIN, 0};
-    shutdown(run->helper.sock, SHUT_RDWR); /* it ends what nobody wants any more */
+    shutdown(run->helper.sock, SHUT_RDWR); /* it then ends the command */
     if (run->helper.pidfd >= 0 && poll(&gone, 1, PATIENCE_MS) == 0)
         syscall(SYS_pidfd_send_signal, run->helper.pidfd, SIGKILL, NULL, 0);
     helper_collect(&run->helper);

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Where git keeps the repository of a working directory. Its rules are simple enough to be followed
- * here, and asking git itself would run a program with a stranger's settings outside the sandbox.
+ * Finds the repository of a working directory. Git's rules are simple enough to follow here, and
+ * running git itself would obey untrusted settings outside the sandbox.
  */
 
 #include <errno.h>

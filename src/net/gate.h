@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "graph/graph.h"
-#include "net/netns-setup.h"
 #include "graph/peer.h"
+#include "net/netns-setup.h"
 #include "net/upstream.h"
 
 /*

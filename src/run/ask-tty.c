@@ -2,19 +2,19 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Whoever runs the command sits at the terminal that the command uses as well. So a question takes
- * it away for a moment:
+ * The user sits at the terminal that the command uses as well, so a question takes the terminal
+ * over:
  *
- *   stop everything inside  it could write over the question, and read what is typed
- *   take the foreground     an interactive shell inside may have moved it to a job of its own
- *   throw away what was typed, also in the moment after the question has appeared: it was meant for
- *   somebody else, and one key is all it takes
+ *   1. stop every process of the sandbox: it could overwrite the question and read the answer
+ *   2. take the foreground: an interactive shell inside may have given it to one of its jobs
+ *   3. discard what was typed, also just after the question appeared: it was meant for the command,
+ *      and one key is enough to answer
  *
- * and all of it is put back. A job in the background does not push itself forward: the question
- * waits until it is brought to the front, or its time is over.
+ * Afterwards all of this is undone. A background job waits with its question until it is in the
+ * foreground, or until the time is up.
  *
- * A thread of its own asks, since reading a terminal takes as long as a person takes; meanwhile the
- * run goes on hearing of its command. It shares nothing with it but two sockets.
+ * A separate thread asks, because users take their time; meanwhile the run receives events. The
+ * thread shares only two sockets with it.
  */
 
 #include "run/ask-tty.h"
@@ -35,9 +35,9 @@
 #include "kernel/launch/pause.h"
 
 enum {
-    QUEUE = 64,      /* more than the gate asks at once */
+    QUEUE = 64,      /* more than the gate has open at once */
     DEAF_MS = 300,   /* after a question has appeared */
-    BEHIND_MS = 200, /* between two looks whether the job is in the foreground */
+    BEHIND_MS = 200, /* between two checks for the foreground */
     KEY_INTERRUPT = 3,
     KEY_END = 4,
 };
@@ -113,7 +113,7 @@ static void write_terminal(const struct asker *a, const char *s, size_t n)
     }
 }
 
-/* Whether it is the foreground's, or that of a job which the command made inside. */
+/* Whether we have the foreground, or a job of the command has it. */
 static bool may_take(const struct asker *a)
 {
     pid_t group = tcgetpgrp(a->tty);
@@ -149,7 +149,7 @@ static void give_back(struct asker *a, int signal)
     if (a->group > 0 && a->group != getpgrp())
         tcsetpgrp(a->tty, a->group);
     a->taken = false;
-    /* as the terminal would have done, had it not been ours */
+    /* as the terminal does for the foreground */
     if (signal && a->group > 0)
         kill(-a->group, signal);
     pause_release();
@@ -159,7 +159,7 @@ static void give_back(struct asker *a, int signal)
 
 static void show(const struct asker *a, const struct consent_question *q)
 {
-    /* whatever the command did to the terminal: margins, colours, another alphabet */
+    /* undo what the command did to the terminal: margins, colours, character sets */
     static const char plain[] = "\033[!p\033[0m\r\n";
     const char *term = getenv("TERM");
     OWN(buf) struct buf out = {0};
@@ -222,7 +222,7 @@ static const char *word_of(enum consent answer)
     return words[answer] ? words[answer] : "no longer needed\n";
 }
 
-/* Waits for a key, a question or a moment; what is pressed, or 0. */
+/* Waits for a key, a question or a timeout. Returns the key or 0. */
 static enum consent wait_for_key(struct asker *a, int ms, int *signal)
 {
     struct pollfd fds[] = {{a->questions, POLLIN, 0}, {a->tty, POLLIN, 0}};
@@ -327,7 +327,7 @@ static int start(struct ask_tty *a, int channel)
     a->channel = channel;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->questions) < 0)
         return -1;
-    sigfillset(&all); /* SIGTTOU among them: taking the terminal must not stop us */
+    sigfillset(&all); /* also SIGTTOU: taking the terminal must not stop us */
     pthread_sigmask(SIG_SETMASK, &all, &was);
     int err = pthread_create(&a->thread, NULL, ask_all, a);
     pthread_sigmask(SIG_SETMASK, &was, NULL);

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Git reads the machine's settings, the person's and the repository's, and from each of them those
- * that it includes. Conditions of includes do not count here: a branch's name or a remote can make
- * them true later. A relative path begins at the file that includes, or else at the top of the
- * working tree, where git runs commands.
+ * Git reads the settings of the machine, the user and the repository, and what each of them
+ * includes. Conditional includes always count here: a branch or a remote can make them true later.
+ * A relative path starts at the including file, or else at the top of the working tree, where git
+ * runs commands.
  */
 
 #include "run/gitfiles.h"
@@ -20,8 +20,8 @@
 
 #include "base/arena.h"
 #include "base/own.h"
-#include "git/names.h"
 #include "git/gitdir.h"
+#include "git/names.h"
 
 enum { TEXT_MAX = 256 << 10, MEMORY = 4 << 20, FILES_MAX = 64, DEPTH_MAX = 10, NAMED_MAX = 256 };
 
@@ -39,7 +39,7 @@ struct finder {
 
 /* ---- paths ---- */
 
-/* What exists is real; of the rest, the part that does. */
+/* Resolves the existing part of a path. */
 static bool real_path(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX];
@@ -55,7 +55,7 @@ static bool real_path(const char *path, char out[PATH_MAX])
            snprintf(out + n, PATH_MAX - n, "/%s", slash + 1) > 0;
 }
 
-/* The name itself, without following it: a link there could be replaced. */
+/* The name itself, unresolved: a symlink there could be replaced. */
 static bool real_name(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX], at[PATH_MAX];
@@ -68,7 +68,7 @@ static bool real_name(const char *path, char out[PATH_MAX])
            snprintf(out, PATH_MAX, "%s/%s", strcmp(at, "/") == 0 ? "" : at, slash + 1) < PATH_MAX;
 }
 
-/* A word of settings as a path; false when it cannot be one. */
+/* A setting's value as a path; false if it cannot be one. */
 static bool place_of(const struct finder *f, const char *word, const char *start,
                      char out[PATH_MAX])
 {
@@ -100,7 +100,7 @@ static int report_path(struct finder *f, const char *path, const char *key)
     return f->each(f->arg, path, key, f->err);
 }
 
-/* Hooks in a folder that cannot be closed as a whole, because the command works in it. */
+/* Single hooks of a folder that cannot be denied as a whole, because the command works in it. */
 static int report_hooks(struct finder *f, const char *folder, const char *key)
 {
     static const char *const hooks[] = {

@@ -77,7 +77,7 @@ int grants_base(struct grants *g, const struct run_source *sources, size_t n, st
     return 0;
 }
 
-/* That something was granted is worth telling like what was denied. */
+/* Grants are reported like denials. */
 static void report_grant(const struct grants *g, const char *option, const char *what)
 {
     static struct event e; /* large */
@@ -111,7 +111,7 @@ int grants_add(struct grants *g, const char *option, const char *value, struct b
         report_grant(g, option, value);
         return 0;
     }
-    if (g->text.s) { /* as if it had never been asked for */
+    if (g->text.s) { /* undo it */
         g->text.n = before;
         g->text.s[before] = '\0';
     }

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The list of names is the build's (precompiled_names), sorted, so that those in one folder stand
- * together. A folder is listed once and compared with them: most homes have few of two hundred
- * names, and asking for each would take longer. Where a link is met, the walk goes on at what it
- * leads to, and from there on every name counts, whether it exists or not.
+ * The build makes the list of names (precompiled_names), sorted, so that names of one folder are
+ * neighbours. Each folder is listed once and compared with them: most homes have few of the two
+ * hundred names, and a system call for each would take longer. At a symlink the walk continues at
+ * its target; from there on every name counts, whether it exists or not.
  */
 
 #include "run/link-targets.h"
@@ -25,7 +25,7 @@
 
 enum {
     RECORDS = 512,    /* more than there are */
-    FOUND_MAX = 2000, /* links that mean a name */
+    FOUND_MAX = 2000, /* links with a built-in name */
     ENTRIES_MAX = 4096 /* of one folder */,
     HOPS = 40,
     ABOVE = 16 /* folders above the working folder */
@@ -39,8 +39,8 @@ struct record {
 /* A folder on the way, or what a name leads to. */
 struct spot {
     int fd;     /* -1: it is no folder, or not there */
-    bool read;  /* it was listed before */
-    bool moved; /* a link lay on the way */
+    bool read;  /* already listed */
+    bool moved; /* behind a link */
     char path[PATH_MAX];
 };
 
@@ -49,7 +49,7 @@ struct finder {
     struct record records[RECORDS];
     size_t lists[PRECOMPILED_LISTS + 1]; /* where each begins */
     const char *home;
-    char named[PATH_MAX]; /* the built-in name being looked at */
+    char named[PATH_MAX]; /* the current built-in name */
     struct bk_err *err;
 };
 
@@ -99,7 +99,7 @@ static bool is_written(char kind)
 
 /* ---- what a link leads to ---- */
 
-/* Appends a part to a path, or takes the last off. */
+/* Appends a part to a path, or removes the last. */
 static bool append_part(char path[PATH_MAX], const char *part, size_t n)
 {
     size_t len = strlen(path);
@@ -119,7 +119,7 @@ static bool append_part(char path[PATH_MAX], const char *part, size_t n)
     return true;
 }
 
-/* Puts what a link says before what is left of the way. */
+/* Puts a link's target before the rest of the path. */
 static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
 {
     size_t left = strlen(rest);
@@ -131,9 +131,9 @@ static bool turn(char rest[2 * PATH_MAX], const char *text, size_t n)
     return true;
 }
 
-/* From a real folder along a link's text, to a real path. What does not exist is taken as it is
- * written. Links on the way are protected when `hops` is set: who can turn one of them decides what
- * the name means. 1, 0 when it leads nowhere, or -1. */
+/* Resolves a link's text from a real folder. What does not exist is kept as written. With `hops`,
+ * links on the way are protected: replacing one would change the target. Returns 1, 0 if it leads
+ * nowhere, or -1. */
 static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool hops)
 {
     char rest[2 * PATH_MAX], link[PATH_MAX];
@@ -160,8 +160,8 @@ static int follow(struct finder *f, char at[PATH_MAX], const char *text, bool ho
     }
 }
 
-/* What the link `name` in a folder leads to; next->path has it. 1, 0 or -1 as above; *there says
- * whether there is anything of that name. */
+/* Resolves the link `name` in a folder into next->path. Returns 1, 0 or -1 as above; *there says
+ * whether the name exists. */
 static int resolve(struct finder *f, const struct spot *in, const char *name, bool hops,
                    struct spot *next, bool *there)
 {
@@ -190,7 +190,7 @@ struct entry {
 
 typedef int entry_fn(struct finder *f, const struct spot *in, const struct entry *e, void *arg);
 
-/* A folder to look into, or only to pass through. */
+/* Opens a folder to list, or only to pass through. */
 static int open_folder(int at, const char *name)
 {
     int how = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -198,8 +198,8 @@ static int open_folder(int at, const char *name)
     return fd < 0 && errno == EACCES ? openat(at, name, how | O_PATH) : fd;
 }
 
-/* Calls fn for each entry. 1 when that were all of them, 0 when there are too many or it cannot be
- * listed, or -1. */
+/* Calls fn for each entry. Returns 1 if those were all, 0 if there are too many or the folder
+ * cannot be listed, or -1. */
 static int each_entry(struct finder *f, struct spot *in, entry_fn *fn, void *arg)
 {
     _Alignas(8) char block[8192];
@@ -258,7 +258,7 @@ static bool is_wild(const struct finder *f, const struct range *part, size_t ski
 
 static int visit(struct finder *f, struct spot *in, const struct range *names);
 
-/* ssh's files that everybody may know, as secrets.sb has them. */
+/* ssh's public files, as in secrets.sb. */
 static bool is_public_key(const char *name)
 {
     size_t n = strlen(name);
@@ -267,7 +267,7 @@ static bool is_public_key(const char *name)
            strcmp(name, "allowed_signers") == 0 || (n > 4 && strcmp(name + n - 4, ".pub") == 0);
 }
 
-/* A link in a folder that is closed as a whole. */
+/* A link in a folder that is denied as a whole. */
 static int inside_entry(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
 {
     const struct range *leaves = arg;
@@ -297,7 +297,7 @@ static int inside_entry(struct finder *f, const struct spot *in, const struct en
     return found < 0 ? -1 : 0;
 }
 
-/* What lies there has a name that the range names in full. */
+/* Whether a record of the range ends here. */
 static int reach(struct finder *f, struct spot *at, const struct range *leaves)
 {
     for (size_t i = leaves->lo; at->moved && i < leaves->hi; i++)
@@ -307,7 +307,7 @@ static int reach(struct finder *f, struct spot *at, const struct range *leaves)
                                                   : each_entry(f, at, inside_entry, (void *)leaves);
 }
 
-/* Behind a link, what is not there could be made. */
+/* Behind a link, missing files could be created. */
 static int expect(struct finder *f, const struct spot *in, const struct range *names)
 {
     for (size_t i = names->lo; i < names->hi; i++) {
@@ -359,12 +359,12 @@ static int step(struct finder *f, const struct spot *in, const char *name, unsig
 
 enum { WILD = 8, FEW = 12 };
 
-/* What is looked for in a folder; of its parts some have stars. */
+/* What to find in a folder; some parts have wildcards. */
 struct search {
     struct range names;
     struct range wild[WILD];
     size_t nwild, nparts;
-    bool begins[256]; /* by first byte: most entries of most folders are none of ours */
+    bool begins[256]; /* by first byte: most entries of most folders don't matter */
 };
 
 static void prepare(const struct finder *f, const struct range *names, struct search *s)
@@ -387,7 +387,7 @@ static void copy_part(const struct finder *f, const struct range *part, size_t s
     snprintf(name, 256, "%.*s", (int)(part->skip - skip), f->records[part->lo].path + skip);
 }
 
-/* An entry of a folder that is looked through: has it a name that counts? */
+/* Compares one entry of a listed folder with the names. */
 static int entry_named(struct finder *f, const struct spot *in, const struct entry *e, void *arg)
 {
     const struct search *s = arg;
@@ -413,7 +413,7 @@ static int entry_named(struct finder *f, const struct spot *in, const struct ent
     return step(f, in, e->name, e->type, same_part(f, names, lo));
 }
 
-/* Asks for each name, where listing would take too long, or where what is missing counts. */
+/* Tries each name, where listing would take too long or missing names count. */
 static int visit_each(struct finder *f, const struct spot *in, const struct range *names)
 {
     for (size_t i = names->lo; i < names->hi;) {
@@ -459,7 +459,7 @@ static int search_folder(struct finder *f, const char *folder, int list)
     return fd < 0 ? 0 : visit(f, &at, &names);
 }
 
-/* The working folder and those above it; what lies above the home folder is nobody's project. */
+/* The working folder and its parents; no project is above the home folder. */
 static int search_parents(struct finder *f, const char *cwd)
 {
     char at[PATH_MAX];
@@ -495,7 +495,7 @@ int link_targets_find(struct link_targets *m, const char *home, bool stores, con
     read_records(&f);
     if (home && search_folder(&f, home, stores ? PRECOMPILED_IN_HOME : PRECOMPILED_IN_ANY) < 0)
         return -1;
-    /* file modes keep the machine's own secrets from anybody but root */
+    /* file modes already keep the machine's secrets from everybody except root */
     return search_parents(&f, cwd) < 0
                ? -1
                : search_folder(&f, "/", geteuid() == 0 ? PRECOMPILED_IN_ROOT : PRECOMPILED_IN_ALL);

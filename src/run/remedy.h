@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "kernel/host/host.h"
 
-/* What to do about an ability that this host lacks: lines of text, without indentation. Looks at
- * the settings that are known to take it away. */
+/* What to do about an ability that this host lacks: lines of text, without indentation. Reads the
+ * kernel settings that are known to remove it. */
 void remedy_text(const struct host *h, const struct host_ability *a, struct buf *out);
 
 #endif

@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From a spec to a graph. Where only shipped texts and texts at hand have a say, compiling can wait
- * for whoever needs the graph, in whichever process that is.
+ * From a spec to a graph. A policy of shipped and given texts can be compiled later, in any process
+ * that needs the graph.
  */
 
 #include "run/run-policy.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "git/gitdir.h"
 #include "kernel/host/case-fold.h"
 #include "profile/profile.h"
-#include "git/gitdir.h"
 #include "run/gitfiles.h"
 #include "run/own-rules.h"
 
@@ -55,7 +55,8 @@ static int set_params(struct run_policy *p, const struct run_spec *spec, const c
     if (!spec->bare) {
         p->params[used++] = (struct sbpl_param){"CWD", spec->launch.cwd};
         p->params[used++] = (struct sbpl_param){"TMPDIR", tmpdir};
-        if (geteuid() != 0) /* file modes keep the machine's own secrets from anybody but root */
+        if (geteuid() !=
+            0) /* file modes already keep the machine's secrets from everybody except root */
             p->params[used++] = (struct sbpl_param){"ORDINARY", "1"};
         if (home && realpath(home, p->home))
             p->params[used++] = (struct sbpl_param){"HOME", p->home};
@@ -100,7 +101,7 @@ static bool opens_files(const struct run_spec *spec)
     return false;
 }
 
-/* What git's settings name is as good as a setting itself. */
+/* A file that git's settings name is as powerful as the settings. */
 static int protect_named(void *arg, const char *path, const char *key, struct bk_err *err)
 {
     OWN(buf) struct buf message = {0};

@@ -2,10 +2,10 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The one way to run a command, whichever front end asks for it. Here things are put together in
- * the order that makes a launch quick: the policy is compiled in the judge's process while this
- * one makes the TMPDIR, unless a file has a say in it: that could be another one when it is read
- * again, and the command may be able to write it.
+ * The one way to run a command, for every front end, in the order that makes a launch quick. The
+ * judge compiles the policy while this process creates the TMPDIR. A policy with files is compiled
+ * here first, once: a file could have changed when it is read again, and the command may be able to
+ * write it.
  */
 
 #include "run/run.h"
@@ -19,9 +19,9 @@
 
 #include "base/own.h"
 #include "policy/target.h"
-#include "settings/links.h"
 #include "run/own-rules.h"
 #include "run/run-int.h"
+#include "settings/links.h"
 
 extern char **environ;
 
@@ -60,7 +60,7 @@ static int read_mounts(struct run *r, struct bk_err *err)
     return run_mounts(&r->mounts, r->spec, err);
 }
 
-/* Whether `buckle connect` is what we are; a program that only links the library is not. */
+/* Only buckle itself has `buckle connect`; a program that links the library does not. */
 static void find_connector(struct run *r)
 {
     ssize_t n = readlink("/proc/self/exe", r->connector, sizeof(r->connector) - 1);
@@ -70,7 +70,7 @@ static void find_connector(struct run *r)
         r->connector[0] = '\0';
 }
 
-/* Compiled here only when there are any; a policy that is wrong is told of when it is used. */
+/* Compiles only if there are any links. Using a wrong policy reports it. */
 static int check_links(struct run *r, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
@@ -83,8 +83,8 @@ static int check_links(struct run *r, struct bk_err *err)
     return 0;
 }
 
-/* Whether another sandbox of ours is around this one: its judge answers for Buckle's own places,
- * and leaves none to be had here. */
+/* Whether this process already runs in a sandbox of ours: the judge of that one protects Buckle's
+ * files, and the kernel allows only one listener. */
 static bool is_inside(const struct host *h)
 {
     return h->listener_taken && getenv("SANDBOX_RUNTIME");
@@ -101,7 +101,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (read_mounts(r, err) < 0) /* the kernel lists none while it copies them */
         return -1;
-    /* nothing takes longer, and none of what follows is needed for it */
+    /* this takes longest, and needs nothing of what follows */
     if (!probe && !policy_on_macos())
         init_start(&r->init, &r->host, spec->launch.cwd);
     if (spec->scratch)
@@ -110,7 +110,7 @@ int run_open(struct run *r, const struct run_spec *spec, bool probe, struct bk_e
         return -1;
     if (spec->upstream && upstream_parse(spec->upstream, &r->upstream, err) < 0)
         return -1;
-    /* the first process is still making its namespaces */
+    /* meanwhile init creates its namespaces */
     if (run_policy_link_targets(&r->targets, spec, err) < 0 ||
         (!is_inside(&r->host) && own_rules(spec->launch.cwd, &r->own_rules, err) < 0) ||
         run_policy_gather(&r->policy, spec, run_tmpdir(r), &r->own_rules, err) < 0)
@@ -145,7 +145,7 @@ const struct graph *run_graph(struct run *r)
 static int prepare_env(struct run *r, struct bk_err *err)
 {
     const struct run_spec *s = r->spec;
-    /* tmux and whoever keeps sockets in the session's folder would look for a place elsewhere */
+    /* tmux and others that keep sockets in the session's folder need a place */
     static const char *const places[] = {"TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR"};
     enum { PLACES = sizeof(places) / sizeof(places[0]) };
     const char **set = arena_array(&r->arena, PLACES + 1 + s->nset_env + 1, sizeof(*set));
@@ -179,7 +179,7 @@ static int report_refusal(const struct run *r, const struct bk_err *err)
     return -1;
 }
 
-/* In the judge's process. What is wrong is told from there: the caller has no copy of it. */
+/* Runs in the judge's process, and reports there: the controller has no copy of the findings. */
 static int prepare(void *arg, struct launch_policy *out)
 {
     struct run *r = arg;
@@ -230,7 +230,7 @@ static void complete_launch(struct run *r, struct launch *l)
     l->cgroup = r->cgroup.fd;
 }
 
-/* An ability that the quick look took for granted and the launch found missing. */
+/* Notes an ability that host_quick() assumed and the launch found missing. */
 static bool learn_ability(struct host *h, const struct launch_end *end)
 {
     /* a plain chroot, whose root is no mount of its own */
@@ -248,7 +248,7 @@ static bool learn_ability(struct host *h, const struct launch_end *end)
     bool refused = end->sys != ENOMEM && end->sys != EAGAIN;
     if (spaces && refused && !host_may_administer(h) && h->user_ns)
         return h->user_ns = false, true;
-    /* a filter refuses them to root as well; which of them does not matter */
+    /* a seccomp filter refuses them to root as well; which of them does not matter */
     if (spaces && refused && host_may_administer(h) && h->mount_ns) {
         h->user_ns = h->mount_ns = h->pid_ns = h->net_ns = h->ipc_ns = h->uts_ns = false;
         return true;
@@ -280,7 +280,7 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
     struct launch l;
     if (policy_on_macos())
         return go_on_macos(r, end, err);
-    r->policy.unit.opt.terse = !r->policy.shipped; /* words are for whoever asks run_graph() */
+    r->policy.unit.opt.terse = !r->policy.shipped; /* run_graph() adds the texts if needed */
     if (!r->policy.shipped && run_policy_compile(&r->policy, err) < 0)
         return end->step = STEP_POLICY, report_refusal(r, err);
     if (prepare_env(r, err) < 0)
@@ -298,7 +298,7 @@ int run_go(struct run *r, struct launch_end *end, struct bk_err *err)
 void run_clean(struct run *r)
 {
     if (!tmpdir_remove_empty(&r->scratch)) {
-        init_end(&r->init); /* who could still move things about in there */
+        init_end(&r->init); /* its processes could still move files in there */
         tmpdir_remove(&r->scratch);
     }
     cgroup_remove(&r->cgroup);

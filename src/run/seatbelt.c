@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The same run by macOS's means (src/seatbelt): the policy is flattened for sandbox-exec, and where
- * it tells hosts apart, nothing leaves but through the proxies, which ask the policy itself. On
- * Linux this way can be taken as well, with a sandbox-exec of ours: BUCKLE_BACKEND=seatbelt.
+ * A run with macOS's sandbox-exec (src/macos): the policy is flattened for it. If the policy
+ * distinguishes hosts, connections leave only through proxies, which evaluate it. On Linux
+ * BUCKLE_BACKEND=seatbelt does the same with our own sandbox-exec.
  */
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 /* ---- the network ---- */
 
-/* Whether the policy knows hosts: a name, an address. Ports alone the system can tell apart. */
+/* Whether the policy has names or addresses of hosts. The system can distinguish ports alone. */
 bool run_tells_hosts(const struct graph *g)
 {
     for (uint32_t i = 0; i < graph_test_count(g); i++) {
@@ -43,12 +43,12 @@ static bool may_reach(struct net_rules *rules, uint16_t port)
 
 enum { PORTS = 64 };
 
-/* Servers of this machine that the policy names are reached directly. */
+/* Servers on this machine that the policy names are reached without a proxy. */
 static void write_own_ports(struct net_rules *rules, struct buf *out)
 {
     struct local_port ports[PORTS];
     size_t n = rules_local_ports(rules->graph, ports, PORTS);
-    /* two that nobody names stand for all others */
+    /* two unlikely ports represent all others */
     bool all = may_reach(rules, 47) && may_reach(rules, 61403);
     if (all)
         buf_str(out, "(allow network-outbound (remote ip \"localhost:*\"))\n");
@@ -88,7 +88,7 @@ static int write_profile(void *arg, const struct macos_ports *ports, const char 
     struct sbpl_flatten_options o = {.message = tag};
     if (sbpl_flatten(&r->policy.unit, &o, out, err) < 0)
         return -1;
-    /* where Linux asks as a device is opened, macOS asks with every order */
+    /* Linux checks when a device is opened, macOS with every ioctl */
     if (!r->spec->bare)
         buf_str(out, "; The terminal that the command was handed is its own.\n"
                      "(allow file-ioctl (regex #\"^/dev/ttys[0-9]+$\"))\n");
@@ -110,7 +110,7 @@ static void debug(void *arg, const char *line)
         r->spec->debug(r->spec->launch.arg, line);
 }
 
-/* sandbox-exec would say it in its own way. */
+/* Before sandbox-exec words it differently. */
 static int find_command(struct run *r, struct launch_end *end, struct bk_err *err)
 {
     const char *name = r->spec->launch.argv[0];

@@ -2,12 +2,12 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Another policy for a command that runs. It is compiled here first, so that a mistake in it stays
- * with whoever made it, and its plan tells what the running one cannot carry. Then its texts go to
- * the processes that enforce it: one record for each source, of which they make the same program.
+ * Updates the policy of a running command. It is compiled here first: if it doesn't compile, the
+ * old policy stays in force, and its plan says what the running sandbox cannot carry. Then its
+ * texts go to the processes that enforce it, one record for each source:
  *
- *   record = kind, who wrote it, whether it is apart, bytes of the name, bytes of the text (u32
- *            each), name, text
+ * record = kind, who wrote it, whether it is apart, bytes of the name, bytes of the text (u32
+ * each), name, text
  */
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/own.h"
-#include "settings/links.h"
 #include "run/run-int.h"
+#include "settings/links.h"
 
 enum { SOURCES_MAX = 64 };
 
@@ -34,7 +34,7 @@ static void write_source(struct buf *out, const struct run_source *s)
     buf_add(out, s->text ? s->text : "", n);
 }
 
-/* Lengths before anything else; the rest is the compiler's business. */
+/* Checks lengths first; the compiler checks the rest. */
 static size_t read_sources(const char *at, size_t left, struct run_source *out, size_t cap)
 {
     size_t n = 0;
@@ -80,7 +80,7 @@ struct graph *run_recompile(void *arg, const void *bytes, size_t n)
 
 /* ---- outside ---- */
 
-/* What has to wait, found by planning it; a policy that this host could not enforce is refused. */
+/* Plans the new policy to find what has to wait. Refuses one that this host cannot enforce. */
 static int list_waits(struct run *r, const struct run_policy *policy, struct buf *waits,
                       struct bk_err *err)
 {
@@ -117,7 +117,7 @@ static int check_sources(const struct run_source *sources, size_t n, struct bk_e
     return fits ? 0 : err_set(err, BK_E_INPUT, "a policy that changes is made of texts at hand");
 }
 
-/* Compiles it, and finds out what would have to wait. */
+/* Compiles it and finds what has to wait. */
 static int try_policy(struct run *r, const struct run_spec *spec, struct run_policy *policy,
                       struct buf *waits, struct bk_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What the machine's policy holds against whatever else a run is given. */
+/* The machine's limits for any other policy. */
 
 #include "base/own.h"
 #include "settings/settings.h"

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Shipped profiles come with procedures for what is opened or closed later (protected.sb), which
- * keep protected names closed inside a folder that is opened. A profile of the person's own gets
- * plain rules; because an operation's own rules come before its parent's, those name all writing
- * operations.
+ * Shipped profiles have procedures for later permissions and denials (protected.sb), which keep
+ * protected names denied inside an opened folder. The user's own profiles get plain rules. An
+ * operation's own rules come before its parent's, so these name all writing operations.
  */
 
 #include "settings/flag-rule.h"
@@ -31,7 +30,7 @@ const char rule_disks[] =
     "        (regex #\"^/dev/(k?mem|port|oldmem|crash|kmsg|sg[0-9]+|bsg/.*|n?st[0-9]+[alm]?|"
     "nvme[0-9]+|ng[0-9]+n[0-9]+|mtd[0-9]+(ro)?|ubi[0-9_]+|dax[0-9.]+|rawctl|raw/.*)$\"))";
 
-/* The filter for a place. A pattern that denies covers what lies below its matches. */
+/* The filter for a place. A denied pattern also covers everything below its matches. */
 static void place_filter(struct buf *out, const struct place *p, bool denies)
 {
     OWN(buf) struct buf below = {0};
@@ -80,7 +79,7 @@ static void shipped_rule(struct buf *out, bool allow, const struct place *p)
     buf_str(out, ")\n");
 }
 
-/* Denying to read keeps files visible: programs look around more than they read. */
+/* Denied reading keeps files visible: programs stat more than they read. */
 static const struct flag {
     const char *option;
     bool allow, write;
@@ -118,7 +117,7 @@ static int flag_rule(const struct flag *f, const char *given, const char *cwd, b
     enum rule_kind kind = !f->allow ? RULE_DENIES : f->write ? RULE_WRITES : RULE_READS;
     struct arena arena;
     struct places places = {0};
-    /* a device that may be written takes orders as well */
+    /* a writable device takes ioctls as well */
     const char *const operations[2][2] = {{"file-read-data", READ_OPERATIONS},
                                           {WRITE_OPERATIONS, WRITE_OPERATIONS " file-ioctl"}};
     arena_init(&arena, 1 << 20);
@@ -138,8 +137,7 @@ static int flag_rule(const struct flag *f, const char *given, const char *cwd, b
 
 /* ---- the network ---- */
 
-/* A host by name is a domain; an address, a range of them, every host or this one is told by
- * (remote …), which knows those. */
+/* A host name is a domain; addresses, ranges, "*" and localhost are for (remote …). */
 static bool is_domain(const char *s)
 {
     struct net_endpoint end;

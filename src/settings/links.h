@@ -6,17 +6,17 @@
 #include "graph/graph.h"
 
 /*
- * Permission that leads through a symbolic link opens what the link leads to. If a command could
- * make that link itself, it would open what it likes, for itself or for the next one. Who writes
- * rules notes such links, beside the text (run_source.links); when the policy is compiled, it is
- * asked whether the command could make one of them, and if so it is refused.
+ * A permission that leads through a symlink opens the link's target. If the command could create
+ * that link, it could open anything, for itself or for the next command. Front ends note such links
+ * beside the text (run_source.links). Once the policy is compiled, it is refused if it allows the
+ * command to create one of them.
  */
 
-/* The way to `target`, which becomes readable or writable, leads through `link`. `from` says who
- * asked for it. */
+/* Notes that the path to `target`, which becomes readable or writable, leads through `link`. `from`
+ * says which setting or flag allows it. */
 void links_note(struct buf *out, bool writes, const char *link, const char *target,
                 const char *from);
-/* n bytes of notes. */
+/* Fails if the policy allows the command to create a noted link. notes has n bytes. */
 int links_check(const struct graph *g, const char *notes, size_t n, struct bk_err *err);
 
 #endif

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * From presets to a policy. The more specific of two entries wins, and of two on the same place the
- * denial; only what the person typed for this one run wins over what a preset denies there. Denying
- * leaves metadata open, so that programs can find their way. Exceptions open reading and nothing
- * else.
+ * From presets to an access. The more specific of two entries wins, and of two for the same place
+ * the denial; only a flag of this run wins over a preset's denial there. Denials keep metadata
+ * readable, so that programs can find their way. Exceptions open only reading.
  */
 
 #include <limits.h>
@@ -33,8 +32,8 @@ static const char *read_variable(void *arg, const char *name)
     return value;
 }
 
-/* What an entry stands for, into `out`. Permission that names an unset variable is none: presets
- * speak of ${XDG_CACHE_HOME}, which few people set. A denial that cannot be told is an error. */
+/* Adds an entry's places to `out`. A permission with an unset variable opens nothing: presets use
+ * ${XDG_CACHE_HOME}, which few users set. A denial that cannot be resolved is an error. */
 static int places_of(struct applying *a, const char *path, const char *origin, bool denies,
                      struct places *out)
 {
@@ -46,7 +45,7 @@ static int places_of(struct applying *a, const char *path, const char *origin, b
                            .keeps_metadata = denies,
                            .links = denies ? NULL : &links};
     a->unset = false;
-    /* not as one for writing: what presets allow can be read as well, where others deny it */
+    /* as for reading: presets' permissions also open reading that others deny */
     if (path_places(a->arena, &a->base, &e, out, a->err) == 0)
         return access_note(a->arena, a->policy, false, &links, out->at[out->n - 1].path, origin) < 0
                    ? err_nomem(a->err)
@@ -91,7 +90,7 @@ static int allow_all(struct applying *a, const struct preset_paths *list, bool w
 
 /* ---- denial ---- */
 
-/* Places that the person opened for this run. */
+/* Places that flags open for this run. */
 static int typed_places(struct applying *a, const struct preset *sum, struct places *out)
 {
     const struct preset_paths *list = &sum->lists[PRESET_ALLOW];
@@ -164,7 +163,7 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     policy->keychain |= sum->flags[PRESET_ALLOW_KEYCHAIN];
     if (allow_all(&a, &sum->lists[PRESET_ALLOW], true) < 0)
         return -1;
-    /* who reads everything needs no list, and has none opened again inside of denials */
+    /* without strict everything is readable, and the list must not re-open denials */
     if (sum->flags[PRESET_STRICT] && allow_all(&a, &sum->lists[PRESET_READ], false) < 0)
         return -1;
     return deny_all(&a, sum);

@@ -7,7 +7,7 @@
 
 #include "settings/preset.h"
 
-/* Between the files about presets. */
+/* Shared by the files about presets. */
 extern const char *const preset_flag_keys[]; /* by enum preset_flag */
 extern const char *const preset_list_keys[]; /* by enum preset_list */
 

@@ -2,10 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * A presets file: YAML → presets. Every key is known or an error, because a policy that is ignored
- * in part is worse than none. Only keys that begin with x- are nobody's business, as a place for
- * anchors. Aliases share what they stand for, so steps are counted: a small file could otherwise
- * stand for a very large one.
+ * A presets file: YAML → presets. Unknown keys are errors, because a partly ignored policy is worse
+ * than none; only keys that begin with x- are skipped, as a place for anchors. Aliases share their
+ * nodes, so steps are counted: a small file could otherwise stand for a very large one.
  */
 
 #include <errno.h>
@@ -199,7 +198,7 @@ static int read_key(struct reading *r, size_t key, const struct ynode *value, st
 static int read_pairs(struct reading *r, const struct ynode *map, bool seen[KEYS], unsigned depth,
                       struct preset *p);
 
-/* << : what the named maps say that was not said here */
+/* <<: entries of the named maps that are missing here */
 static int read_merged(struct reading *r, const struct ynode *value, bool seen[KEYS],
                        unsigned depth, struct preset *p)
 {

@@ -2,9 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Adding presets up. A preset is added once, however many others extend it; one that extends
- * itself, over however many others, is a mistake. Presets are few, so that names are looked up by
- * looking.
+ * Adds presets up. A preset is added once, however many others extend it; a preset that extends
+ * itself, even through others, is a mistake. Presets are few, so a linear search is enough.
  */
 
 #include <stdio.h>

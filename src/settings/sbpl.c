@@ -2,15 +2,14 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Policy → SBPL. The text is for two readers: people, who are shown it by `buckle profile`, and a
- * compiler, ours or Apple's. It is the same for the same policy, whatever the machine.
+ * Access → SBPL. The text has two readers: users, who see it with `buckle profile`, and a compiler,
+ * ours or Apple's. The same access gives the same text on every machine.
  *
- * Three things about the language decide how it is written. An operation's own rules come before
- * its parent's, so every denial names the operation and its children: whatever is mixed with this
- * text later, none of them is lost. Among the rules of one operation the last wins, so denials
- * stand below what is allowed. And a denied place with an allowed one inside is one condition
- * ("this but not that") rather than two rules whose order would have to be found: with patterns
- * there may be none.
+ * Three facts about the language decide how it is written. An operation's own rules come before its
+ * parent's, so every denial names the operation and its children; then later rules cannot hide it.
+ * Among the rules of one operation the last wins, so denials follow permissions. And a denied place
+ * with an allowed one inside is one condition ("this but not that"), because patterns may have no
+ * valid order as two rules.
  */
 
 #include <string.h>
@@ -68,8 +67,8 @@ static int write_all(struct writer *w)
     return 0;
 }
 
-/* What is writable, and what is taken out of denials. Of denied writes only those that yield have
- * something taken out; of denied reads, those that are not final. */
+/* Finds writable places and the exceptions of denials. Of denied writes only those that yield have
+ * exceptions; of denied reads, those that are not final. */
 static int prepare(struct writer *w)
 {
     const struct access *p = w->p;

@@ -3,9 +3,9 @@
 
 /* This machine's addresses, as the kernel knows them; and how fast names are looked up. */
 
-#include "net/own-address.h"
-#include "net/lookup-rate.h"
 #include "graph/peer.h"
+#include "net/lookup-rate.h"
+#include "net/own-address.h"
 #include "tap.h"
 
 static struct peer parsed(const char *text)

@@ -21,13 +21,13 @@
 #include <sys/socket.h>
 
 #include "base/own.h"
+#include "graph/peer.h"
 #include "kernel/gate/gate-main.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handle-socket.h"
 #include "kernel/judge/handlers.h"
 #include "kernel/judge/relation.h"
 #include "kernel/judge/target.h"
-#include "graph/peer.h"
 
 static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 
