@@ -41,7 +41,7 @@ static const struct cli_option options[] = {
     {"o", 0, "FORMAT", "how to show it: text, yaml, or raw (yaml without what it extends)", "text yaml raw"},
     {"config", 0, "FILE", "read presets from FILE", "file"},
     {"dry-run", 0, NULL, "show the profile, and stop", NULL},
-    {"verbose", 0, NULL, "tell of each denied operation as it happens", NULL},
+    {"verbose", 0, NULL, "report each denied operation as it happens", NULL},
     {"version", 0, NULL, "print the version", NULL},
     {0},
 };

@@ -28,8 +28,8 @@ static const struct cli_option options[] = {
     {"file", 'f', "FILE", "read the profile from FILE", "file"},
     {"name", 'n', "NAME", "use the profile of this name; without one, list them", "shipped"},
     {"profile", 'p', "TEXT", "use TEXT as the profile", NULL},
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
-    {"verbose", 'v', NULL, "tell what has no meaning on Linux, and of each denied operation", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter for (param \"KEY\")", NULL},
+    {"verbose", 'v', NULL, "report rules without a meaning on Linux, and each denied operation", NULL},
     {0},
 };
 /* clang-format on */
@@ -168,14 +168,14 @@ static void report_absent(struct compat *d)
 {
     const struct graph *g = run_graph(&d->run);
     OWN(buf) struct buf names = {0};
-    bool told[OP_COUNT] = {false};
+    bool listed[OP_COUNT] = {false};
     for (uint32_t i = 0; g && i < graph_rule_count(g); i++) {
         const struct graph_rule_info *rule = graph_rule_at(g, i);
         for (uint32_t k = 0; k < rule->nops && !rule->implicit && !rule->is_default; k++) {
             enum vocab_op op = (enum vocab_op)rule->ops[k];
-            if (told[op] || linux_has_operation(op))
+            if (listed[op] || linux_has_operation(op))
                 continue;
-            told[op] = true;
+            listed[op] = true;
             buf_fmt(&names, "%s%s", names.n ? ", " : "", vocab_ops[op].name);
         }
     }

@@ -31,7 +31,7 @@ enum { FAILED = 1 };
 
 /* clang-format off */
 static const struct cli_option options[] = {
-    {"debug", 'd', NULL, "tell what is restricted, and what is denied, as it happens", NULL},
+    {"debug", 'd', NULL, "report what is restricted, and denials as they happen", NULL},
     {"settings", 's', "FILE", "settings (default: ~/.srt-settings.json)", "file"},
     {"command", 'c', "STRING", "run STRING by a shell, as it is", NULL},
     {"control-fd", 0, "N", "read new settings from descriptor N, one JSON object a line", NULL},
@@ -92,7 +92,7 @@ static void choose_tmpdir(struct srt *s)
     if (tmpdir_is_ours() && realpath(TMPDIR, s->tmpdir))
         s->settings.tmpdir = s->tmpdir;
     else
-        debug_say("%s is somebody else's: TMPDIR is a folder of this run's own", TMPDIR);
+        debug_say("%s belongs to another user: TMPDIR is a private folder", TMPDIR);
 }
 
 static int make_policy(struct srt *s, struct bk_err *err)

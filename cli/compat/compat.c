@@ -41,13 +41,13 @@ void compat_report(const char *name, const char *about, const struct bk_err *err
 static void on_event(void *arg, const struct event *e)
 {
     struct compat *d = arg;
-    struct buf line = {0}, told = {0};
+    struct buf line = {0}, words = {0};
     if (!d->verbose)
         return;
-    event_line(e, &told);
-    if (buf_ok(&told) && told.s && !(d->ignored && d->ignored(d, told.s)))
-        buf_fmt(&line, "%s: %s\n", d->name, told.s);
-    buf_free(&told);
+    event_line(e, &words);
+    if (buf_ok(&words) && words.s && !(d->ignored && d->ignored(d, words.s)))
+        buf_fmt(&line, "%s: %s\n", d->name, words.s);
+    buf_free(&words);
     exit_write(STDERR_FILENO, &line);
 }
 
@@ -85,7 +85,7 @@ int compat_init(struct compat *d, const char *name, struct bk_err *err)
         .complain = report_policy,
         .launch.arg = d,
     };
-    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot tell the working directory");
+    return getcwd(d->cwd, sizeof(d->cwd)) ? 0 : err_sys(err, "cannot find the working directory");
 }
 
 static void __attribute__((noreturn)) finish(struct compat *d, const struct launch_end *end)

@@ -10,7 +10,7 @@
 /* The options of every command that loads a profile, for the head of its table. */
 /* clang-format off */
 #define LOAD_OPTIONS \
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL}, \
+    {"define", 'D', "KEY=VALUE", "set a parameter for (param \"KEY\")", NULL}, \
     {"import-dir", 'I', "DIR", "look for imported profiles in DIR first", "dir"}, \
     {"text", 'p', "TEXT", "use TEXT as the profile, in place of a file", NULL}, \
     {"prelude", 0, "FILE", "read FILE before the profile, as one program", "file"}, \

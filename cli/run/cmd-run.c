@@ -42,11 +42,11 @@ static const char socket_words[] =
 /* clang-format off */
 static const struct cli_option options[] = {
     {"profile", 0, "FILE|NAME", "use this profile instead of default", "file"},
-    {"settings", 's', "FILE", "use these settings besides those that are found", "file"},
+    {"settings", 's', "FILE", "use these settings as well as those that are found", "file"},
     PRESET_OPTIONS,
-    {"no-settings", 0, NULL, "do not look for settings of the user and of the project", NULL},
-    {"control-fd", 0, "N", "take whole settings from descriptor N while it runs, a line of JSON each", NULL},
-    {"define", 'D', "KEY=VALUE", "set a parameter, which (param \"KEY\") reads", NULL},
+    {"no-settings", 0, NULL, "ignore the settings of the user and the project", NULL},
+    {"control-fd", 0, "N", "read new settings from descriptor N while it runs, one JSON object a line", NULL},
+    {"define", 'D', "KEY=VALUE", "set a parameter for (param \"KEY\")", NULL},
     {"allow-write", 'w', "PATH", "allow writing to PATH and below; a glob allows what it matches", "file"},
     {"deny-write", 0, "PATH", "deny writing to PATH and below, or to what a glob matches", "file"},
     {"allow-read", 'r', "PATH", "allow reading PATH and below, or what a glob matches", "file"},
@@ -54,39 +54,39 @@ static const struct cli_option options[] = {
     {"allow-net", 'N', "HOST[:PORT]", "allow connections to HOST: a name, *.name, an address, a range",
      NULL},
     {"deny-net", 0, "HOST[:PORT]", "deny connections to HOST; wins over --allow-net", NULL},
-    {"publish", 0, "PORT", "let this machine call the command's server at PORT of loopback", NULL},
+    {"publish", 0, "PORT", "let this machine connect to the command's server at localhost:PORT", NULL},
     {"ask", 0, NULL, "ask on the terminal about hosts that no rule names", NULL},
-    {"ask-timeout", 0, "SECONDS", "how long an answer is waited for (60); then it is no", NULL},
+    {"ask-timeout", 0, "SECONDS", "seconds to wait for an answer before denying (default 60)", NULL},
     {"allow-socket", 0, "PATH|NAME", "allow connections to a Unix socket; names are listed below",
      socket_words},
     {"upstream", 0, "URL", "connect through this proxy: http://HOST:PORT or socks5://HOST:PORT", NULL},
-    {"cd", 0, "DIR", "begin in DIR; for the policy the working directory stays this one", "dir"},
-    {"root", 0, "DIR", "take DIR for the working directory in the policy and for settings; begin here", "dir"},
-    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and leave it there", "dir"},
+    {"cd", 0, "DIR", "start in DIR; the policy's working directory stays this one", "dir"},
+    {"root", 0, "DIR", "use DIR as the working directory of policy and settings; start here", "dir"},
+    {"tmpdir", 0, "DIR", "use DIR as TMPDIR, and keep it", "dir"},
     {"here", 0, NULL, "run even in / or the home directory", NULL},
     {"dry-run", 'n', NULL, "print how the policy would be enforced, and stop", NULL},
-    {"report", 0, "HOW", "text, json, none or fd:N: where denied operations are told", "text json none"},
+    {"report", 0, "HOW", "how to report denied operations: text, json, none or fd:N", "text json none"},
     {"json", 0, NULL, "with --dry-run: print the plan as JSON", NULL},
-    {"verbose", 'v', NULL, "tell of each denied operation as it happens", NULL},
-    {"debug", 0, NULL, "tell what is restricted, and by whom, before the command starts", NULL},
-    {"env", 'e', "NAME", "keep this variable although its name looks like a secret", NULL},
-    {"keep-fd", 0, "N", "let the command inherit descriptor N", NULL},
-    {"timeout", 't', "SECONDS", "end the command after this long (exit status 124)", NULL},
-    {"max-procs", 0, "N", "limit on processes of this user inside", NULL},
-    {"max-memory", 0, "SIZE", "limit on each process's memory: 512M, 2G", NULL},
-    {"wait", 0, NULL, "let background processes finish before ending", NULL},
-    {"core-dumps", 0, NULL, "let what crashes leave its memory behind, in TMPDIR where that can be", NULL},
-    {"strict-reads", 0, NULL, "judge reading where a sentry would do: exact at every moment, and slow", NULL},
+    {"verbose", 'v', NULL, "report each denied operation as it happens", NULL},
+    {"debug", 0, NULL, "log what is restricted, and by which file, before the command starts", NULL},
+    {"env", 'e', "NAME", "keep this variable even if its name looks like a secret", NULL},
+    {"keep-fd", 0, "N", "let the command inherit file descriptor N", NULL},
+    {"timeout", 't', "SECONDS", "end the command after this time (exit status 124)", NULL},
+    {"max-procs", 0, "N", "limit the number of processes in the sandbox", NULL},
+    {"max-memory", 0, "SIZE", "limit memory of the sandbox, or of each process without a cgroup: 512M, 2G", NULL},
+    {"wait", 0, NULL, "wait for background processes", NULL},
+    {"core-dumps", 0, NULL, "allow core dumps, in TMPDIR if possible", NULL},
+    {"strict-reads", 0, NULL, "judge reads instead of using sentries: exact at every moment, but slow", NULL},
     {"updatable", 0, NULL, "judge everything, so that any part of the policy can change while it runs", NULL},
-    {"annotate", 0, NULL, "tell what was denied in a block for agents, in place of the summary", NULL},
-    {"command-text", 0, "TEXT", "what the session is told the command is", NULL},
-    {"session", 0, "PID|fd:N", "let the session of that process hear of events", NULL},
-    {"late-names", 0, NULL, "let denied names be found, and refuse connections to them", NULL},
-    {"watch-net", 0, NULL, "tell of denied hosts by name, even where no host is allowed", NULL},
-    {"grantable", 0, NULL, "let no wall stand where something may be allowed while it runs", NULL},
-    {"accept-weaker", 0, NULL, "go on where this host cannot enforce part of the policy", NULL},
+    {"annotate", 0, NULL, "print denials in a block for agents instead of the summary", NULL},
+    {"command-text", 0, "TEXT", "the command's text for the session", NULL},
+    {"session", 0, "PID|fd:N", "report events to the session of that process", NULL},
+    {"late-names", 0, NULL, "resolve denied names, and refuse connections to them", NULL},
+    {"watch-net", 0, NULL, "report denied hosts by name, even if no host is allowed", NULL},
+    {"grantable", 0, NULL, "skip kernel walls, so that anything can be granted later", NULL},
+    {"accept-weaker", 0, NULL, "continue if this host cannot enforce part of the policy", NULL},
     {"cap", 0, "NAME", "as root: let the command keep this capability", cap_words},
-    {"allow-userns", 0, NULL, "let programs inside make user namespaces of their own", NULL},
+    {"allow-userns", 0, NULL, "let programs inside create user namespaces", NULL},
     {0},
 };
 /* clang-format on */
@@ -133,7 +133,8 @@ static int parse_count(const char *name, const char *text, uint64_t max, uint64_
         end++;
     }
     if (*end || v == 0 || v > max)
-        return err_set(err, BK_E_INPUT, "--%s: %s is not a number it takes", name, text);
+        return err_set(err, BK_E_INPUT, "--%s must be between 1 and %llu, not %s", name,
+                       (unsigned long long)max, text);
     *out = v;
     return 0;
 }
@@ -287,9 +288,9 @@ static int choose_root(struct invocation *r, const char *root, struct bk_err *er
     if (!realpath(root, found) || stat(found, &st) < 0)
         return err_sys(err, "--root %s", root);
     if (!S_ISDIR(st.st_mode))
-        return err_set(err, BK_E_INPUT, "--root %s: this is not a folder", root);
+        return err_set(err, BK_E_INPUT, "--root %s is not a folder", root);
     if (root[0] == '/' && strcmp(root, found) != 0) {
-        err_set(err, BK_E_INPUT, "--root %s: this name leads to %s", root, found);
+        err_set(err, BK_E_INPUT, "--root %s leads to %s", root, found);
         err_hint(err, "name that folder itself");
         return -1;
     }
@@ -372,9 +373,9 @@ static int join_session(struct invocation *r, struct bk_err *err)
     OWN(buf) struct buf command = {0};
     for (size_t i = 0; i < r->args->npos; i++)
         buf_fmt(&command, "%s%s", i ? " " : "", r->args->pos[i]);
-    const char *told = args_value(r->args, "command-text");
+    const char *text = args_value(r->args, "command-text");
     return live_join(&r->live, args_value(r->args, "session"),
-                     told        ? told
+                     text        ? text
                      : command.s ? command.s
                                  : "",
                      !args_has(r->args, "profile"), &r->flags.rules, &r->flags.links, err);
@@ -406,7 +407,7 @@ static int fill_spec(struct invocation *r, struct bk_err *err)
         .launch.arg = r,
     };
     if (!getcwd(r->cwd, sizeof(r->cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     if (choose_folders(r, err) < 0)
         return -1;
     if (args_has(r->args, "session") && join_session(r, err) < 0)
@@ -524,17 +525,18 @@ const struct cli_command cmd_run = {
     .usage = "[OPTION…] [--] COMMAND [ARGUMENT…]",
     .brief = "run a command under a policy",
     .about =
-        "Runs COMMAND, and everything it starts, under a policy: by default it may read all but\n"
-        "places of secrets, write to the working directory and to a TMPDIR of its own, and reach\n"
-        "no network. Prints nothing when nothing is denied; otherwise a summary at the end names\n"
-        "each denied operation, the rule behind it and the flag that would allow it.\n"
+        "Runs COMMAND, and everything it starts, under a policy. By default it can read "
+        "everything\n"
+        "you can, except known secret stores; it can write to the working directory and to a\n"
+        "private TMPDIR; it has no network. If nothing is denied, it prints nothing; otherwise a\n"
+        "summary at the end lists each denied operation, its rule and the flag that allows it.\n"
         "\n"
         "Sockets that --allow-socket knows by name:\n"
 #define SOCKET(name, paths, keeps, sets, words) "    " name ": " words "\n"
 #include "run/sockets.def"
         "\n"
-        "Exit status: the command's own; 124 after --timeout; 125 when the sandbox could not be\n"
-        "set up; 126 and 127 when the command could not be run or found.\n",
+        "Exit status: the command's; 124 after --timeout; 125 if the sandbox could not be set up;\n"
+        "126 and 127 if the command could not be run or found.\n",
     .options = options,
     .complete = "command",
     .takes_command = true,

@@ -63,11 +63,9 @@ const struct cli_command cmd_wrap = {
     .brief = "print a command line that runs a command under settings on macOS",
     .about =
         "Prints one line for a shell: `env … sandbox-exec -p PROFILE SHELL -c COMMAND`, with the\n"
-        "profile that the settings which count here come to. COMMAND is a shell's command line, "
-        "or\n"
-        "the words of one. When nothing is restricted it is printed as it is. Hosts are reached\n"
-        "through proxies, whose ports are given; --session is for whoever reads the system's "
-        "log.\n",
+        "profile for the settings that count here. COMMAND is a shell's command line, or its\n"
+        "words. If nothing is restricted, COMMAND is printed as it is. Hosts are reached through\n"
+        "proxies at the given ports; --session marks denials for readers of the system's log.\n",
     .options = options,
     .complete = "command",
     .takes_command = true,

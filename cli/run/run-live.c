@@ -38,9 +38,9 @@ static void report_to_session(struct live *l, const struct event *e)
     buf_fmt(&message, "{\"missed\": %llu, \"event\": ", (unsigned long long)l->missed);
     event_json(e, policies_graph(&policies, e->policy), NULL, &message);
     buf_chr(&message, '}');
-    bool told = buf_ok(&message) && message.n <= DOOR_MESSAGE &&
+    bool sent = buf_ok(&message) && message.n <= DOOR_MESSAGE &&
                 send(l->session, message.s, message.n, MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
-    l->missed = told ? 0 : l->missed + !e->allow;
+    l->missed = sent ? 0 : l->missed + !e->allow;
 }
 
 void live_leave(struct live *l)
@@ -186,16 +186,17 @@ static int find_session(const char *where, struct bk_err *err)
 int live_join(struct live *l, const char *where, const char *command, bool shipped,
               struct buf *rules, struct buf *links, struct bk_err *err)
 {
-    OWN(fd) int door = find_session(where, err);
+    OWN(fd) int socket_fd = find_session(where, err);
     OWN(buf) struct buf text = {0};
     buf_safe(&text, command, strnlen(command, 4000)); /* any bytes, as text */
     OWN(json)
     json_t *hello = json_pack("{s:s, s:i}", "join", text.s ? text.s : "", "pid", getpid());
     OWN(json)
-    json_t *answer = door >= 0 ? control_server_ask(door, hello, DESK_LONG_MS, err) : NULL;
+    json_t *answer =
+        socket_fd >= 0 ? control_server_ask(socket_fd, hello, DESK_LONG_MS, err) : NULL;
     if (!answer || add_grants(json_object_get(answer, "grants"), shipped, rules, links, err) < 0)
         return -1;
-    l->session = steal_fd(&door);
+    l->session = steal_fd(&socket_fd);
     return 0;
 }
 
@@ -212,10 +213,10 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
     l->run = r;
     fd_watch_init(&l->hearing);
     grants_init(&l->grants, r);
-    l->desk = (struct control_server){.hearing = &l->hearing, .fn = answer, .arg = l};
-    (void)control_server_open(&l->desk, "run", 0, &err);
+    l->server = (struct control_server){.hearing = &l->hearing, .fn = answer, .arg = l};
+    (void)control_server_open(&l->server, "run", 0, &err);
     spec->launch.hears = l->hearing.fd;
-    const int own[] = {l->hearing.fd, l->desk.door, l->desk.key, l->session};
+    const int own[] = {l->hearing.fd, l->server.door, l->server.key, l->session};
     spec->launch.nuser_fds = 0;
     spec->launch.user_fds = l->own;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -226,7 +227,7 @@ void live_open(struct live *l, struct run *r, struct run_spec *spec)
 void live_close(struct live *l)
 {
     if (l->run) {
-        control_server_close(&l->desk);
+        control_server_close(&l->server);
         fd_watch_end(&l->hearing);
     }
     live_leave(l);

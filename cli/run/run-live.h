@@ -16,7 +16,7 @@ enum { LIVE_EVENTS = 100 };
 struct live {
     struct run *run;
     struct fd_watch hearing;
-    struct control_server desk;
+    struct control_server server;
     struct grants grants; /* the policy, and these on top of it */
     struct event *events; /* the newest, in a ring; NULL until there is one */
     uint64_t total;

@@ -27,14 +27,14 @@
 enum {
     QUEUE_MOST = 1 << 20, /* bytes of events that wait for the program */
     PATIENCE_MS = 50,     /* for each further one */
-    TOLD_BYTES = 128 << 10,
+    FINDING_BYTES = 128 << 10,
 };
 
 /* The mistake that another process of ours found; in shared memory. */
-struct event_facts {
+struct policy_finding {
     struct bk_err err;
     size_t n;
-    char report[TOLD_BYTES];
+    char report[FINDING_BYTES];
 };
 
 struct controller {
@@ -46,7 +46,7 @@ struct controller {
     struct api_policy *updated; /* the policy, when it is not the first */
     struct run run;
     struct grants grants;
-    struct event_facts *told;
+    struct policy_finding *finding;
     int channel; /* for answers */
     bool cancelled;
     struct buf command; /* in words */
@@ -151,12 +151,12 @@ static void report_policy(void *arg, const struct sbpl_unit *unit, const struct 
     const struct controller *k = arg;
     OWN(buf) struct buf report = {0};
     api_report(err, unit, &report);
-    k->told->err = *err;
-    k->told->n = report.n < TOLD_BYTES ? report.n : TOLD_BYTES;
+    k->finding->err = *err;
+    k->finding->n = report.n < FINDING_BYTES ? report.n : FINDING_BYTES;
     if (buf_ok(&report) && report.s)
-        memcpy(k->told->report, report.s, k->told->n);
-    if (!k->told->err.msg[0])
-        err_set(&k->told->err, BK_E_INPUT, "there is something wrong with the policy");
+        memcpy(k->finding->report, report.s, k->finding->n);
+    if (!k->finding->err.msg[0])
+        err_set(&k->finding->err, BK_E_INPUT, "there is something wrong with the policy");
 }
 
 /* ---- hearing ---- */
@@ -377,9 +377,9 @@ static void fill_spec(struct controller *k, pid_t parent)
 
 static int begin(struct controller *k, int sock, pid_t parent, struct bk_err *err)
 {
-    k->told =
-        mmap(NULL, sizeof(*k->told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (k->told == MAP_FAILED)
+    k->finding =
+        mmap(NULL, sizeof(*k->finding), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (k->finding == MAP_FAILED)
         return err_nomem(err);
     prctl(PR_SET_NAME, "buckle-run", 0, 0, 0);
     if (open_ears(k, sock, parent, err) < 0 || set_stdio(k->c, err) < 0 || close_others(k, err) < 0)
@@ -430,8 +430,8 @@ static void run_command(struct controller *k)
     grants_init(&k->grants, &k->run);
     int went = run_go(&k->run, &end, &err);
     run_clean(&k->run);
-    if (went < 0 && end.step == STEP_POLICY && k->told->err.msg[0])
-        fail(k, &k->told->err, k->told->report, k->told->n);
+    if (went < 0 && end.step == STEP_POLICY && k->finding->err.msg[0])
+        fail(k, &k->finding->err, k->finding->report, k->finding->n);
     if (went < 0)
         fail(k, &err, NULL, 0);
     size_t at = wire_begin(&k->out, WIRE_ENDED);

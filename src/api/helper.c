@@ -157,7 +157,7 @@ static int find_place(struct prepared *p, const struct buckle_command *c, struct
     if (c->directory && chdir(c->directory) < 0)
         return err_sys(err, "%s", c->directory);
     if (!getcwd(p->cwd, sizeof(p->cwd)))
-        return err_sys(err, "cannot tell the working directory");
+        return err_sys(err, "cannot find the working directory");
     bool open_everywhere = c->profile || c->settings || c->texts.n;
     return c->directory || open_everywhere ? 0 : check_place(p->cwd, err);
 }

@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 
-/* One text of a policy. Plain data; whoever makes it keeps it until the run ends. */
+/* One text of a policy. Plain data; the front end keeps it until the run ends. */
 struct run_source {
     enum { RUN_SHIPPED, RUN_FILE, RUN_TEXT } kind;
     enum rule_source from; /* who wrote it */

@@ -7,8 +7,8 @@
 #include "sbpl/sbpl.h"
 
 /*
- * Profiles by name and in every form: SBPL or compiled. The bytes tell which form it is, never the
- * name: files of both kinds end in .sb.
+ * Profiles by name and in every form: SBPL or compiled. The bytes decide which form it is, never
+ * the name: files of both kinds end in .sb.
  */
 
 /*

@@ -233,7 +233,7 @@ static void complete_launch(struct run *r, struct launch *l)
 /* Notes an ability that host_quick() assumed and the launch found missing. */
 static bool learn_ability(struct host *h, const struct launch_end *end)
 {
-    /* a plain chroot, whose root is no mount of its own */
+    /* a plain chroot, whose root is no mount point */
     if (end->step == STEP_PRIVATE_MOUNTS && h->mount_ns)
         return h->mount_ns = false, true;
     if (end->step == STEP_MOUNT_PROC && h->mount_proc)

@@ -15,7 +15,7 @@ int rule_write(const char *option, const char *value, const char *cwd, bool ship
 /* A filter for disks, as in disks.sb: a process that may not read a file may not read its disk
  * either. */
 extern const char rule_disks[];
-/* The places that the path of such a flag stands for. */
+/* The places that such a flag's path names. */
 int rule_places(struct arena *a, const char *option, const char *given, const char *cwd,
                 enum rule_kind kind, struct places *out, struct buf *links, struct bk_err *err);
 

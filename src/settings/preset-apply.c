@@ -19,7 +19,7 @@ struct applying {
     struct path_base base; /* with a look-up that notes what is not set */
     const struct path_base *given;
     bool unset;
-    struct words *told;
+    struct words *unset_paths;
     struct access *policy;
     struct bk_err *err;
 };
@@ -51,7 +51,8 @@ static int places_of(struct applying *a, const char *path, const char *origin, b
                    ? err_nomem(a->err)
                    : 0;
     if (a->unset && !denies)
-        return a->told && words_push(a->arena, a->told, path) < 0 ? err_nomem(a->err) : 0;
+        return a->unset_paths && words_push(a->arena, a->unset_paths, path) < 0 ? err_nomem(a->err)
+                                                                                : 0;
     struct bk_err why = *a->err;
     err_set(a->err, why.code, "%.60s: %.80s: %.150s", origin, path, why.msg);
     err_hint(a->err, "%s", why.hint);
@@ -155,7 +156,7 @@ int preset_apply(struct arena *arena, const struct preset *sum, const struct pat
     struct applying a = {.arena = arena,
                          .base = {.cwd = base->cwd, .home = base->home, .getenv = read_variable},
                          .given = base,
-                         .told = unset,
+                         .unset_paths = unset,
                          .policy = policy,
                          .err = err};
     a.base.arg = &a;

@@ -4,7 +4,7 @@
 /*
  * A presets file: YAML → presets. Unknown keys are errors, because a partly ignored policy is worse
  * than none; only keys that begin with x- are skipped, as a place for anchors. Aliases share their
- * nodes, so steps are counted: a small file could otherwise stand for a very large one.
+ * nodes, so steps are counted: a small file could otherwise expand to a very large one.
  */
 
 #include <errno.h>

@@ -94,7 +94,7 @@ bool settings_has(const struct settings *s, enum layer_id id);
 int settings_check(struct arena *a, const struct json_text *text, struct json **root,
                    struct settings_findings *out, struct bk_err *err);
 
-/* ---- what the layers come to ---- */
+/* ---- merging the layers ---- */
 
 struct setting_value {
     const struct settings_layer *layer;
