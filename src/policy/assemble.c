@@ -92,7 +92,7 @@ static int write_settings(struct assembly *out, struct bk_err *err)
 
 static int write_limits(struct assembly *out, const struct access *said, struct bk_err *err)
 {
-    if (access_caps_sbpl(said, settings_ceilings(&out->settings), &out->limits, err) < 0)
+    if (access_limits_sbpl(said, settings_ceilings(&out->settings), &out->limits, err) < 0)
         return -1;
     if (out->limits.n)
         add_source(out, (struct run_source){.kind = RUN_TEXT,
@@ -133,7 +133,7 @@ int policy_assemble(const struct policy_request *q, struct assembly *out, struct
     bool machine = settings_has(s, LAYER_POLICY);
     if ((out->by_settings || machine) && evaluate(out, q, &said, err) < 0)
         return -1;
-    if (q->wants_userns && settings_caps_userns(s, err) < 0)
+    if (q->wants_userns && settings_limit_userns(s, err) < 0)
         return -1;
     if (out->by_settings && write_settings(out, err) < 0)
         return -1;
