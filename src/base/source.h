@@ -22,6 +22,7 @@ struct source {
     src_pos base;    /* position of text[0] */
     uint32_t *lines; /* where each line starts, computed on first use */
     uint32_t nlines;
+    uint8_t from; /* the caller's mark: who wrote it; 0 unless set */
     struct source *next;
 };
 

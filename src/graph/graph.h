@@ -52,12 +52,24 @@ struct graph_mod {
     const char *str;
 };
 
+/* Who wrote the text that a rule is in. */
+enum rule_source {
+    SOURCE_PROFILE, /* a profile, or any text that is none of these */
+    SOURCE_SETTINGS,
+    SOURCE_PRESET,
+    SOURCE_FLAG,
+    SOURCE_GRANT,   /* given to a command while it runs */
+    SOURCE_MACHINE, /* the machine's policy and settings' limits, which end a policy */
+    SOURCE_OWN,     /* Buckle's own rules, which end every policy (run/own-rules.h) */
+};
+
 /* Where a rule was written. Strings are copied. line 0: not written anywhere (implicit). */
 struct graph_origin {
     const char *file;
     uint32_t line, col;
     uint32_t via_line; /* the top-level form that led here, if that is another line; else 0 */
     const char *text;  /* the rule as written, shortened; NULL when unknown */
+    enum rule_source source;
 };
 
 struct graph_options {

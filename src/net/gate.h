@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "graph/eval.h"
+#include "graph/peer.h"
 #include "net/netns-setup.h"
-#include "net/peer.h"
 #include "net/upstream.h"
 
 /*

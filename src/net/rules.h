@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "graph/eval.h"
-#include "net/peer.h"
+#include "graph/peer.h"
 
 /* What the policy decides about connections to a host (network-outbound). */
 

@@ -90,6 +90,11 @@ int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size
     return 0;
 }
 
+void sbpl_mark_last(struct sbpl_unit *u, enum rule_source from)
+{
+    u->last->source->from = (uint8_t)from;
+}
+
 int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                       struct bk_err *err)
 {

@@ -74,7 +74,8 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
 {
     src_pos pos = r->pos ? r->pos : r->top;
     if (r->text) {
-        *o = (struct graph_origin){r->text->name, r->line, r->col, r->via_line, NULL};
+        *o = (struct graph_origin){r->text->name, r->line, r->col,
+                                   r->via_line,   NULL,    (enum rule_source)r->text->from};
         return;
     }
     struct source_place p = source_find(&m->unit->map, pos);
@@ -83,6 +84,7 @@ void rule_origin(struct machine *m, const struct sbpl_rule *r, struct graph_orig
     o->file = p.source->name;
     o->line = p.line;
     o->col = p.col;
+    o->source = (enum rule_source)p.source->from;
     /* a top-level form that just contains the rule, such as (if …), needs no mention */
     if (in_top_form(m, p.source, r, pos))
         return;

@@ -75,6 +75,9 @@ int sbpl_add_apart(struct sbpl_unit *u, const char *name, const char *text, size
 /* A shipped profile by name: "system.sb", "bsd.sb"… */
 int sbpl_add_builtin(struct sbpl_unit *u, const char *name, struct bk_err *err);
 
+/* Says who wrote the text that was added last; it is SOURCE_PROFILE by default. */
+void sbpl_mark_last(struct sbpl_unit *u, enum rule_source from);
+
 /* Replaces the text that was added last. */
 int sbpl_replace_last(struct sbpl_unit *u, const char *name, const char *text, size_t n,
                       struct bk_err *err);

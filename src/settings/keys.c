@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The table of keys, and finding one in it, also when it is misspelled. */
+/* The table of keys, and finding keys, also misspelled ones. */
 
 #include "settings/keys.h"
 

@@ -384,7 +384,7 @@ def bench_settings(page, counting):
         with open(made, "w", encoding="utf-8") as f:
             f.write(text)
         plain, given = (collected(BUCKLE, "eval", "-q", *ask, profile, "file-read-data", "/usr/x")[0]
-                        for profile in ("default.sb", made))
+                        for profile in ("default", made))
     rows = [["the default profile, to its first verdict", f"{plain:,}"],
             ["a settings file of eleven entries, to a profile", f"{writing - start:,}"],
             ["that profile, to its first verdict", f"{given:,}"]]

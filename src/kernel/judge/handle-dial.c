@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 
 #include "base/own.h"
+#include "graph/peer.h"
 #include "kernel/gate/gate-main.h"
 #include "kernel/judge/ask.h"
 #include "kernel/judge/handle-socket.h"
@@ -27,7 +28,6 @@
 #include "kernel/judge/judge.h"
 #include "kernel/judge/kept-socket.h"
 #include "kernel/judge/target.h"
-#include "net/peer.h"
 
 static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 
