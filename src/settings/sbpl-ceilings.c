@@ -100,7 +100,8 @@ static int write_caps(struct writer *w, unsigned ceilings)
     return write_denied_hosts(w);
 }
 
-int access_caps_sbpl(const struct access *p, unsigned ceilings, struct buf *out, struct bk_err *err)
+int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
+                         struct bk_err *err)
 {
     const struct access_target target = {0};
     struct buf text = {0};
