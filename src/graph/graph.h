@@ -59,7 +59,7 @@ enum rule_source {
     SOURCE_PRESET,
     SOURCE_FLAG,
     SOURCE_GRANT,   /* given to a command while it runs */
-    SOURCE_MACHINE, /* the machine's policy and settings' limits, which end a policy */
+    SOURCE_MACHINE, /* the machine's policy and settings' ceilings, which end a policy */
     SOURCE_OWN,     /* Buckle's own rules, which end every policy (run/own-rules.h) */
 };
 

@@ -90,16 +90,16 @@ static int write_settings(struct assembly *out, struct bk_err *err)
     return 0;
 }
 
-static int write_limits(struct assembly *out, const struct access *said, struct bk_err *err)
+static int write_ceilings(struct assembly *out, const struct access *said, struct bk_err *err)
 {
-    if (access_limits_sbpl(said, settings_ceilings(&out->settings), &out->limits, err) < 0)
+    if (access_ceilings_sbpl(said, settings_ceilings(&out->settings), &out->ceilings, err) < 0)
         return -1;
-    if (out->limits.n)
+    if (out->ceilings.n)
         add_source(out, (struct run_source){.kind = RUN_TEXT,
                                             .from = SOURCE_MACHINE,
                                             .name = "<policy>",
-                                            .text = out->limits.s,
-                                            .n = out->limits.n,
+                                            .text = out->ceilings.s,
+                                            .n = out->ceilings.n,
                                             .last = true,
                                             .apart = true});
     return 0;
@@ -107,7 +107,8 @@ static int write_limits(struct assembly *out, const struct access *said, struct 
 
 /* ---- all of it ---- */
 
-/* Fills the result; *said is what settings alone say, without presets: only that limits others. */
+/* Fills the result; *said is what settings alone say, without presets: only that is a ceiling for
+ * others. */
 static int evaluate(struct assembly *out, const struct policy_request *q, struct access *said,
                     struct bk_err *err)
 {
@@ -133,7 +134,7 @@ int policy_assemble(const struct policy_request *q, struct assembly *out, struct
     bool machine = settings_has(s, LAYER_POLICY);
     if ((out->by_settings || machine) && evaluate(out, q, &said, err) < 0)
         return -1;
-    if (q->wants_userns && settings_limit_userns(s, err) < 0)
+    if (q->wants_userns && settings_check_userns(s, err) < 0)
         return -1;
     if (out->by_settings && write_settings(out, err) < 0)
         return -1;
@@ -144,12 +145,12 @@ int policy_assemble(const struct policy_request *q, struct assembly *out, struct
     if (q->rules.n)
         add_source(out, q->rules);
     bool others = out->by_settings && (q->ntexts || q->rules.n);
-    return others || machine ? write_limits(out, &said, err) : 0;
+    return others || machine ? write_ceilings(out, &said, err) : 0;
 }
 
 void assembly_free(struct assembly *a)
 {
     settings_free(&a->settings);
     buf_free(&a->text);
-    buf_free(&a->limits);
+    buf_free(&a->ceilings);
 }

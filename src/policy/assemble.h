@@ -12,7 +12,7 @@
  *   1. the base: a profile or a text; or settings and presets, which replace it
  *   2. more texts
  *   3. rules made from flags
- *   4. limits: what settings close no rule opens again, and the machine's policy beats everything
+ *   4. ceilings: what settings close no rule opens again, and the machine's policy beats everything
  *
  * `buckle run`, the compat names and the library all assemble their policies here.
  */
@@ -50,7 +50,7 @@ struct policy_request {
 };
 
 enum { POLICY_SOURCES = 12 };
-/* How many texts there can be beside base, rules and limits. */
+/* How many texts there can be besides base, rules and ceilings. */
 enum { POLICY_TEXTS = POLICY_SOURCES - 3 };
 
 struct assembly {
@@ -61,7 +61,7 @@ struct assembly {
     struct settings_result result; /* zeroed when there are no layers and no presets */
     const char *presets_file;      /* that was read, or NULL */
     struct words unset;            /* presets' paths with variables that are not set */
-    struct buf text, limits;
+    struct buf text, ceilings;
 };
 
 /* out is zeroed. What the request points to has to outlive it. Free with assembly_free() whatever

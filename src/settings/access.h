@@ -108,7 +108,7 @@ bool access_is_open(const struct access *p);
 /* Writes rules for the end of a profile, which win over all others: denied writes and hosts, and
  * final denied reads. Of the lists named by `ceilings`, they deny everything outside. */
 enum { CEILING_WRITES = 1, CEILING_HOSTS = 2, CEILING_SOCKETS = 4 };
-int access_limits_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
-                       struct bk_err *err);
+int access_ceilings_sbpl(const struct access *p, unsigned ceilings, struct buf *out,
+                         struct bk_err *err);
 
 #endif

@@ -139,7 +139,7 @@ int settings_build(struct settings *s, const char *tmpdir, struct settings_resul
 /* Which lists the machine's policy gives; nothing outside of them is allowed (CEILING_…). */
 unsigned settings_ceilings(const struct settings *s);
 /* Fails if the machine's policy forbids user namespaces inside. */
-int settings_limit_userns(struct settings *s, struct bk_err *err);
+int settings_check_userns(struct settings *s, struct bk_err *err);
 
 /* Whether settings say not to report a denial. */
 bool settings_ignore(const struct settings_result *r, const char *command, const char *line);

@@ -43,7 +43,7 @@ static void check_order(struct policy_request q, const char *want, const char *n
     int made = policy_assemble(&q, &a, &err);
     ok(made == 0 && strcmp(order(&a), want) == 0, "%s: %s", name, want);
     bool last = strchr(want, 'M') != NULL;
-    ok(a.nsources && a.sources[a.nsources - 1].last == last, "%s: limits come last", name);
+    ok(a.nsources && a.sources[a.nsources - 1].last == last, "%s: ceilings come last", name);
 }
 
 static void check_all(const char *machine_letter)
@@ -67,7 +67,7 @@ static void check_all(const char *machine_letter)
         "SFM", "what settings deny, flags do not allow");
 }
 
-static void check_limits(void)
+static void check_counts(void)
 {
     struct run_source many[POLICY_TEXTS + 1];
     struct policy_request q = {
@@ -104,7 +104,7 @@ int main(void)
     fclose(f);
     setenv("BUCKLE_POLICY", machine, 1);
     check_all("M");
-    check_limits();
+    check_counts();
     check_userns();
     unlink(machine);
     rmdir(folder);

@@ -150,7 +150,7 @@ static void prepare_policy(struct setup *s)
 {
     const struct launch *l = s->launch;
     struct launch_policy policy = l->policy;
-    if (!policy.plan && l->prepare(l->arg, &policy) < 0)
+    if (!policy.plan && l->prepare(l->run, &policy) < 0)
         judge_fail(s, STEP_POLICY, 0);
     s->plan = policy.plan;
     s->graph = policy.graph;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* The machine's limits for any other policy. */
+/* The machine's ceilings for any other policy. */
 
 #include "settings/settings.h"
 
@@ -22,7 +22,11 @@ unsigned settings_ceilings(const struct settings *s)
            (policy_gives(s, SETTING_UNIX_SOCKETS) ? CEILING_SOCKETS : 0u);
 }
 
+<<<<<<<< HEAD:src/settings/settings-limits.c
 int settings_limit_userns(struct settings *s, struct bk_err *err)
+========
+int settings_check_userns(struct settings *s, struct bk_err *err)
+>>>>>>>> refs/heads/policy:src/settings/settings-ceilings.c
 {
     struct setting_values v;
     if (settings_values(s, SETTING_NESTED_USERNS, &v) < 0)
