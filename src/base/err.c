@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Errors: fixed-size, caller-owned, worded where they arise. To make one allocates nothing. */
+/* Errors: fixed-size, owned by the caller, worded where they arise. Making one allocates nothing.
+ */
 
 #include "base/err.h"
 

@@ -315,7 +315,7 @@ def test_root(person, t):
                     (0, f"theirs\n4242 4242\n{int(blind)}\n", "theirs!" if blind else "theirs!?"),
                     f"{name}: files of others", r)
         plan = pretended(person, words, [BUCKLE, "run", "--dry-run"])
-        t.equal("become somebody else" in plan.out, blind, f"{name}: the plan says if not all", plan)
+        t.equal("change their credentials" in plan.out, blind, f"{name}: the plan says if not all", plan)
 
 
 def caps_inside(person, *flags, words=()):

@@ -247,7 +247,7 @@ def test_abstract(person, t):
     r = person.run(PYTHON, "-c", script, cwd=person.folder())
     t.ok(r.status != 0 and "refused" in r.err, "abstract: names outside are not there", r)
     r = person.run("--allow-socket", "@" + name, "--dry-run", cwd=person.folder())
-    t.ok(f"@{name} is looked for in the sandbox's network" in r.out.replace("\n    ", " "),
+    t.ok(f"@{name} is looked up in the sandbox's network" in r.out.replace("\n    ", " "),
          "abstract: and the plan says so", r)
     env = {"BUCKLE_PRETEND": "net_ns=0"}
     r = person.run(PYTHON, "-c", script, cwd=person.folder(), env=env)

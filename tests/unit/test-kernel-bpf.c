@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The filter against three judges: the plan's rules read one by one, libseccomp's compilation of
- * the same rules, and the kernel itself.
+ * Compares the filter with three references: the plan's rules read one by one, libseccomp's
+ * compilation of the same rules, and the kernel itself.
  */
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static void sample(struct samples *s, unsigned arg, uint64_t value, const struct
     if (s->n == sizeof(s->args) / sizeof(s->args[0]))
         return;
     uint64_t *a = s->args[s->n++];
-    /* the other tests' arguments take values that let this one be reached, every other time */
+    /* half the time, the other tests' arguments get values that let this one be reached */
     for (unsigned i = 0; i < 6; i++)
         a[i] = rand() % 2 ? 0 : (uint64_t)rand() * 65537;
     for (size_t t = 0; r && rand() % 2 && t < r->ntests; t++)
@@ -91,7 +91,7 @@ static void sample(struct samples *s, unsigned arg, uint64_t value, const struct
     a[arg & ~SYS_HIGH] = arg & SYS_HIGH ? value << 32 | value >> 32 : value;
 }
 
-/* Values about the edges of each test, with and without bits above the low half. */
+/* Values around the limits of each test, with and without bits above the low half. */
 static void gather(struct samples *s, const struct sys_rule *r)
 {
     s->n = 0;
@@ -118,7 +118,7 @@ static const struct sys_rule *rule_of(const struct plan *p, uint32_t nr)
     return NULL;
 }
 
-/* Compares over all numbers; returns how many calls were compared, 0 after a difference. */
+/* Compares over all numbers. Returns how many calls were compared, or 0 after a difference. */
 static size_t compare_all(const struct plan *p, const struct sock_filter *prog, size_t n)
 {
     static struct samples s;
@@ -172,7 +172,7 @@ static void check_profiles(void)
     }
 }
 
-/* ---- programs that no profile leads to ---- */
+/* ---- programs that no profile produces ---- */
 
 /* Every call with every kind of test, so that jumps get long. */
 static void check_long(void)
@@ -208,7 +208,7 @@ static void check_long(void)
     }
 }
 
-/* Programs of growing size, so that jumps of every length about the limit occur. */
+/* Programs of growing size, so that jumps of every length around the limit occur. */
 static void check_sizes(void)
 {
     static struct sys_rule rules[KABI_LAST_SYSCALL + 1];
@@ -339,8 +339,8 @@ static int add_region(scmp_filter_ctx ctx, const struct sys_rule *rule, struct s
     return seccomp_rule_add_array(ctx, action, seccomp_syscall_resolve_name(rule->name), n, cmp);
 }
 
-/* Turns "the first test that holds" into regions that exclude each other, as libseccomp wants them.
- * It takes one comparison an argument, so that "none of these values" cannot be said: -1. */
+/* Turns "the first matching test" into disjoint regions, as libseccomp needs them. It takes one
+ * comparison per argument, so it cannot express "none of these values": -1. */
 static int add_rule(scmp_filter_ctx ctx, const struct sys_rule *rule)
 {
     struct region rest = {{0}, {0}};
@@ -365,7 +365,7 @@ static int add_rule(scmp_filter_ctx ctx, const struct sys_rule *rule)
             if (restrict_to(&here, t->arg, t->mask, t->value) &&
                 add_region(ctx, rule, t->then, &here) < 0)
                 return -1;
-            /* values that no other test of this argument shares need not be excluded */
+            /* no need to exclude values that no other test of this argument shares */
             for (size_t k = i + 1; !last && k < rule->ntests; k++)
                 if (rule->tests[k].arg != t->arg || rule->tests[k].how != SYS_EQUAL ||
                     rule->tests[k].mask != t->mask)
@@ -391,8 +391,8 @@ static size_t export(scmp_filter_ctx ctx, struct sock_filter *prog)
     return n > 0 ? (size_t)n / sizeof(*prog) : 0;
 }
 
-/* Decisions of both programs, over the calls that libseccomp was told about and those without a
- * rule. */
+/* Compares both programs' decisions over the calls that libseccomp knows and those without a rule.
+ */
 static size_t compare_both(const struct plan *p, const bool *told, const struct sock_filter *ours,
                            size_t n, const struct sock_filter *theirs, size_t m)
 {
@@ -557,7 +557,7 @@ static void check_kernel(void)
         {"clone3", ENOSYS},
         {"io_uring_setup", EPERM},
         {"an unknown number", ENOSYS},
-        {"a user namespace", ENOSYS}, /* asked about, and nobody answers */
+        {"a user namespace", ENOSYS}, /* judged, and nobody answers */
         {"a listener of its own", EPERM},
         {"int 0x80", ENOSYS},
         {"an x32 number", ENOSYS},

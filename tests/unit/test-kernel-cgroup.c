@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Control groups, on a tree of plain files that looks like the kernel's. What the kernel itself
- * would refuse cannot be seen here, only where a group is looked for and what is written into it.
- */
+/* Cgroups, on a tree of plain files that looks like the kernel's. It cannot show what the kernel
+ * itself would refuse, only where we look for a cgroup and what we write into it. */
 
 #include "kernel/launch/cgroup.h"
 
@@ -66,7 +65,7 @@ int main(void)
     ok(!cgroup_make_at(&c, root, "/nowhere", 1, 1), "a place that is not there");
     ok(!cgroup_make_at(&c, root, "", 1, 1), "the root itself is never used");
 
-    /* with the limits' files present in a prepared child, they are written */
+    /* if a prepared child has the limits' files, they are written */
     snprintf(left, sizeof(left), "/user.slice/buckle-%d", getpid());
     ok(!cgroup_make_at(&c, root, "/user.slice/app.slice/shell.scope", 0, 7),
        "pids is only handed on further up, where files are missing too");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* Device files: when a wall is around them, and what is left open in it. And what the filter makes
- * of calls whose arguments say more than their names. */
+/* Device files: when a wall closes them, and what it leaves open. Also the filter's treatment of
+ * calls whose arguments matter more than their names. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,7 +120,7 @@ static void check_calls(void)
         uint64_t args[6];
         int want;
     } rows[] = {
-        /* where making files is free, set-id bits are not */
+        /* where creating files is free, set-id bits are not */
         {OPEN, "", &plain, OPENAT, {0, 0, MAKES, 0755}, PASSES},
         {OPEN, "", &plain, OPENAT, {0, 0, MAKES, 04755}, ASKS},
         {OPEN, "", &plain, OPENAT, {0, 0, O_TMPFILE | O_RDWR, 02755}, ASKS},
@@ -133,12 +133,12 @@ static void check_calls(void)
         {OPEN, "", &plain, OPENAT2, {0}, ENOSYS},
         {OPEN "(allow file-write-setugid)", "", &plain, OPENAT, {0, 0, MAKES, 04755}, PASSES},
         {OPEN "(allow file-write-setugid)", "", &plain, OPENAT2, {0}, PASSES},
-        /* a device that a move leaves behind */
+        /* a whiteout device that a rename leaves */
         {OPEN, "", &plain, RENAMEAT2, {0, 0, 0, 0, 4}, PASSES},
         {OPEN "(deny file-mknod)", "", &plain, RENAMEAT2, {0, 0, 0, 0, 4}, ASKS},
         {OPEN "(deny file-mknod)", "", &plain, RENAMEAT2, {0, 0, 0, 0, 1}, PASSES},
         {CLOSED, "seccomp_notify=0", &weaker, RENAMEAT2, {0, 0, 0, 0, 4}, EPERM},
-        /* orders */
+        /* ioctl on devices */
         {CLOSED, "", &plain, IOCTL, {0, 0x5401}, PASSES},
         {CLOSED, "", &plain, IOCTL, {0, 0x5401 | HIGH}, PASSES},
         {CLOSED, "", &plain, IOCTL, {0, KABI_TIOCSTI}, EPERM},
@@ -162,7 +162,7 @@ static void check_calls(void)
         {CLOSED, "", &plain, FCNTL, {0, 1040}, ASKS},
         {CLOSED, "", &plain, FCNTL, {0, 1025}, PASSES},
         {OPEN, "", &plain, FCNTL, {0, 1024}, PASSES},
-        /* core dumps: the limit can be read, and not be set, whatever the address */
+        /* core dumps: the limit can be read but not set, whatever the address */
         {OPEN, "", &plain, SETRLIMIT, {RLIMIT_CORE}, 0},
         {OPEN, "", &plain, SETRLIMIT, {RLIMIT_CORE | HIGH}, 0},
         {OPEN, "", &plain, SETRLIMIT, {RLIMIT_NOFILE}, PASSES},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What files are called by other mounts, and by file systems that fold case. */
+/* Names of files by way of other mounts, and on file systems that fold case. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -159,7 +159,7 @@ static bool allowed(struct file_names *n, const struct graph *g, struct graph_ca
     return file_names_eval(n, g, cache, &q).allow;
 }
 
-/* A view without a file is as it was read last. */
+/* A view without a file stays as it was last read. */
 static void put(struct file_names *n, const char *text)
 {
     mounts_free(&n->mounts.now);

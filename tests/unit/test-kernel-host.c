@@ -2,9 +2,9 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The host: the table of abilities, pretending, the quick look and the probes. What this machine
- * can do is not known here, so the probes are checked against what the test can find out itself,
- * and against walls that the test puts up first.
+ * The host: the table of abilities, pretended hosts, the quick probe and the full probes. We do not
+ * know what this machine can do, so we compare the probes with what the test finds out itself, and
+ * with walls that it puts up first.
  */
 
 #include <dirent.h>
@@ -141,7 +141,7 @@ static void check_quick(void)
     ok(!h.listener_taken, "nothing is assumed to be in the way");
 }
 
-/* Whether a child may make a user namespace at all: if not, the probe must say no as well. */
+/* Whether a child may create a user namespace at all. If not, the probe must say no as well. */
 static bool can_unshare(int flags)
 {
     int status = -1;
@@ -176,7 +176,7 @@ static void check_probe(void)
            h.seccomp_notify, h.user_ns, h.fuse, h.nftables, h.cgroup);
 }
 
-/* ---- probing behind walls of our own ---- */
+/* ---- probing inside walls of our own ---- */
 
 static int install(const struct sock_filter *code, size_t n, unsigned long flags)
 {

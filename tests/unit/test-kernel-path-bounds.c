@@ -2,8 +2,8 @@
 /* Copyright The Buckle Authors */
 
 /*
- * Places that follow from a policy: those in which an operation could be allowed (bounds), and
- * those on which guards have to stand, each also against evaluation.
+ * Paths that follow from a policy: where an operation could be allowed (bounds), and where sentries
+ * are needed. Both are also compared with evaluation.
  */
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "/a /b=": sorted, "=" behind a path that stands for itself alone; "everywhere", "nowhere". */
+/* "/a /b=": sorted, "=" after a path that means only itself; "everywhere", "nowhere". */
 static void show_bound(const char *profile, enum vocab_op op, size_t cap, struct buf *out)
 {
     OWN(program) struct program p;
@@ -86,7 +86,7 @@ static void check_bounds(void)
         {"(allow file-write* (require-all (subpath \"/a\") (require-not (subpath \"/a/b\"))))",
          "/a"},
         {"(allow file-write* (require-all (regex #\"x$\") (subpath \"/a\")))", "/a"},
-        /* denying inside what is allowed does not widen, nor does allowing inside that */
+        /* denying inside what is allowed does not widen it, nor does allowing inside that */
         {"(allow file-write* (subpath \"/a\"))(deny file-write* (subpath \"/a/b\"))", "/a"},
         {"(allow file-write* (subpath \"/a\"))(deny file-write* (subpath \"/a/b\"))"
          "(allow file-write* (subpath \"/a/b/c\"))",
@@ -126,7 +126,7 @@ static void check_fold_case(void)
     arena_free(&arena);
 }
 
-/* Against evaluation: whatever is allowed lies inside the bound. */
+/* Compares with evaluation: everything that is allowed is inside the bound. */
 static bool lies_in(const struct bound_path *b, const char *path)
 {
     size_t n = strlen(path);
@@ -202,9 +202,9 @@ static void check_random(void)
     is_int((intmax_t)wrong, 0, "nothing that a profile allows lies outside its bound");
 }
 
-/* ---- guards ---- */
+/* ---- sentries ---- */
 
-/* "/a /a/b+ /c=": "+" behind what is put back, "=" behind what a rule names itself. */
+/* "/a /a/b+ /c=": "+" after what is put back, "=" after what a rule names itself. */
 static void show_guards(const struct plan *p, struct buf *out)
 {
     for (size_t i = 0; i < p->nsentries; i++)
@@ -224,7 +224,7 @@ static void check_guards(void)
         {"(deny file-read-data (subpath \"/a/b\"))(deny file-read* (subpath \"/a\"))", "/a"},
         {"(deny file-read-data (literal \"/a/b\"))(deny file-read-xattr (subpath \"/c\"))",
          "/c /a/b="},
-        /* a pattern that no folder bounds, the whole tree, and places that cannot be guarded */
+        /* a pattern that no folder bounds, the whole tree, and paths that cannot be guarded */
         {"(deny file-read-data (regex #\"/x$\"))", "none"},
         {"(deny file-read-data (regex #\"/x$\"))(deny file-read-metadata (subpath \"/a\"))", "/a"},
         {"(deny file-read-data (subpath \"/\"))", "none"},
@@ -243,13 +243,13 @@ static void check_guards(void)
         {"(deny file-read* (subpath \"/a\"))"
          "(allow file-read* (require-all (subpath \"/a/b\") (require-not (literal \"/a/b/c\"))))",
          "/a /a/b+ /a/b/c="},
-        /* the working directory is not to lie behind a sentry */
+        /* a sentry must not cover the working directory */
         {"(deny file-read-data (subpath \"/w\"))", "none"},
         {"(deny file-read-data (subpath \"/w/work/x\"))", "/w/work/x"},
         {"(deny file-read-data (literal \"/w\"))(deny file-read-metadata (subpath \"/b\"))", "/b"},
         {"(deny file-read* (subpath \"/w\"))(allow file-read* (subpath \"/w/work\"))",
          "/w /w/work+"},
-        /* somebody wants to hear of it */
+        /* reported */
         {"(allow file-read-data (subpath \"/a\") (with report))", "/a"},
     };
     const struct plan_options at_work = {.arch = PLAN_X86_64, .cwd = "/w/work"};
@@ -296,7 +296,7 @@ static void check_guards_of_others(void)
     is_int((intmax_t)(judged.plan.nsentries + many.plan.nsentries), 0, "no guards");
 }
 
-/* Against evaluation: what is not guarded, or was put back, may be read. */
+/* Compares with evaluation: what is not guarded, or was put back, may be read. */
 static bool is_guarded(const struct plan *p, const char *path)
 {
     const struct plan_sentry *in = NULL;

@@ -2,7 +2,7 @@
 /* Copyright The Buckle Authors */
 
 /*
- * The planner: which tier each operation gets, which calls follow from that, where the walls stand,
+ * The planner: which tier each operation gets, which calls follow from that, where the walls are,
  * and what happens on hosts that lack something.
  */
 
@@ -45,7 +45,7 @@ static void check_tiers(void)
          "judged", "judged", "free", "free"},
         {"(version 1)(allow default)(deny file-read* (regex #\"/a$\"))", "judged", "free", "free",
          "free", "free", "free"},
-        /* allowed everywhere, but somebody wants to hear of it */
+        /* allowed everywhere, but reported */
         {"(version 1)(allow default)(allow file-write-mode (with report))", "free", "free", "free",
          "judged", "free", "free"},
     };
@@ -319,7 +319,7 @@ static void check_walls(void)
     for (size_t i = 0; i < old.plan.nnotes; i++)
         said |= strstr(old.plan.notes[i], "between folders") != NULL;
     ok(said, "and the plan says that moving between folders fails there");
-    /* under any wall Landlock refuses moves that no rule grants */
+    /* under any wall Landlock refuses renames that no rule grants */
     w = find_wall(&reads.plan, "/");
     ok(w && (w->rights & KABI_LL_REFER) && (reads.plan.handled_fs & KABI_LL_REFER),
        "a wall for reading leaves moving between folders alone");
@@ -387,7 +387,7 @@ static void check_hosts(void)
     }
 }
 
-/* What becomes of a call whose first argument is this. */
+/* The treatment of a call with this first argument. */
 static int first_test(const struct sys_rule *r, uint32_t value)
 {
     for (size_t i = 0; i < r->ntests; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/* What a plan says about processes: which rules cost nothing, which are judged, and what the filter
- * makes of the calls' arguments. */
+/* The plan for processes: which rules cost nothing, which are judged, and the filter's treatment of
+ * the calls' arguments. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,8 +36,7 @@ static void check_tiers(void)
         enum vocab_op op;
         const char *host, *tier, *wall;
     } rows[] = {
-        /* nobody can be reached but members of the sandbox: what they may do to each other is free
-         */
+        /* only members of the sandbox can be reached: what they may do to each other is free */
         {CLOSED "(allow signal (target same-sandbox))", OP_SIGNAL, "", "walled", "pid namespace"},
         {CLOSED "(allow signal (target self))(allow signal (target same-sandbox))", OP_SIGNAL, "",
          "walled", "pid namespace"},
@@ -212,13 +211,13 @@ static void check_arguments(void)
                    (unsigned long long)rows[i].args[0], (unsigned long long)rows[i].args[1],
                    (unsigned long long)rows[i].args[2], rows[i].profile);
     }
-    /* without a judge, what is denied as a whole still is */
+    /* without a judge, what is wholly denied still is */
     OWN(planned) struct planned p;
     if (ok(planned_make(&p, fork, &weaker, "seccomp_notify=0"), "planned")) {
         is_int(filter_says(&p.plan, FORK, (uint64_t[6]){0}), refused(EPERM), "fork, unjudged");
         is_int(filter_says(&p.plan, CLONE, (uint64_t[6]){CLONE_THREAD}), PASS, "thread, unjudged");
     }
-    /* user namespaces bring clone3() back, whose flags nobody sees */
+    /* user namespaces bring back clone3(), whose flags the filter cannot see */
     OWN(planned) struct planned q;
     struct plan_options nested = {.arch = PLAN_X86_64, .keep_userns = true};
     if (ok(planned_make(&q, fork, &nested, ""), "planned"))
@@ -226,7 +225,7 @@ static void check_arguments(void)
                "clone3 stays away where processes are judged");
 }
 
-/* The command's group is that of whoever started it, whatever the namespace. */
+/* The command is in its parent's process group, whatever the namespace. */
 static void check_own_group(void)
 {
     static const char profile[] =
@@ -256,7 +255,7 @@ static void check_own_group(void)
     }
 }
 
-/* The command's own start goes through with the pass, and nothing else does. */
+/* The command's own start passes with the pass, and nothing else does. */
 static void check_pass(void)
 {
     OWN(planned) struct planned p;
@@ -311,7 +310,7 @@ static void check_wall(void)
     ok(!(all.plan.handled_fs & KABI_LL_EXECUTE), "no wall where everything may be executed");
 }
 
-/* What costs nothing must go on costing nothing. */
+/* What costs nothing must keep costing nothing. */
 static void check_free(void)
 {
     static const char *const calls[] = {"kill", "tgkill", "execve", "clone3",  "fork",

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copyright The Buckle Authors */
 
-/*
- * The sentries' server without a kernel: its tables, and its answers to requests as they would
- * come.
- */
+/* The sentries' server without a kernel: its tables, and its answers to requests. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +85,7 @@ struct world {
     int events[2], proc;
 };
 
-/* Sends a request; its error, with the answer's body in *out when wanted. */
+/* Sends a request. Returns its error, with the answer's body in *out if wanted. */
 static int ask(struct world *w, uint32_t opcode, uint64_t node, const void *arg, size_t n,
                const void **out)
 {

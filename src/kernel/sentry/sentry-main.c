@@ -8,10 +8,10 @@
  *             anything the command controls.
  *   inside    Should enter the sandbox's user and mount namespaces, but not its pid namespace,
  *             because requests name their senders as the mounting process sees them. Should make
- * one file system for all guarded paths, open the real file under each before covering it, and
- * mount. Must not let the command start when one of them cannot be guarded. serving   One thread
- * answers the kernel, without capabilities. The other watches the names and mounts: looking up a
- * path asks the first, so it must never be the same.
+ *             one file system for all guarded paths, open the real file under each before it is
+ *             covered, and mount. Must not let the command start when one cannot be guarded.
+ *   serving   One thread answers the kernel, without capabilities. The other watches the names and
+ *             mounts: looking up a path asks the first, so it must never be the same.
  *
  * No process in the sandbox can see it: it is in none of their pid namespaces and in none of their
  * Landlock domains. It exits with the controller, and the sandbox with it.
@@ -463,7 +463,7 @@ enum { PLACES = 64 };
 struct place {
     const char *path;
     size_t len;
-    int fd, err; /* O_PATH, or a negated errno */
+    int fd, err; /* O_PATH, or a negative errno */
 };
 
 struct places {

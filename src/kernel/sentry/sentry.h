@@ -21,11 +21,11 @@
  * process:
  *
  *  - It is outside the sandbox, with the caller's credentials. In root's run these are root's,
- * because it takes the sender's for each request.
+ *    because it takes the sender's for each request.
  *  - No other process may have the device's file descriptor. Then the end of the server is the end
- * of the file system (ENOTCONN), and nothing hangs.
+ *    of the file system (ENOTCONN), and nothing hangs.
  *  - A process outside the sandbox's pid namespace must mount the file system. Otherwise requests
- * name their senders by pids that mean nothing here.
+ *    name their senders by pids that mean nothing here.
  *  - It only reads. The judge must judge and perform every write beneath a guarded path on the real
  *    folder, even where the policy allows all writing.
  *
