@@ -150,18 +150,27 @@ def check_other_words():
     ok(r.status == 0, "- is standard input", r)
 
 
+def named(name):
+    """Buckle under one of its other names, which not every build folder has."""
+    path = os.path.join(FOLDER, "names", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if not os.path.exists(path):
+        os.symlink(BUCKLE, path)
+    return path
+
+
 def check_without_profiles():
     """Commands that make a profile from settings never read these files."""
     ok("/suffix" not in buckle("profile").out + buckle("profile", "--macos").out, "profile: no file is read")
     r = buckle("wrap", "cat", "bare")
     ok(r.status == 0 and "/suffix" not in r.out, "wrap: no file is read", r)
     for argv in (["srt", "cat", "bare", "suffix"], ["cage", "cat", "bare", "suffix"]):
-        r = run(os.path.join(os.path.dirname(BUCKLE), argv[0]), *argv[1:])
+        r = run(named(argv[0]), *argv[1:])
         equal(by_output(r.stdout), SHIPPED, f"{argv[0]}: no file is read")
 
 
 def check_sandbox_exec():
-    program = os.path.join(os.path.dirname(BUCKLE), "sandbox-exec")
+    program = named("sandbox-exec")
     for name, want in [*NAMES.items(), ("default", BARE)][1:]:
         r = run(program, "-f", name, "cat", "bare", "suffix")
         equal(by_output(r.stdout), want, f"sandbox-exec -f: {name} is {want}, always a path")

@@ -680,7 +680,8 @@ def test_appears(person, t):
     child.stdin.write(b'{"filesystem": {"denyWrite": ["never"]}}')
     child.stdin.close()
     eventually(lambda: os.path.exists(f"{w}/ready"), 10)
-    person.write(f"{person.home}/.config/buckle/settings.json", text)
+    written = person.write(f"{person.home}/.config/buckle/new", text)
+    os.replace(written, f"{person.home}/.config/buckle/settings.json")  # never seen half written
     try:
         out, err = child.stdout.read(), child.stderr.read()
     finally:

@@ -30,10 +30,9 @@ import traceback
 
 # The tier that controls reading, where the planner has a choice: judged or sentry.
 TIER = os.environ.get("TIER", "judged")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 if TIER == "sentry":
     import fusable
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import process_rows
 import tap
 
